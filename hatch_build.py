@@ -16,7 +16,8 @@ INSIDE = {
 
 
 class WorkflowInWheel(BuildHookInterface):
-    """Files of the wheel from outside the library: workflow, scripts, profiles, pins, registries, CITATION.cff."""
+    """Files of the wheel from outside the library: workflow, scripts, profiles, pins,
+    registries, CITATION.cff."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         # an editable install reads the clone: copies in site-packages would hide it

@@ -1,4 +1,5 @@
-"""Write what is told of the keys of config/: the JSON schemas for editors, and the tables of docs/keys.md.
+"""Write what is told of the keys of config/: the JSON schemas for editors, and the
+tables of docs/keys.md.
 
 python .ci/write_keys.py [ROOT]
 """
@@ -46,15 +47,18 @@ REGISTRIES: dict[str, tuple[type[Keys], Sources]] = {
     "benchmarks": (BenchmarkEntry, BENCHMARKS),
     "corpora": (CorpusEntry, CORPORA),
 }
-"""The registries whose entries have a `source`: the keys of every entry, and the class of each source."""
-FILES = {
+"""The registries whose entries have a `source`: the keys of every entry, and the class
+of each source."""
+FILES: dict[str, Any] = {
     "config": Config,
     "study": StudyFile,
     "artifacts": dict[Slug, WrittenArtifact],
     "downloads": dict[Slug, Download],
     "papers": dict[Slug, Paper],
 }
-FILES |= {name: dict[Slug, reduce(or_, kinds_of(sources))] for name, (_, sources) in REGISTRIES.items()}  # type: ignore[misc]
+for name, (_, sources) in REGISTRIES.items():
+    of_any_source = reduce(or_, kinds_of(sources))
+    FILES[name] = dict[Slug, of_any_source]  # type: ignore
 """The type of each file of config/."""
 
 CONFIG = Path(__file__).parents[1] / "config"
@@ -86,6 +90,9 @@ class _Described(GenerateJsonSchema):
 
     def model_schema(self, schema: Any) -> dict[str, Any]:
         made = super().model_schema(schema)
+        if "description" in made:
+            # the docstring, whose lines are broken for its file
+            made["description"] = re.sub(r"(?<!\n)\n(?!\n)", " ", made["description"])
         for key, text in key_texts(schema["cls"]).items():
             if text:
                 made["properties"][key]["description"] = text
@@ -107,23 +114,31 @@ def json_schema(kind: Any) -> dict[str, Any]:
 def json_schema_of(name: str) -> dict[str, Any]:
     """Return the JSON schema of a file of config/ for editors.
 
-    An entry of a registry is of the class of its source. What several classes have is described once; a study's own
-    entries are described by the schemas of the registries, beside this one.
+    An entry of a registry is of the class of its source. What several classes have is
+    described once; a study's own entries are described by the schemas of the
+    registries, beside this one.
     """
     schema = json_schema(FILES[name])
     kinds = schema.get("$defs", {})
     if name == "study":
         for registry in REGISTRIES:
             told = schema["properties"][registry]["description"]
-            schema["properties"][registry] = {"description": told, "$ref": f"{registry}.schema.json"}
+            schema["properties"][registry] = {
+                "description": told,
+                "$ref": f"{registry}.schema.json",
+            }
         _propose_names(schema)
     if name in REGISTRIES:
         base, sources = REGISTRIES[name]
         common = json_schema(base)
-        kinds = schema["$defs"] = common.pop("$defs", {}) | {base.__name__: common} | kinds
+        kinds = schema["$defs"] = (
+            common.pop("$defs", {}) | {base.__name__: common} | kinds
+        )
         for kind, of_kind in kinds_of(sources).items():
             source = common["properties"]["source"] | {"enum": of_kind}
-            kinds[kind.__name__]["properties"] = kinds[kind.__name__]["properties"] | {"source": source}
+            kinds[kind.__name__]["properties"] = kinds[kind.__name__]["properties"] | {
+                "source": source
+            }
     places: dict[str, str] = {}
     for kind, described in kinds.items():
         for key, node in described.get("properties", {}).items():
@@ -135,36 +150,54 @@ def json_schema_of(name: str) -> dict[str, Any]:
 
 NAMES = {
     "WrittenRun": {
-        "model": "models", "benchmark": "benchmarks", "for": "artifacts", "references": "models",
+        "model": "models", "benchmark": "benchmarks", "for": "artifacts",
+        "references": "models",
         "shadows": "models", "corpora": "corpora", "methods": "methods",
     },
     "WrittenPanel": {"model": "models", "benchmark": "benchmarks"},
-    "WrittenArtifact": {"renderer": "renderers", "metric": "metrics", "methods": "methods", "baseline": "methods"},
+    "WrittenArtifact": {"renderer": "renderers", "metric": "metrics",
+                        "methods": "methods", "baseline": "methods"},
     "StudyFile": {"first": "artifacts", "artifacts": "artifacts"},
 }  # fmt: skip
 """The kind of name that a key of a study file takes, for an editor to propose."""
 
 
 def _propose_names(schema: dict[str, Any]) -> None:
-    """Add the names that there are to the keys of a study file; others are allowed, because a study has its own."""
-    registered = {name: [*read_yaml(CONFIG / f"{name}.yaml")] for name in (*REGISTRIES, "artifacts")}
-    names = registered | {"methods": [*METHODS], "renderers": [*RENDERERS], "metrics": [*SHOWN_METRICS]}
+    """Add the names that there are to the keys of a study file; others are allowed,
+    because a study has its own."""
+    registered = {
+        name: [*read_yaml(CONFIG / f"{name}.yaml")]
+        for name in (*REGISTRIES, "artifacts")
+    }
+    names = registered | {
+        "methods": [*METHODS],
+        "renderers": [*RENDERERS],
+        "metrics": [*SHOWN_METRICS],
+    }
     kinds = schema["$defs"]
     for kind, keys in NAMES.items():
         described = schema if kind == "StudyFile" else kinds[kind]
         for key, of_kind in keys.items():
-            described["properties"][key] = _with_names(described["properties"][key], of_kind)
+            described["properties"][key] = _with_names(
+                described["properties"][key], of_kind
+            )
     for kind, words in names.items():
         kinds[kind] = {"anyOf": [{"enum": words}, {"type": "string"}]}
     choices = kinds["WrittenRun"]["properties"]["methods"]["items"]["anyOf"]
     (narrowed,) = (choice for choice in choices if choice.get("type") == "object")
-    narrowed["properties"] = {name: _parameters(method.defaults) for name, method in METHODS.items()}
+    narrowed["properties"] = {
+        name: _parameters(method.defaults) for name, method in METHODS.items()
+    }
     (mapped,) = (
-        choice for choice in schema["properties"]["artifacts"]["anyOf"] if choice.get("type") == "object"
+        choice
+        for choice in schema["properties"]["artifacts"]["anyOf"]
+        if choice.get("type") == "object"
     )
     kinds["ShownArtifact"] = mapped["additionalProperties"]
     mapped["additionalProperties"] = {"$ref": "#/$defs/ShownArtifact"}
-    mapped["properties"] = dict.fromkeys(names["artifacts"], mapped["additionalProperties"])
+    mapped["properties"] = dict.fromkeys(
+        names["artifacts"], mapped["additionalProperties"]
+    )
 
 
 def _with_names(node: Any, kind: str) -> Any:
@@ -185,7 +218,12 @@ def _with_names(node: Any, kind: str) -> Any:
 
 def _parameters(defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Describe the parameters of a method, each with its default."""
-    return {"properties": {name: {"description": f"default, {value}"} for name, value in defaults.items()}}
+    return {
+        "properties": {
+            name: {"description": f"default, {value}"}
+            for name, value in defaults.items()
+        }
+    }
 
 
 def with_tables(page: str) -> str:
@@ -194,20 +232,30 @@ def with_tables(page: str) -> str:
     def table(marker: re.Match[str]) -> str:
         return marker[1] + "".join(f"{line}\n" for line in _table(TABLES[marker[2]]))
 
-    return re.sub(r"(<!-- keys: (\w+) -->\n).*?(?=<!-- end -->)", table, page, flags=re.DOTALL)
+    return re.sub(
+        r"(<!-- keys: (\w+) -->\n).*?(?=<!-- end -->)", table, page, flags=re.DOTALL
+    )
 
 
 def _table(kinds: dict[type[Keys], list[str]]) -> Iterable[str]:
-    """Return lines of Markdown: the keys of the first kind, then those that others add, with their sources."""
+    """Return lines of Markdown: the keys of the first kind, then those that others add,
+    with their sources."""
     rows: dict[tuple[str, ...], list[str]] = {}
     common: set[str] = set()
     for kind, sources in kinds.items():
         schema, texts = json_schema(kind), key_texts(kind)
         required = schema.get("required", ())
-        for key in sorted(texts.keys() - common, key=lambda key: (key not in required, [*texts].index(key))):
+        for key in sorted(
+            texts.keys() - common,
+            key=lambda key: (key not in required, [*texts].index(key)),
+        ):
             name = f"`{key}`{' (required)' if key in required else ''}"
-            told = _sentence(texts[key]) + _default(schema["properties"][key], texts[key])
-            rows.setdefault((name, _values(schema["properties"][key]), told), []).extend(sources)
+            told = _sentence(texts[key]) + _default(
+                schema["properties"][key], texts[key]
+            )
+            rows.setdefault(
+                (name, _values(schema["properties"][key]), told), []
+            ).extend(sources)
         common = common or {*texts}
     yield "| key | values | what it sets |"
     yield "|---|---|---|"
@@ -217,10 +265,13 @@ def _table(kinds: dict[type[Keys], list[str]]) -> Iterable[str]:
 
 
 def _values(schema: dict[str, Any]) -> str:
-    """Return the values that a JSON schema allows, in words: `auto`, `float32`; list: text; whole number from 1."""
+    """Return the values that a JSON schema allows, in words: `auto`, `float32`; list:
+    text; whole number from 1."""
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(map(_values, schema["anyOf"])))
-    if words := schema.get("enum") or [schema[key] for key in ("const",) if key in schema]:
+    if words := schema.get("enum") or [
+        schema[key] for key in ("const",) if key in schema
+    ]:
         return ", ".join(f"`{word}`" for word in words)
     match schema.get("type"):
         case "boolean":
@@ -239,23 +290,35 @@ def _values(schema: dict[str, Any]) -> str:
 
 
 def _bounds(schema: dict[str, Any]) -> str:
-    words = {"minimum": "from", "exclusiveMinimum": "above", "maximum": "to", "multipleOf": "in steps of"}
-    return " ".join(f"{word} {schema[key]:g}" for key, word in words.items() if key in schema)
+    words = {
+        "minimum": "from",
+        "exclusiveMinimum": "above",
+        "maximum": "to",
+        "multipleOf": "in steps of",
+    }
+    return " ".join(
+        f"{word} {schema[key]:g}" for key, word in words.items() if key in schema
+    )
 
 
 def _default(schema: dict[str, Any], text: str) -> str:
-    """Return the default of a JSON schema in words, "" if the text says what it follows from."""
+    """Return the default of a JSON schema in words, "" if the text says what it follows
+    from."""
     default = schema.get("default")
     if default is None or isinstance(default, dict) or "(default, " in text:
         return ""
     if isinstance(default, bool):
         return f" (default, {str(default).lower()})"
     values = default if isinstance(default, list) else [default]
-    return f" (default, {', '.join(f'`{value}`' if isinstance(value, str) else f'{value:g}' for value in values)})"
+    return (
+        f" (default, "
+        f"{', '.join(f'`{value}`' if isinstance(value, str) else f'{value:g}' for value in values)})"
+    )
 
 
 def _sentence(text: str) -> str:
-    """Return the words of a text, small at the beginning and without the point at the end."""
+    """Return the words of a text, small at the beginning and without the point at the
+    end."""
     small = text[0].lower() + text[1:] if re.match(r"[A-Z]([a-z]| )", text) else text
     return small.removesuffix(".")
 
@@ -264,7 +327,8 @@ def main(root: Path) -> None:
     for name in FILES:
         path = root / "workflow" / "schemas" / f"{name}.schema.json"
         path.write_text(
-            json.dumps(json_schema_of(name), ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+            json.dumps(json_schema_of(name), ensure_ascii=False, indent=1) + "\n",
+            encoding="utf-8",
         )
     page = root / "docs" / "keys.md"
     page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")

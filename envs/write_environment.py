@@ -1,6 +1,8 @@
-"""Write envs/pretrace.yaml, the environment of the jobs, from the pins of envs/requirements.txt.
+"""Write envs/pretrace.yaml, the environment of the jobs, from the pins of
+envs/requirements.txt.
 
-envs/lock.sh runs it with the Python that it made the lock with: what a package needs is read of the installed one.
+envs/lock.sh runs it with the Python that it made the lock with: what a package needs is
+read of the installed one.
 """
 
 import sys
@@ -28,11 +30,16 @@ dependencies:
 def pins() -> dict[str, str]:
     """Return the lines of the lock by the normalised name of the package."""
     lines = (FOLDER / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    return {canonicalize_name(line.split("==")[0]): line for line in lines if not line.startswith("#")}
+    return {
+        canonicalize_name(line.split("==")[0]): line
+        for line in lines
+        if not line.startswith("#")
+    }
 
 
 def names_needed(wanted: list[str]) -> set[str]:
-    """Return the normalised names of these requirements' packages, and of all that they need here."""
+    """Return the normalised names of these requirements' packages, and of all that they
+    need here."""
     waiting = [Requirement(line) for line in wanted]
     seen = set()
     while waiting:
@@ -50,9 +57,13 @@ def names_needed(wanted: list[str]) -> set[str]:
 
 def main() -> None:
     """Write the file."""
-    project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads(
+        (FOLDER.parent / "pyproject.toml").read_text(encoding="utf-8")
+    )["project"]
     extras = project["optional-dependencies"]
-    needed = names_needed([*project["dependencies"], *extras["hf"], *extras["documents"]])
+    needed = names_needed(
+        [*project["dependencies"], *extras["hf"], *extras["documents"]]
+    )
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     lines = [f"      - {pin}\n" for name, pin in pins().items() if name in needed]
     text = HEAD.format(python=python) + "".join(lines)

@@ -27,7 +27,8 @@ with (
         checkpoint_json=checkpoint,
         api_answers=Path(snakemake.params.answers),
         local_answers=Path(snakemake.params.store),
-        budget_usd=snakemake.config["budget_usd"],  # no parameter: a higher one starts no job again
+        # no parameter: a higher one starts no job again
+        budget_usd=snakemake.config["budget_usd"],
         batch_tokens=snakemake.params.batch_tokens,
         threads=snakemake.params.threads,
         device=snakemake.params.device,
@@ -49,4 +50,7 @@ with (
         write_parquet(snakemake.output.answers, answers)
         write_parquet(snakemake.output.times, times)
     else:  # its answers are in the store
-        write_json(snakemake.output[0], {"share": share.number, "of": share.total, "rows": len(answers)})
+        write_json(
+            snakemake.output[0],
+            {"share": share.number, "of": share.total, "rows": len(answers)},
+        )

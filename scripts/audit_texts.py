@@ -1,4 +1,5 @@
-"""Audit a benchmark's unlabelled texts against known non-members, of the same benchmark or of another."""
+"""Audit a benchmark's unlabelled texts against known non-members, of the same benchmark
+or of another."""
 
 from pretrace.evaluation.audit import ScoredBenchmark, audit
 from pretrace.runtime.files import read_parquet, write_parquet
@@ -7,18 +8,30 @@ from pretrace.runtime.jobs import run_job
 
 def scored_benchmark(name, scores, benchmark, prefixes):
     return ScoredBenchmark(
-        name, read_parquet(scores), read_parquet(benchmark), read_parquet(prefixes) if prefixes else None
+        name,
+        read_parquet(scores),
+        read_parquet(benchmark),
+        read_parquet(prefixes) if prefixes else None,
     )
 
 
 with run_job(snakemake):
     files = snakemake.input
     table = audit(
-        scored_benchmark(snakemake.wildcards.benchmark, files.scores, files.benchmark, files.prefixes),
-        scored_benchmark(snakemake.params.known, files.known_scores, files.known, files.known_prefixes),
+        scored_benchmark(
+            snakemake.wildcards.benchmark, files.scores, files.benchmark, files.prefixes
+        ),
+        scored_benchmark(
+            snakemake.params.known,
+            files.known_scores,
+            files.known,
+            files.known_prefixes,
+        ),
         snakemake.params.runs,
         snakemake.params.language,
-        scored_benchmark(snakemake.params.positive, files.positive_scores, files.positive, None)
+        scored_benchmark(
+            snakemake.params.positive, files.positive_scores, files.positive, None
+        )
         if files.positive
         else None,
         randomised=snakemake.params.randomised,

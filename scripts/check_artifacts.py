@@ -1,4 +1,5 @@
-"""Fail if a table or figure, or a panel of one, could not be shown; everything else is there, the report too."""
+"""Fail if a table or figure, or a panel of one, could not be shown; everything else is
+there, the report too."""
 
 from pathlib import Path
 
@@ -12,11 +13,12 @@ with run_job(snakemake):
     for path in failed:
         path.unlink()  # so that the next run renders it again
         for view in records[path]["unmade"]:
-            Path(view).unlink(missing_ok=True)  # and makes the views again that could not be made
+            # and makes the views again that could not be made
+            Path(view).unlink(missing_ok=True)
     if failed:
         reasons = [sentence for path in failed for sentence in records[path]["failed"]]
         raise InputError(
-            f"{len(failed)} of {len(records)} tables and figures are not complete; the next run tries them again:\n"
-            + "\n".join(reasons)
+            f"{len(failed)} of {len(records)} tables and figures are not "
+            f"complete; the next run tries them again:\n" + "\n".join(reasons)
         )
     write_text(snakemake.output[0], f"{len(records)} tables and figures\n")

@@ -1,4 +1,5 @@
-"""Ask the hub for everything that the study will fetch, and say what would fail; nothing is fetched."""
+"""Ask the hub for everything that the study will fetch, and say what would fail;
+nothing is fetched."""
 
 from pathlib import Path
 
@@ -11,7 +12,9 @@ from pretrace.studies.hub_check import check_hub, report
 from pretrace.studies.plan import Plan
 
 with run_job(snakemake):
-    partitions = Path(snakemake.params.partitions) if snakemake.params.partitions else None
+    partitions = (
+        Path(snakemake.params.partitions) if snakemake.params.partitions else None
+    )
     plan = Plan(load_study(snakemake.config, config_folder()))
     lines, problems = report(plan, check_hub(plan), partitions)
     print_answer(lines)

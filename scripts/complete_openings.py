@@ -1,4 +1,5 @@
-"""Let a model complete the openings of known events: the shots of Con-ReCall without known members."""
+"""Let a model complete the openings of known events: the shots of Con-ReCall without
+known members."""
 
 from pathlib import Path
 
@@ -17,4 +18,6 @@ with run_job(snakemake), torch_settings(snakemake.params.threads):
         **snakemake.params.loading,
     )
     prompts = read_keys(Path(snakemake.input.prompts), Openings).prompts
-    write_parquet(snakemake.output[0], complete(target, prompts, snakemake.params.lengths))
+    write_parquet(
+        snakemake.output[0], complete(target, prompts, snakemake.params.lengths)
+    )

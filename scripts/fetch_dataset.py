@@ -1,4 +1,5 @@
-"""Fetch a benchmark's texts, or its released views, from the hub or the authors' archive."""
+"""Fetch a benchmark's texts, or its released views, from the hub or the authors'
+archive."""
 
 from pathlib import Path
 

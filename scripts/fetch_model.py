@@ -1,4 +1,5 @@
-"""Fetch a model from the Hugging Face hub and record the commit and the hash of each of its files."""
+"""Fetch a model from the Hugging Face hub and record the commit and the hash of each of
+its files."""
 
 from pathlib import Path
 

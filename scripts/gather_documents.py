@@ -1,4 +1,5 @@
-"""Write the table of a benchmark without texts: the passages that its models' answers are about."""
+"""Write the table of a benchmark without texts: the passages that its models' answers
+are about."""
 
 from pretrace.questions.documents import benchmark_of_answers
 from pretrace.runtime.files import read_parquet, write_parquet

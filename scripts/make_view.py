@@ -1,4 +1,5 @@
-"""Store a view of a benchmark: from a file, of words that a model puts in place of others, or as a model writes it."""
+"""Store a view of a benchmark: from a file, of words that a model puts in place of
+others, or as a model writes it."""
 
 from pathlib import Path
 
@@ -10,7 +11,11 @@ from pretrace.runtime.jobs import run_job
 from pretrace.runtime.schema import read_keys
 from pretrace.views import stored
 
-view, benchmark, prompts = snakemake.params.view, snakemake.params.benchmark, snakemake.input.prompts
+view, benchmark, prompts = (
+    snakemake.params.view,
+    snakemake.params.benchmark,
+    snakemake.input.prompts,
+)
 checkpoint, entry = snakemake.input.checkpoint, snakemake.params.entry
 
 
@@ -33,13 +38,16 @@ def written():
         checkpoint_json=checkpoint,
         api_answers=Path(snakemake.params.answers),
         local_answers=Path(snakemake.params.store),
-        budget_usd=snakemake.config["budget_usd"],  # no parameter: a higher one starts no job again
+        # no parameter: a higher one starts no job again
+        budget_usd=snakemake.config["budget_usd"],
         batch_tokens=snakemake.params.batch_tokens,
         threads=snakemake.params.threads,
         device=snakemake.params.device,
         gpus=snakemake.resources.gpu,
     ) as answerer:
-        return paraphrase(texts, answerer, read_keys(Path(prompts), ParaphrasePrompts), name)
+        return paraphrase(
+            texts, answerer, read_keys(Path(prompts), ParaphrasePrompts), name
+        )
 
 
 def replaced():
@@ -47,7 +55,9 @@ def replaced():
     from pretrace.models.devices import torch_settings
 
     with torch_settings(snakemake.params.threads):
-        return stored.make_view(view, texts, Path(checkpoint), device=snakemake.params.device)
+        return stored.make_view(
+            view, texts, Path(checkpoint), device=snakemake.params.device
+        )
 
 
 def computed():

@@ -1,4 +1,5 @@
-"""Say which windows of a benchmark's texts a model gives back, and how much of each document and class that is."""
+"""Say which windows of a benchmark's texts a model gives back, and how much of each
+document and class that is."""
 
 from pathlib import Path
 
@@ -15,9 +16,13 @@ with run_job(snakemake):
         PassIndex(read_json(snakemake.input.manifest), Path(snakemake.params.store)),
         benchmark,
         extraction,
-        decoder_of(load_encoder(Path(snakemake.input.tokenizer), **snakemake.params.encoding)),
+        decoder_of(
+            load_encoder(Path(snakemake.input.tokenizer), **snakemake.params.encoding)
+        ),
     )
     known = snakemake.input.known
     write_parquet(snakemake.output.windows, windows)
     elsewhere = read_parquet(known) if known else None
-    write_parquet(snakemake.output.summary, summarise(windows, benchmark, extraction, elsewhere))
+    write_parquet(
+        snakemake.output.summary, summarise(windows, benchmark, extraction, elsewhere)
+    )

@@ -1,4 +1,5 @@
-"""Record what a study's results were made with: commit, versions, hardware, configuration, checkpoints."""
+"""Record what a study's results were made with: commit, versions, hardware,
+configuration, checkpoints."""
 
 from pathlib import Path
 
@@ -12,8 +13,13 @@ with run_job(snakemake):
     record = provenance(snakemake.params.config, seed=snakemake.params.config["seed"])
     record["passes"] = passes(map(read_json, snakemake.input.manifests))
     record["repositories"] = repositories(map(Path, snakemake.input.read_of_hub))
-    revisions, several = pins_of(record["repositories"], read_pins(snakemake.config.get("revisions")))
+    revisions, several = pins_of(
+        record["repositories"], read_pins(snakemake.config.get("revisions"))
+    )
     for hub in several:
-        log.warning("%s was read at several commits, so that revisions.yaml has none for it", hub)
+        log.warning(
+            "%s was read at several commits, so that revisions.yaml has none for it",
+            hub,
+        )
     write_text(snakemake.output.revisions, revisions)
     write_json(snakemake.output.provenance, record)

@@ -7,5 +7,7 @@ from pretrace.runtime.jobs import run_job
 
 with run_job(snakemake):
     register_local(
-        Path(snakemake.params.path), Path(snakemake.output[0]), remote_code=snakemake.params.remote_code
+        Path(snakemake.params.path),
+        Path(snakemake.output[0]),
+        remote_code=snakemake.params.remote_code,
     )

@@ -1,4 +1,5 @@
-"""Gather a study's tables and figures on one page that opens from disk, and what was found for a terminal."""
+"""Gather a study's tables and figures on one page that opens from disk, and what was
+found for a terminal."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,13 +9,26 @@ import pandas as pd
 from pretrace import workflow_folder
 from pretrace.render.artifact import Artifact, outputs
 from pretrace.render.figures import dots
-from pretrace.render.report import incomplete_passes, named, render_report, rendering_of, shots_of
+from pretrace.render.report import (
+    incomplete_passes,
+    named,
+    render_report,
+    rendering_of,
+    shots_of,
+)
 from pretrace.render.results import in_print
 from pretrace.render.tables import audit, extraction
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.runtime.jobs import run_job
 from pretrace.runtime.provenance import citation, whole_code_digest
-from pretrace.studies.sealing import edited, read_seals, repeats, resealed, told, told_on_cover
+from pretrace.studies.sealing import (
+    edited,
+    read_seals,
+    repeats,
+    resealed,
+    told,
+    told_on_cover,
+)
 
 CONCLUDING = {
     "audit": audit.audit_lines,
@@ -26,8 +40,12 @@ CONCLUDING = {
 with run_job(snakemake):
     provenance = read_json(snakemake.input.provenance)
     folder = Path(snakemake.output.report).parent
-    artifacts = [Artifact.model_validate(written) for written in snakemake.params.artifacts]
-    called = {slug: name for artifact in artifacts for slug, name in artifact.names.items()}
+    artifacts = [
+        Artifact.model_validate(written) for written in snakemake.params.artifacts
+    ]
+    called = {
+        slug: name for artifact in artifacts for slug, name in artifact.names.items()
+    }
     rendered = {artifact.slug: rendering_of(artifact, folder) for artifact in artifacts}
     seals = read_seals(Path(snakemake.input.seals)) if snakemake.input.seals else []
     others = {
@@ -35,7 +53,11 @@ with run_job(snakemake):
         for path in folder.parent.glob("*/seals.json")
         if path.parent != folder
     }
-    doubts = [*resealed(seals), *edited(seals, whole_code_digest()), *repeats(seals, others)] if seals else []
+    doubts = (
+        [*resealed(seals), *edited(seals, whole_code_digest()), *repeats(seals, others)]
+        if seals
+        else []
+    )
     failed = [sentence for record in rendered.values() for sentence in record["failed"]]
     empty = [sentence for record in rendered.values() for sentence in record["empty"]]
 
@@ -44,7 +66,9 @@ with run_job(snakemake):
         lines = []
         for artifact in artifacts:
             if name in named(artifact) and rendered[artifact.slug]["shown"]:
-                frame = in_print(pd.read_csv(outputs(artifact, folder)["csv"]), artifact.names)
+                frame = in_print(
+                    pd.read_csv(outputs(artifact, folder)["csv"]), artifact.names
+                )
                 lines += CONCLUDING[name](frame)
         return lines
 
@@ -52,7 +76,9 @@ with run_job(snakemake):
     cover = []
     if seals:
         today = datetime.now(UTC).strftime("%Y-%m-%d")
-        cover = told_on_cover(seals, citation(workflow_folder() / "CITATION.cff"), today)
+        cover = told_on_cover(
+            seals, citation(workflow_folder() / "CITATION.cff"), today
+        )
         # the answer of an audit of works does not wait for whole works
         cover = [("Given back", line) for line in lines_of("extraction")] + cover
     render_report(
@@ -75,5 +101,6 @@ with run_job(snakemake):
     )
     concluding = [line for name in CONCLUDING for line in lines_of(name)]
     write_text(
-        snakemake.output.headline, "".join(f"{line}\n" for line in [*concluding, *doubts, *failed, *empty])
+        snakemake.output.headline,
+        "".join(f"{line}\n" for line in [*concluding, *doubts, *failed, *empty]),
     )

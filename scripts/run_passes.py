@@ -28,9 +28,12 @@ def behind_api():
         snakemake.wildcards.model,
         entry["api"],
         store=Path(snakemake.params.answers),
-        budget_usd=snakemake.config["budget_usd"],  # no parameter: a higher one starts no job again
+        # no parameter: a higher one starts no job again
+        budget_usd=snakemake.config["budget_usd"],
     ) as client:
-        options = {key: value for key, value in entry.items() if key not in ("api", "dtype")}
+        options = {
+            key: value for key, value in entry.items() if key not in ("api", "dtype")
+        }
         yield echo_target(client, Path(checkpoint) if checkpoint else None, **options)
 
 
@@ -64,7 +67,9 @@ with (
         manifest=Path(snakemake.output[0]),
         batch_tokens=snakemake.params.batch_tokens,
         threads=threads,
-        shots=shots_reader(benchmark, snakemake.input.prefixes, snakemake.input.completions, views),
+        shots=shots_reader(
+            benchmark, snakemake.input.prefixes, snakemake.input.completions, views
+        ),
         evaluated=evaluated_reader(benchmark, snakemake.input.prefixes),
         views=views,
         share=share,

@@ -1,4 +1,5 @@
-"""Score every text, and of questions every document, by every method and setting of a model's runs."""
+"""Score every text, and of questions every document, by every method and setting of a
+model's runs."""
 
 from itertools import chain
 from pathlib import Path
@@ -13,7 +14,11 @@ from pretrace.runtime.jobs import run_job
 from pretrace.views.stored import read_views
 
 with run_job(snakemake):
-    manifest = read_json(snakemake.input.manifest) if snakemake.input.manifest else {"views": []}
+    manifest = (
+        read_json(snakemake.input.manifest)
+        if snakemake.input.manifest
+        else {"views": []}
+    )
     benchmark = read_parquet(snakemake.input.benchmark)
     inputs = methods.Inputs(
         PassIndex(manifest, Path(snakemake.params.store)),
@@ -22,7 +27,9 @@ with run_job(snakemake):
             need: {name: Path(path) for name, path in files.items()}
             for need, files in snakemake.params.inputs.items()
         },
-        prefixes=read_parquet(snakemake.input.prefixes) if snakemake.input.prefixes else None,
+        prefixes=read_parquet(snakemake.input.prefixes)
+        if snakemake.input.prefixes
+        else None,
         views=read_views(snakemake.input.views),
         language=snakemake.params.language,
     )
@@ -30,11 +37,20 @@ with run_job(snakemake):
         methods.score(snakemake.params.runs, inputs),
         benchmark,
         snakemake.params.runs,
-        answers=read_parquet(snakemake.input.answers) if snakemake.input.answers else None,
-        calibrations=read_parquet(snakemake.input.calibration) if snakemake.input.calibration else None,
-        where=f"answers of {snakemake.wildcards.model} to {snakemake.wildcards.benchmark}",
+        answers=read_parquet(snakemake.input.answers)
+        if snakemake.input.answers
+        else None,
+        calibrations=read_parquet(snakemake.input.calibration)
+        if snakemake.input.calibration
+        else None,
+        where=f"answers of {snakemake.wildcards.model} to "
+        f"{snakemake.wildcards.benchmark}",
     )
     if snakemake.input.released_scores:
-        released = released_scores(Path(snakemake.input.released_scores), snakemake.params.column)
-        scores = chain(scores, [titled_scores(released, document_units(benchmark)["id"])])
+        released = released_scores(
+            Path(snakemake.input.released_scores), snakemake.params.column
+        )
+        scores = chain(
+            scores, [titled_scores(released, document_units(benchmark)["id"])]
+        )
     write_parquet_parts(snakemake.output[0], scores)

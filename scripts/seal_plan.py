@@ -1,4 +1,5 @@
-"""Seal an audit's plan before any score: files, models, methods, settings and versions, with their SHA-256."""
+"""Seal an audit's plan before any score: files, models, methods, settings and versions,
+with their SHA-256."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,22 +8,33 @@ from pretrace.runtime.files import read_json, sha256_file, write_json
 from pretrace.runtime.jobs import run_job
 from pretrace.runtime.logs import log
 from pretrace.runtime.provenance import provenance, whole_code_digest
-from pretrace.studies.sealing import marks_of, read_seals, sealed, short_names, texts_in_question
+from pretrace.studies.sealing import (
+    marks_of,
+    read_seals,
+    sealed,
+    short_names,
+    texts_in_question,
+)
 
 with run_job(snakemake):
     file = Path(snakemake.output[0])
     texts = short_names(Path(path) for path in snakemake.input.texts)
-    checkpoints = {Path(path).parent.name: read_json(path) for path in snakemake.input.checkpoints}
+    checkpoints = {
+        Path(path).parent.name: read_json(path) for path in snakemake.input.checkpoints
+    }
     versions = provenance({})
     plan = snakemake.params.plan | {
         "files": {name: sha256_file(path) for name, path in texts.items()},
         "marks": marks_of(texts_in_question(snakemake.params.plan["benchmarks"])),
         "checkpoints": {
-            name: {key: record[key] for key in ("hub", "commit", "digest") if key in record}
+            name: {
+                key: record[key] for key in ("hub", "commit", "digest") if key in record
+            }
             for name, record in checkpoints.items()
         },
         "versions": {
-            name: versions["packages"][name] for name in ("torch", "transformers", "tokenizers", "numpy")
+            name: versions["packages"][name]
+            for name in ("torch", "transformers", "tokenizers", "numpy")
         }
         | {"pretrace": versions["commit"], "code": whole_code_digest()},
     }
@@ -35,7 +47,10 @@ with run_job(snakemake):
     write_json(file, seals)
     when = "after scores existed" if seals[-1]["scores_existed"] else "before any score"
     log.info(
-        "sealed %s: the plan's SHA-256 is %s (%s). To convince others, deposit it and the texts before the result is "
+        "sealed %s: the plan's SHA-256 is %s (%s). To convince others, deposit "
+        "it and the texts before the result is "
         "known (docs/audit.md, The seal)",
-        when, seals[-1]["sha256"], file,
-    )  # fmt: skip
+        when,
+        seals[-1]["sha256"],
+        file,
+    )

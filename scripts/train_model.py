@@ -1,4 +1,5 @@
-"""Train a model on exactly the members of its benchmark: from random weights, or another model further."""
+"""Train a model on exactly the members of its benchmark: from random weights, or
+another model further."""
 
 from pathlib import Path
 
@@ -13,9 +14,22 @@ with run_job(snakemake):
         "out_dir": Path(snakemake.output.checkpoint).parent,
         "threads": snakemake.params.threads,
     }
-    name, training = snakemake.wildcards.model, Training.model_validate(snakemake.params.training)
+    name, training = (
+        snakemake.wildcards.model,
+        Training.model_validate(snakemake.params.training),
+    )
     if snakemake.input.start:
         continue_model(name, training, start=Path(snakemake.input.start), **options)
     else:
-        other = [text for path in snakemake.input.documents for text in read_parquet(path)["text"]]
-        train_model(name, training, other=other, tokenizer_json=Path(snakemake.input.tokenizer), **options)
+        other = [
+            text
+            for path in snakemake.input.documents
+            for text in read_parquet(path)["text"]
+        ]
+        train_model(
+            name,
+            training,
+            other=other,
+            tokenizer_json=Path(snakemake.input.tokenizer),
+            **options,
+        )

@@ -1,4 +1,5 @@
-"""Train a controlled model again on other halves of its benchmark, and score the texts under each."""
+"""Train a controlled model again on other halves of its benchmark, and score the texts
+under each."""
 
 from pathlib import Path
 

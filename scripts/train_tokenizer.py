@@ -7,12 +7,19 @@ from pretrace.models.training.tokenizer import train_tokenizer
 from pretrace.runtime.files import read_parquet, write_json
 from pretrace.runtime.jobs import run_job
 
-os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one thread, as the rule asks for: others mostly wait, busily
+# one thread, as the rule asks for: others mostly wait, busily
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 with run_job(snakemake):
     train_tokenizer(
-        (text for path in snakemake.input.documents for text in read_parquet(path)["text"]),
+        (
+            text
+            for path in snakemake.input.documents
+            for text in read_parquet(path)["text"]
+        ),
         int(snakemake.wildcards.vocabulary),
         Path(snakemake.output.tokenizer),
     )
-    write_json(snakemake.output.record, {"vocabulary": int(snakemake.wildcards.vocabulary)})
+    write_json(
+        snakemake.output.record, {"vocabulary": int(snakemake.wildcards.vocabulary)}
+    )

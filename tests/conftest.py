@@ -1,4 +1,5 @@
-"""What holds for every test: how many processes run them, and which run only when they are asked for."""
+"""What holds for every test: how many processes run them, and which run only when they
+are asked for."""
 
 import os
 from pathlib import Path
@@ -7,19 +8,31 @@ import pytest
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """One process a core for the whole suite, none beside pytest's own for what is named."""
-    named = {Path(config.invocation_params.dir, name.split("::")[0]).resolve() for name in config.args}
+    """One process a core for the whole suite, none beside pytest's own for what is
+    named."""
+    named = {
+        Path(config.invocation_params.dir, name.split("::")[0]).resolve()
+        for name in config.args
+    }
     everything = {config.rootpath / folder for folder in config.getini("testpaths")}
     return len(os.sched_getaffinity(0)) if named == everything else 0
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--full", action="store_true", help="also run what takes long: the tests marked full")
+    parser.addoption(
+        "--full",
+        action="store_true",
+        help="also run what takes long: the tests marked full",
+    )
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
     if config.getoption("--full"):
         return
     for item in items:
         if item.get_closest_marker("full"):
-            item.add_marker(pytest.mark.skip(reason="takes long: pytest --full runs it"))
+            item.add_marker(
+                pytest.mark.skip(reason="takes long: pytest --full runs it")
+            )

@@ -1,4 +1,5 @@
-"""The paper study's data sets with made-up texts: the true names, layouts and fields, and as many rows as asked for."""
+"""The paper study's data sets with made-up texts: the true names, layouts and fields,
+and as many rows as asked for."""
 
 import csv
 import gzip
@@ -25,7 +26,15 @@ MIMIR_SETS = [
     "dm_mathematics",
     "hackernews",
 ]
-MIMIR_MONTHS = ("2020_08", "2021_01", "2021_06", "2022_01", "2022_06", "2023_01", "2023_06")
+MIMIR_MONTHS = (
+    "2020_08",
+    "2021_01",
+    "2021_06",
+    "2022_01",
+    "2022_06",
+    "2023_01",
+    "2023_06",
+)
 NEIGHBOURS = 25
 MIMIR_TOKEN = "hf_mimir"
 WIKIMIA = {32: 776, 64: 542, 128: 250, 256: 82}
@@ -45,8 +54,11 @@ _CHARACTERS = "".join(map(chr, range(0x4E00, 0x4E00 + 400)))
 
 
 def words(draw: random.Random, count: int) -> str:
-    """Made-up words, capitals and full stops among them, so that they look like sentences."""
-    made = ["".join(draw.choices(_SYLLABLES, k=draw.randint(1, 3))) for _ in range(count)]
+    """Made-up words, capitals and full stops among them, so that they look like
+    sentences."""
+    made = [
+        "".join(draw.choices(_SYLLABLES, k=draw.randint(1, 3))) for _ in range(count)
+    ]
     return " ".join(
         word.capitalize() if place % 9 == 0 else word + "." * (place % 9 == 8)
         for place, word in enumerate(made)
@@ -68,7 +80,12 @@ def parquet_of(names: Sequence[str], *columns: Sequence[Any]) -> bytes:
     import pyarrow.parquet as pq
 
     out = io.BytesIO()
-    pq.write_table(pa.Table.from_arrays([pa.array(column) for column in columns], names=list(names)), out)
+    pq.write_table(
+        pa.Table.from_arrays(
+            [pa.array(column) for column in columns], names=list(names)
+        ),
+        out,
+    )
     return out.getvalue()
 
 
@@ -88,27 +105,47 @@ def split(name: str, rows: Sequence[dict[str, Any]]) -> dict[str, bytes]:
     return {f"data/{name}-00000-of-00001.parquet": parquet(rows)}
 
 
-def wikimia(rows: int | Mapping[int, int] = 8, name: str = "WikiMIA", seed: int = 0) -> dict[str, bytes]:
-    """`rows` texts of every length, members and non-members by turns; hashed file names as the hub has them."""
+def wikimia(
+    rows: int | Mapping[int, int] = 8, name: str = "WikiMIA", seed: int = 0
+) -> dict[str, bytes]:
+    """`rows` texts of every length, members and non-members by turns; hashed file names
+    as the hub has them."""
     draw, rows_of = random.Random(seed), _of_each(LENGTHS, rows)
     return {
         f"data/{name}_length{length}-00000-of-00001-{length:016x}.parquet": parquet(
-            [{"input": words(draw, length), "label": number % 2} for number in range(rows_of[length])]
+            [
+                {"input": words(draw, length), "label": number % 2}
+                for number in range(rows_of[length])
+            ]
         )
         for length in LENGTHS
     } | LICENCE
 
 
-def wikimia_views(rows: int | Mapping[int, int] = 8, neighbours: int = 10) -> dict[str, bytes]:
-    """One paraphrase and several neighbours of each text of the three lengths that have them, in order."""
+def wikimia_views(
+    rows: int | Mapping[int, int] = 8, neighbours: int = 10
+) -> dict[str, bytes]:
+    """One paraphrase and several neighbours of each text of the three lengths that have
+    them, in order."""
     draw, rows_of, files = random.Random(1), _of_each(LENGTHS, rows), {}
-    kinds = {"paraphrased": 1, "perturbed": neighbours, "paraphrased_perturbed": neighbours}
+    kinds = {
+        "paraphrased": 1,
+        "perturbed": neighbours,
+        "paraphrased_perturbed": neighbours,
+    }
     for length in LENGTHS[:3]:
         for kind, count in kinds.items():
-            files |= split(f"WikiMIA_length{length}_{kind}", [
-                {"input": f"{kind} {number} {other} " + words(draw, length - 3), "label": number % 2}
-                for number in range(rows_of[length]) for other in range(count)
-            ])  # fmt: skip
+            files |= split(
+                f"WikiMIA_length{length}_{kind}",
+                [
+                    {
+                        "input": f"{kind} {number} {other} " + words(draw, length - 3),
+                        "label": number % 2,
+                    }
+                    for number in range(rows_of[length])
+                    for other in range(count)
+                ],
+            )
     return files
 
 
@@ -117,36 +154,60 @@ def _of_each(keys: Iterable[Any], rows: int | Mapping[Any, int]) -> Mapping[Any,
 
 
 def bookmia(books: int = 6, snippets: int = 2) -> dict[str, bytes]:
-    """Books of either class; each one's first snippet holds the control characters that Jane Eyre has."""
+    """Books of either class; each one's first snippet holds the control characters that
+    Jane Eyre has."""
     draw = random.Random(2)
     rows = [
-        {"book_id": book, "book": f"Book_{book}.txt", "snippet_id": number,
-         "snippet": ("\x00ab\x14" if number == 0 else "") + words(draw, 512), "label": book % 2}
-        for book in range(books) for number in range(snippets)
-    ]  # fmt: skip
+        {
+            "book_id": book,
+            "book": f"Book_{book}.txt",
+            "snippet_id": number,
+            "snippet": ("\x00ab\x14" if number == 0 else "") + words(draw, 512),
+            "label": book % 2,
+        }
+        for book in range(books)
+        for number in range(snippets)
+    ]
     return {"book_data.jsonl": jsonl(rows)} | LICENCE
 
 
 def mimir_sets() -> list[str]:
     """The names of MIMIR's sets, by split or month."""
-    names = [f"{name}_{split}" for name in MIMIR_SETS for split in ("ngram_7_0.2", "ngram_13_0.8")]
-    return names + [f"temporal_arxiv_{month}" for month in MIMIR_MONTHS] + ["temporal_wiki"]
+    names = [
+        f"{name}_{split}"
+        for name in MIMIR_SETS
+        for split in ("ngram_7_0.2", "ngram_13_0.8")
+    ]
+    return (
+        names
+        + [f"temporal_arxiv_{month}" for month in MIMIR_MONTHS]
+        + ["temporal_wiki"]
+    )
 
 
 def mimir(rows: int | Mapping[str, int] = 6, length: int = 40) -> dict[str, bytes]:
-    """Every set, split and month, with 25 neighbours of each text; and the script, which raises where it is run.
+    """Every set, split and month, with 25 neighbours of each text; and the script,
+    which raises where it is run.
 
-    `rows`: texts of each class, of all sets or by a set's name. `length`: words of a text.
+    `rows`: texts of each class, of all sets or by a set's name. `length`: words of a
+    text.
     """
     draw, rows_of = random.Random(3), _of_each(mimir_sets(), rows)
     files = {"mimir.py": b"raise RuntimeError('the script was run')\n"}
     for name in mimir_sets():
         for folder in ("train", "test"):
-            made = [f"{name} {folder} {number} " + words(draw, length) for number in range(rows_of[name])]
-            near = [[f"{other} near {text}" for other in range(NEIGHBOURS)] for text in made]
+            made = [
+                f"{name} {folder} {number} " + words(draw, length)
+                for number in range(rows_of[name])
+            ]
+            near = [
+                [f"{other} near {text}" for other in range(NEIGHBOURS)] for text in made
+            ]
             place = f"cache_100_200_1000_512/{folder}"
             files[f"{place}/{name}.jsonl"] = jsonl(made)
-            files[f"{place}_neighbors/{name}_neighbors_25_bert_in_place_swap.jsonl"] = jsonl(near)
+            files[f"{place}_neighbors/{name}_neighbors_25_bert_in_place_swap.jsonl"] = (
+                jsonl(near)
+            )
     return files
 
 
@@ -157,18 +218,32 @@ NAMED_BOOKS = (
 """Those of BookTection that figures are of, a clean one and a suspect one."""
 
 
-def decop(documents: int = 6, passages: int = 3, *, books: bool = False, share_of_words: float = 1) -> bytes:
-    """arXivTection's or BookTection's CSV, with the byte-order mark that the first one has.
+def decop(
+    documents: int = 6,
+    passages: int = 3,
+    *,
+    books: bool = False,
+    share_of_words: float = 1,
+) -> bytes:
+    """arXivTection's or BookTection's CSV, with the byte-order mark that the first one
+    has.
 
     Each passage is read in 24 orders: `share_of_words` makes them shorter.
     """
     draw = random.Random(4)
     rows = []
     for document in range(documents):
-        book = dict(enumerate(NAMED_BOOKS)).get(document, f"Title_{document}_-_Author_{document}")
-        for size, count in (("small", 60), ("medium", 120), ("large", 240)) if books else (("", 90),):
+        book = dict(enumerate(NAMED_BOOKS)).get(
+            document, f"Title_{document}_-_Author_{document}"
+        )
+        for size, count in (
+            (("small", 60), ("medium", 120), ("large", 240)) if books else (("", 90),)
+        ):
             for _ in range(passages):
-                row = {f"Example_{letter}": words(draw, int(share_of_words * count)) for letter in "ABCD"}
+                row = {
+                    f"Example_{letter}": words(draw, int(share_of_words * count))
+                    for letter in "ABCD"
+                }
                 row |= {
                     "Answer": "A",
                     "ID": book if books else f"Paper {document}",
@@ -179,11 +254,15 @@ def decop(documents: int = 6, passages: int = 3, *, books: bool = False, share_o
 
 
 def patents(rows: int = 8, characters: int = 1200) -> bytes:
-    """The authors' archive: JSON lines of Chinese, beside a benchmark of another kind."""
+    """The authors' archive: JSON lines of Chinese, beside a benchmark of another
+    kind."""
     draw = random.Random(5)
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        made = [{"input": chinese(draw, characters), "label": number % 2} for number in range(rows)]
+        made = [
+            {"input": chinese(draw, characters), "label": number % 2}
+            for number in range(rows)
+        ]
         archive.writestr("data/PatentMIA.jsonl", jsonl(made))
         archive.writestr("data/BookMIA.jsonl", jsonl([{"input": "a", "label": 1}]))
         archive.writestr("__MACOSX/data/._PatentMIA.jsonl", b"\0\1")
@@ -194,10 +273,15 @@ def chinese(draw: random.Random, characters: int) -> str:
     return "".join(draw.choices(_CHARACTERS, k=characters))
 
 
-def corpus_shard(documents: int, seed: int, field: str = "text", longest: int = 60) -> list[dict[str, str]]:
+def corpus_shard(
+    documents: int, seed: int, field: str = "text", longest: int = 60
+) -> list[dict[str, str]]:
     draw = random.Random(seed)
     return [
-        {field: words(draw, draw.randint(5, longest)), "url": f"https://example.org/{number}"}
+        {
+            field: words(draw, draw.randint(5, longest)),
+            "url": f"https://example.org/{number}",
+        }
         for number in range(documents)
     ]
 
@@ -215,13 +299,18 @@ def chinesewebtext(shards: int = 5, documents: int = 20) -> dict[str, bytes]:
     draw = random.Random(6)
     return {
         f"cleaner_subset/2021-43/part-{shard:04d}.jsonl": jsonl(
-            [{"title": "", "score": 0.9, "text": chinese(draw, 80), "url": ""} for _ in range(documents)]
+            [
+                {"title": "", "score": 0.9, "text": chinese(draw, 80), "url": ""}
+                for _ in range(documents)
+            ]
         )
         for shard in range(shards)
     }
 
 
-def case_law(shards: int = 19, documents: int = 20, longest: int = 60) -> dict[str, bytes]:
+def case_law(
+    shards: int = 19, documents: int = 20, longest: int = 60
+) -> dict[str, bytes]:
     return {
         f"data/us-{shard:05d}-of-{shards:05d}.parquet": parquet(
             corpus_shard(documents, shard, "document", longest)
@@ -231,12 +320,22 @@ def case_law(shards: int = 19, documents: int = 20, longest: int = 60) -> dict[s
 
 
 def gutenberg(hub: Hub, books: int = 6, before: int = 2, *, length: int = 3200) -> None:
-    """Project Gutenberg's catalogue and texts among the hub's pages: `before` of them are older than 2024."""
+    """Project Gutenberg's catalogue and texts among the hub's pages: `before` of them
+    are older than 2024."""
     draw = random.Random(7)
     rows = []
     for number in range(books + before):
         released = "2023-12-31" if number < before else f"2024-0{number % 9 + 1}-01"
-        rows.append((70000 + number, "Text", released, f"Title {number}", "en", f"Author {number}"))
+        rows.append(
+            (
+                70000 + number,
+                "Text",
+                released,
+                f"Title {number}",
+                "en",
+                f"Author {number}",
+            )
+        )
         text = gutenberg_text(f"Title {number}", words(draw, length))
         hub.pages[f"/cache/epub/{70000 + number}/pg{70000 + number}.txt"] = text
     rows.append((80000, "Sound", "2024-05-01", "A reading", "en", ""))
@@ -247,22 +346,31 @@ def gutenberg(hub: Hub, books: int = 6, before: int = 2, *, length: int = 3200) 
 
 
 def gutenberg_text(title: str, text: str) -> bytes:
-    """A text with the header, footer and licence that Project Gutenberg puts around it."""
+    """A text with the header, footer and licence that Project Gutenberg puts around
+    it."""
     return (
-        f"\ufeffThe Project Gutenberg eBook of {title}\r\n\r\nThis ebook is for the use of anyone anywhere\r\n\r\n"
-        f"*** START OF THE PROJECT GUTENBERG EBOOK {title.upper()} ***\r\n\r\n{text}\r\n\r\n"
-        f"*** END OF THE PROJECT GUTENBERG EBOOK {title.upper()} ***\r\n\r\nSection 1. General Terms of Use\r\n"
+        f"\ufeffThe Project Gutenberg eBook of {title}\r\n\r\nThis ebook is for "
+        f"the use of anyone anywhere\r\n\r\n"
+        f"*** START OF THE PROJECT GUTENBERG EBOOK {title.upper()} "
+        f"***\r\n\r\n{text}\r\n\r\n"
+        f"*** END OF THE PROJECT GUTENBERG EBOOK {title.upper()} "
+        f"***\r\n\r\nSection 1. General Terms of Use\r\n"
     ).encode()
 
 
 def dolma(hub: Hub, books: int = 8, files: int = 2, *, length: int = 3200) -> None:
-    """Dolma's list of files in its repository, and its files of books among the pages."""
+    """Dolma's list of files in its repository, and its files of books among the
+    pages."""
     draw = random.Random(8)
     urls = []
     for file in range(files):
         page = f"/dolma-v1_5r1/books/books-{file:04d}.json.gz"
         made = [
-            {"id": f"{file}-{number}", "source": "gutenberg", "text": words(draw, length)}
+            {
+                "id": f"{file}-{number}",
+                "source": "gutenberg",
+                "text": words(draw, length),
+            }
             for number in range(books)
         ]
         hub.pages[page] = gzip.compress(jsonl(made), mtime=0)
@@ -275,9 +383,10 @@ def dolma(hub: Hub, books: int = 8, files: int = 2, *, length: int = 3200) -> No
 class PaperRows:
     """How many rows the paper study's data sets have.
 
-    `wikimia`, `wikimia_24`: texts by length. `mimir`: texts of each class by the set's name. `books`: of BookMIA, with
-    `snippets` each. `questions`: passages of each document of BookTection and arXivTection, and of each length.
-    `gutenberg`: books of each class. `documents`: of a corpus's shard.
+    `wikimia`, `wikimia_24`: texts by length. `mimir`: texts of each class by the set's
+    name. `books`: of BookMIA, with `snippets` each. `questions`: passages of each
+    document of BookTection and arXivTection, and of each length. `gutenberg`: books of
+    each class. `documents`: of a corpus's shard.
     """
 
     wikimia: Mapping[int, int]
@@ -310,13 +419,17 @@ def alike(rows: int, **more: Any) -> PaperRows:
 
 
 def as_released(share: float, share_of_small: float = 1) -> PaperRows:
-    """The released numbers: `share_of_small` of WikiMIA's and PatentMIA's, `share` of the others'; enough for shots."""
+    """The released numbers: `share_of_small` of WikiMIA's and PatentMIA's, `share` of
+    the others'; enough for shots."""
 
     def part(rows: int, least: int = 1) -> int:
         return max(round(share * rows), least)
 
     def small(rows_of: Mapping[int, int]) -> dict[int, int]:
-        return {length: max(round(share_of_small * rows), 24) for length, rows in rows_of.items()}
+        return {
+            length: max(round(share_of_small * rows), 24)
+            for length, rows in rows_of.items()
+        }
 
     sets = dict.fromkeys(mimir_sets(), 1000)
     sets |= {f"{name}_ngram_7_0.2": rows for name, rows in MIMIR_FEWER_SHARED.items()}
@@ -340,7 +453,8 @@ def as_released(share: float, share_of_small: float = 1) -> PaperRows:
 
 
 def paper_study(hub: Hub, rows: PaperRows) -> None:
-    """Every data set of the registries that lies on the hub, and the pages of the two that lie elsewhere."""
+    """Every data set of the registries that lies on the hub, and the pages of the two
+    that lie elsewhere."""
     shorter = {"share_of_words": rows.share_of_words}
     books = decop(rows.booktection, rows.questions, books=True, **shorter)
     papers = decop(rows.arxivtection, rows.questions, **shorter)
@@ -357,7 +471,12 @@ def paper_study(hub: Hub, rows: PaperRows) -> None:
         "HFforLegal/case-law": case_law(**corpora),
     }.items():
         hub.add("datasets", name, files)
-    hub.add("datasets", "iamgroot42/mimir", mimir(rows.mimir, rows.mimir_words), token=MIMIR_TOKEN)
+    hub.add(
+        "datasets",
+        "iamgroot42/mimir",
+        mimir(rows.mimir, rows.mimir_words),
+        token=MIMIR_TOKEN,
+    )
     hub.pages["/data.zip"] = patents(rows.patents, rows.patent_characters)
     gutenberg(hub, rows.gutenberg)
     dolma(hub, rows.gutenberg + 2)
@@ -372,12 +491,18 @@ def hubble(rows: int = 6, seed: int = 5) -> dict[str, bytes]:
     draw = random.Random(seed)
     made = {
         dose: [
-            {"text": words(draw, 24), "meta": json.dumps({"uuid": f"{dose}-{number}"}), "duplicates": dose}
+            {
+                "text": words(draw, 24),
+                "meta": json.dumps({"uuid": f"{dose}-{number}"}),
+                "duplicates": dose,
+            }
             for number in range(rows)
         ]
         for dose in DOSES
     }
-    return split("train", [row for dose in DOSES[1:] for row in made[dose]]) | split("test", made[0])
+    return split("train", [row for dose in DOSES[1:] for row in made[dose]]) | split(
+        "test", made[0]
+    )
 
 
 def copyright_traps(rows: int = 6) -> dict[str, bytes]:
@@ -385,10 +510,17 @@ def copyright_traps(rows: int = 6) -> dict[str, bytes]:
     draw, files = random.Random(6), {}
     for length in (25, 50, 100):
         for times in (10, 100, 1000):
-            files |= split(f"seq_len_{length}_n_rep_{times}", [
-                {"perplexity_bucket": 10 * number, "text": words(draw, length // 2), "label": number % 2}
-                for number in range(2 * rows)
-            ])  # fmt: skip
+            files |= split(
+                f"seq_len_{length}_n_rep_{times}",
+                [
+                    {
+                        "perplexity_bucket": 10 * number,
+                        "text": words(draw, length // 2),
+                        "label": number % 2,
+                    }
+                    for number in range(2 * rows)
+                ],
+            )
     return files
 
 
@@ -396,31 +528,52 @@ def before_after(rows: int = 6) -> dict[str, bytes]:
     """Token ids and what they spell, before and after a checkpoint."""
     draw = random.Random(7)
     member, nonmember = (
-        [{"tokens": draw.choices(range(300), k=30), "text": words(draw, 30)} for _ in range(rows)]
+        [
+            {"tokens": draw.choices(range(300), k=30), "text": words(draw, 30)}
+            for _ in range(rows)
+        ]
         for _ in range(2)
     )
     return split("member", member) | split("nonmember", nonmember)
 
 
 def dataset_inference(rows: int = 6) -> dict[str, bytes]:
-    """Two of the twenty configurations, with two of the six columns of changed texts."""
+    """Two of the twenty configurations, with two of the six columns of changed
+    texts."""
     draw = random.Random(8)
-    columns, parts = ("text", "synonym_substitution", "butter_fingers"), ("train", "val")
+    columns, parts = (
+        ("text", "synonym_substitution", "butter_fingers"),
+        ("train", "val"),
+    )
     configs = [
-        {"config_name": fold, "data_files": [{"split": part, "path": f"{fold}/{part}-*"} for part in parts]}
+        {
+            "config_name": fold,
+            "data_files": [
+                {"split": part, "path": f"{fold}/{part}-*"} for part in parts
+            ],
+        }
         for fold in ("arxiv", "wikipedia")
     ]
-    return {"README.md": f"---\n{yaml.safe_dump({'configs': configs}, sort_keys=False)}---\n".encode()} | {
+    return {
+        "README.md": f"---\n{yaml.safe_dump({'configs': configs}, sort_keys=False)}---\n".encode()
+    } | {
         f"{config['config_name']}/{part}-00000-of-00001.parquet": parquet(
             [{column: words(draw, 40) for column in columns} for _ in range(rows)]
         )
-        for config in configs for part in parts
-    }  # fmt: skip
+        for config in configs
+        for part in parts
+    }
 
 
 def frontier_study(hub: Hub, rows: int = 6) -> None:
-    for seed, name in enumerate(("biographies_yago", "passages_wikipedia", "testset_mmlu")):
+    for seed, name in enumerate(
+        ("biographies_yago", "passages_wikipedia", "testset_mmlu")
+    ):
         hub.add("datasets", f"allegrolab/{name}", hubble(rows, seed))
     hub.add("datasets", "imperial-cpg/copyright-traps", copyright_traps(rows))
-    hub.add("datasets", "jeffreygwang/pythia_dedupe_mia_89975-89990_90010-90025", before_after(rows))
+    hub.add(
+        "datasets",
+        "jeffreygwang/pythia_dedupe_mia_89975-89990_90010-90025",
+        before_after(rows),
+    )
     hub.add("datasets", "pratyushmaini/llm_dataset_inference", dataset_inference(rows))

@@ -1,4 +1,5 @@
-"""llama.cpp's OpenAI-compatible server (the package xllamacpp) over the GGUF file of smollm2, where both are there."""
+"""llama.cpp's OpenAI-compatible server (the package xllamacpp) over the GGUF file of
+smollm2, where both are there."""
 
 import os
 import zipfile
@@ -17,17 +18,23 @@ def wheel_of_the_model() -> Path:
     """The wheel with the GGUF file; the test is skipped where it is absent."""
     wheel = Path(os.environ.get("PRETRACE_DOWNLOADS", DOWNLOADS)) / WHEEL
     if not wheel.is_file():
-        pytest.skip(f"{wheel} is not there; the workflow's rule fetch_package fetches it")
+        pytest.skip(
+            f"{wheel} is not there; the workflow's rule fetch_package fetches it"
+        )
     return wheel
 
 
 @contextmanager
 def llama_server(folder: Path) -> Iterator[str]:
-    """The base URL of the server; the test is skipped where the package or the wheel is absent.
+    """The base URL of the server; the test is skipped where the package or the wheel is
+    absent.
 
-    The wheel is looked for where the workflow downloads it; PRETRACE_DOWNLOADS names another folder.
+    The wheel is looked for where the workflow downloads it; PRETRACE_DOWNLOADS names
+    another folder.
     """
-    xllamacpp = pytest.importorskip("xllamacpp", reason="xllamacpp, a server for this test, is not installed")
+    xllamacpp = pytest.importorskip(
+        "xllamacpp", reason="xllamacpp, a server for this test, is not installed"
+    )
     with zipfile.ZipFile(wheel_of_the_model()) as archive:
         archive.extract(MEMBER, folder)
     parameters = xllamacpp.CommonParams()

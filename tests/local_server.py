@@ -1,4 +1,5 @@
-"""A web server on loopback for tests; a subclass of `LocalServer` says what it answers."""
+"""A web server on loopback for tests; a subclass of `LocalServer` says what it
+answers."""
 
 import sys
 import threading
@@ -22,9 +23,14 @@ class Request(BaseHTTPRequestHandler):
     do_HEAD = do_POST = do_GET  # noqa: N815
 
     def reply(
-        self, status: int, data: bytes, headers: Mapping[str, str] = NONE, sent: int | None = None
+        self,
+        status: int,
+        data: bytes,
+        headers: Mapping[str, str] = NONE,
+        sent: int | None = None,
     ) -> None:
-        """Answer with these bytes; only the first `sent` of them go out before the connection breaks off."""
+        """Answer with these bytes; only the first `sent` of them go out before the
+        connection breaks off."""
         self.send_response(status)
         for name, value in {**headers, "Content-Length": str(len(data))}.items():
             self.send_header(name, value)
@@ -42,7 +48,8 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that was killed, or gave up waiting, is none of the server's concern."""
+        """A client that was killed, or gave up waiting, is none of the server's
+        concern."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -57,7 +64,9 @@ class LocalServer:
         self.port = self._server.server_port
 
     def __enter__(self) -> Self:
-        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever, args=(0.05,), daemon=True
+        ).start()
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -1,4 +1,5 @@
-"""An OpenAI-compatible server on loopback for tests: answers by a function, with faults where a test wants them."""
+"""An OpenAI-compatible server on loopback for tests: answers by a function, with faults
+where a test wants them."""
 
 import json
 import socket
@@ -16,15 +17,17 @@ Responder = Callable[[str, dict[str, Any]], dict[str, Any]]
 """(path, body) -> the JSON answer."""
 
 Faults = Callable[[int, dict[str, Any]], str | None]
-"""(how many requests came before, body) -> a fault as `Loopback` knows it, or None for a good answer."""
+"""(how many requests came before, body) -> a fault as `Loopback` knows it, or None for
+a good answer."""
 
 
 class Loopback(LocalServer):
     """Serves an API at `url`.
 
-    `answered` counts good answers by body, `authorization` holds each header that came, `moments` when; `most_at_once`
-    is the highest number of requests that were open together. Faults: 429, 500, cut, malformed, no choices, refused,
-    quota, hang, redirect, drip.
+    `answered` counts good answers by body, `authorization` holds each header that came,
+    `moments` when; `most_at_once` is the highest number of requests that were open
+    together. Faults: 429, 500, cut, malformed, no choices, refused, quota, hang,
+    redirect, drip.
     """
 
     def __init__(
@@ -36,7 +39,12 @@ class Loopback(LocalServer):
         delay: float = 0,
     ) -> None:
         super().__init__()
-        self.responder, self.faults, self.retry_after, self.delay = responder, faults, retry_after, delay
+        self.responder, self.faults, self.retry_after, self.delay = (
+            responder,
+            faults,
+            retry_after,
+            delay,
+        )
         self.answered: Counter[str] = Counter()
         self.authorization: set[str] = set()
         self.moments: list[float] = []
@@ -66,16 +74,30 @@ class Loopback(LocalServer):
     def _reply(self, request: Request, fault: str | None, body: dict[str, Any]) -> None:
         errors = {
             "429": (429, {"message": "slow down"}, {"Retry-After": self.retry_after}),
-            "quota": (429, {"message": "no credit left", "code": "insufficient_quota"}, {}),
-            "redirect": (307, {"message": "elsewhere"}, {"Location": "http://127.0.0.2:9/v1/completions"}),
+            "quota": (
+                429,
+                {"message": "no credit left", "code": "insufficient_quota"},
+                {},
+            ),
+            "redirect": (
+                307,
+                {"message": "elsewhere"},
+                {"Location": "http://127.0.0.2:9/v1/completions"},
+            ),
             "500": (500, {"message": "out of order"}, {}),
             # as careless servers do, it repeats what it was sent
-            "refused": (400, {"message": f"not with {request.headers.get('Authorization')}"}, {}),
+            "refused": (
+                400,
+                {"message": f"not with {request.headers.get('Authorization')}"},
+                {},
+            ),
         }
         json_type = {"Content-Type": "application/json"}
         if fault in errors:
             status, error, headers = errors[fault]
-            request.reply(status, json.dumps({"error": error}).encode(), json_type | headers)
+            request.reply(
+                status, json.dumps({"error": error}).encode(), json_type | headers
+            )
         elif fault == "drip":
             request.send_response(200)
             request.send_header("Content-Length", "1000")
@@ -84,24 +106,37 @@ class Loopback(LocalServer):
                 request.wfile.write(b" ")
                 time.sleep(0.1)
         elif fault == "cut":
-            request.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            request.connection.setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+            )
             request.close_connection = True
             request.connection.close()
         elif fault == "malformed":
             request.reply(200, b'{"choices": [{"text": "B", "logp', json_type)
         else:
-            answer = {"id": "1"} if fault == "no choices" else self.responder(request.path, body)
+            answer = (
+                {"id": "1"}
+                if fault == "no choices"
+                else self.responder(request.path, body)
+            )
             request.reply(200, json.dumps(answer).encode(), json_type)
 
 
 def api_at(url: str, **keys: Any) -> dict[str, Any]:
     """The key `api` of a free model at this server, by these keys."""
     free = {"input": 0, "output": 0}
-    return {"base_url": url, "model": "m", "endpoint": "completions", "price": free} | keys
+    return {
+        "base_url": url,
+        "model": "m",
+        "endpoint": "completions",
+        "price": free,
+    } | keys
 
 
 def client_at(url: str, store: Any, *, budget_usd: float = 0, **keys: Any) -> ApiClient:
-    return ApiClient(Endpoint(name="tested", **api_at(url, **keys)), store, budget_usd=budget_usd)
+    return ApiClient(
+        Endpoint(name="tested", **api_at(url, **keys)), store, budget_usd=budget_usd
+    )
 
 
 def completion(
@@ -109,8 +144,14 @@ def completion(
 ) -> dict[str, Any]:
     usage = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens,
              "total_tokens": prompt_tokens + completion_tokens}  # fmt: skip
-    return {"id": "x", "object": "completion", "created": 0, "model": "m", "usage": usage,
-            "choices": [{"index": 0, "text": text, "finish_reason": "stop", **choice}]}  # fmt: skip
+    return {
+        "id": "x",
+        "object": "completion",
+        "created": 0,
+        "model": "m",
+        "usage": usage,
+        "choices": [{"index": 0, "text": text, "finish_reason": "stop", **choice}],
+    }
 
 
 def message(text: str, **more: Any) -> dict[str, Any]:

@@ -10,20 +10,29 @@ from io import BytesIO
 from pathlib import Path
 
 ESCAPED, ESCAPE = r"([()\\])", r"\\\1"
-CONTAINER = '<container><rootfiles><rootfile full-path="OEBPS/book.opf"/></rootfiles></container>'
+CONTAINER = (
+    "<container><rootfiles><rootfile "
+    'full-path="OEBPS/book.opf"/></rootfiles></container>'
+)
 
 
 def prose(words: int, seed: str, *, letters: int = 5) -> str:
     """Sentences of words that no other seed has, in paragraphs of 60 words."""
     rng = random.Random(seed)
     made = [
-        "".join(rng.choices("abcdefghijklmnoprstuvw", k=max(2, letters + rng.randrange(-2, 3))))
+        "".join(
+            rng.choices(
+                "abcdefghijklmnoprstuvw", k=max(2, letters + rng.randrange(-2, 3))
+            )
+        )
         for _ in range(words)
     ]
     paragraphs = []
     for begin in range(0, words, 60):
         own = made[begin : begin + 60]
-        sentences = [" ".join(own[n : n + 12]).capitalize() + "." for n in range(0, len(own), 12)]
+        sentences = [
+            " ".join(own[n : n + 12]).capitalize() + "." for n in range(0, len(own), 12)
+        ]
         paragraphs.append(" ".join(sentences))
     return "\n\n".join(paragraphs)
 
@@ -36,16 +45,20 @@ def epub(
     about: str = "",
     further: dict[str, str] | None = None,
 ) -> Path:
-    """An EPUB with a title page, a navigation, and a file a chapter, each a text or its HTML."""
+    """An EPUB with a title page, a navigation, and a file a chapter, each a text or its
+    HTML."""
     pages = {"title.xhtml": f"<p>{front}</p>"} if front else {}
     pages["nav.xhtml"] = "<nav><ol><li>One</li><li>Two</li></ol></nav>"
     for number, text in enumerate(chapters, 1):
         blocks = (
-            text if text.startswith("<") else "".join(f"<p>{escape(own)}</p>" for own in text.split("\n\n"))
+            text
+            if text.startswith("<")
+            else "".join(f"<p>{escape(own)}</p>" for own in text.split("\n\n"))
         )
         pages[f"ch {number}.xhtml"] = f"<h1>Chapter {number}</h1>{blocks}"
     items = "".join(
-        f'<item id="i{number}" href="{name.replace(" ", "%20")}"{" properties=" * (name[:3] == "nav")}'
+        f'<item id="i{number}" '
+        f'href="{name.replace(" ", "%20")}"{" properties=" * (name[:3] == "nav")}'
         f"{chr(34) + 'nav' + chr(34) if name[:3] == 'nav' else ''}/>"
         for number, name in enumerate(pages)
     )
@@ -54,10 +67,12 @@ def epub(
         "META-INF/container.xml": CONTAINER,
         "OEBPS/book.opf": f"<package><metadata>{about}</metadata><manifest>{items}</manifest><spine>{spine}</spine>"
         "</package>",
-        **{f"OEBPS/{name}": f"<html><head><title>x</title></head><body>{own}</body></html>"
-           for name, own in pages.items()},
+        **{
+            f"OEBPS/{name}": f"<html><head><title>x</title></head><body>{own}</body></html>"
+            for name, own in pages.items()
+        },
         **(further or {}),
-    }  # fmt: skip
+    }
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
         for name, text in members.items():
             book.writestr(name, text)
@@ -79,15 +94,23 @@ def docx(path: Path, text: str, contents: Sequence[str] = ()) -> Path:
     return path
 
 
-def pages_of(text: str, header: str, *, width: int = 60, lines: int = 30) -> list[list[str]]:
-    """A text as print has it: lines of a width with words divided at their ends, a header, a number under each page."""
+def pages_of(
+    text: str, header: str, *, width: int = 60, lines: int = 30
+) -> list[list[str]]:
+    """A text as print has it: lines of a width with words divided at their ends, a
+    header, a number under each page."""
     printed: list[str] = []
     for paragraph in text.split("\n\n"):
         line = ""
         for word in paragraph.split():
             if len(line) + len(word) + 1 <= width:
                 line = f"{line} {word}".strip()
-            elif len(word) > 4 and len(line) + 4 <= width and word.isalpha() and len(printed) % 3 == 0:
+            elif (
+                len(word) > 4
+                and len(line) + 4 <= width
+                and word.isalpha()
+                and len(printed) % 3 == 0
+            ):
                 printed.append(f"{line} {word[:2]}-")
                 line = word[2:]
             else:
@@ -95,20 +118,28 @@ def pages_of(text: str, header: str, *, width: int = 60, lines: int = 30) -> lis
                 line = word
         printed.append(line)
     cut = [printed[begin : begin + lines] for begin in range(0, len(printed), lines)]
-    return [[f"{header} {number}", *own, f"- {number} -"] for number, own in enumerate(cut, 1)]
+    return [
+        [f"{header} {number}", *own, f"- {number} -"]
+        for number, own in enumerate(cut, 1)
+    ]
 
 
 def pdf(path: Path, pages: Sequence[Sequence[str]]) -> Path:
     """A PDF whose pages have these lines, in Helvetica."""
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>", "", "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica "
-               "/Encoding /WinAnsiEncoding >>"]  # fmt: skip
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        "",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica "
+        "/Encoding /WinAnsiEncoding >>",
+    ]
     kids = []
     for lines in pages:
         shown = "".join(f"({re.sub(ESCAPED, ESCAPE, line)}) Tj T*\n" for line in lines)
         stream = f"BT /F 10 Tf 12 TL 50 780 Td\n{shown}ET"
         objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
         objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {len(objects)} 0 R "
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents "
+            f"{len(objects)} 0 R "
             "/Resources << /Font << /F 3 0 R >> >> >>"
         )
         kids.append(f"{len(objects)} 0 R")
@@ -122,20 +153,30 @@ def pdf(path: Path, pages: Sequence[Sequence[str]]) -> Path:
     table = made.tell()
     made.write(f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode())
     made.write("".join(f"{place:010d} 00000 n \n" for place in places).encode())
-    made.write(f"trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{table}\n%%EOF".encode())
+    made.write(
+        f"trailer << /Size {len(objects) + 1} /Root 1 0 R "
+        f">>\nstartxref\n{table}\n%%EOF".encode()
+    )
     path.write_bytes(made.getvalue())
     return path
 
 
 def wrapped(text: str, width: int = 70) -> str:
-    return "\n\n".join(textwrap.fill(paragraph, width) for paragraph in text.split("\n\n"))
+    return "\n\n".join(
+        textwrap.fill(paragraph, width) for paragraph in text.split("\n\n")
+    )
 
 
 def folders_of_books(folder: Path) -> None:
-    """Make books/, four works in question of all formats and a picture, and drafts/, twelve known ones."""
+    """Make books/, four works in question of all formats and a picture, and drafts/,
+    twelve known ones."""
     (folder / "books" / "parts").mkdir(parents=True)
     (folder / "drafts").mkdir()
-    epub(folder / "books" / "novel.epub", [prose(900, "n1"), prose(900, "n2")], front="The novel")
+    epub(
+        folder / "books" / "novel.epub",
+        [prose(900, "n1"), prose(900, "n2")],
+        front="The novel",
+    )
     for part in (1, 2, 10):
         epub(folder / "books" / "parts" / f"{part}.epub", [prose(500, f"part{part}")])
     docx(folder / "books" / "memoir.docx", prose(1500, "memoir"), ["One\t1"])
@@ -143,4 +184,6 @@ def folders_of_books(folder: Path) -> None:
     (folder / "books" / "cover.jpg").write_bytes(b"x")
     for number in range(12):
         text = wrapped(prose(1400 + 50 * number, f"d{number}"))
-        (folder / "drafts" / f"draft {number:02d}.txt").write_text(text, encoding="utf-8")
+        (folder / "drafts" / f"draft {number:02d}.txt").write_text(
+            text, encoding="utf-8"
+        )

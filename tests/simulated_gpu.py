@@ -1,7 +1,8 @@
-"""GPUs that are only names, for a machine without one: the CPU computes what is computed on them.
+"""GPUs that are only names, for a machine without one: the CPU computes what is
+computed on them.
 
-As on CUDA, operations on tensors of two devices are refused, and so is `numpy()`. FakeTensorMode does not do: it has
-no numbers.
+As on CUDA, operations on tensors of two devices are refused, and so is `numpy()`.
+FakeTensorMode does not do: it has no numbers.
 """
 
 import os
@@ -17,18 +18,30 @@ from transformers import modeling_utils
 aten = torch.ops.aten
 CPU = torch.device("cpu")
 MEMORY = 80_000_000_000
-_INDEXED = {aten.index, aten.index_put, aten.index_put_, aten._unsafe_index, aten._index_put_impl_}
+_INDEXED = {
+    aten.index,
+    aten.index_put,
+    aten.index_put_,
+    aten._unsafe_index,
+    aten._index_put_impl_,
+}
 
 
 class GPUTensor(torch.Tensor):
-    """`on_cpu` holds the numbers; to torch's own code it is a tensor of the device `meta`."""
+    """`on_cpu` holds the numbers; to torch's own code it is a tensor of the device
+    `meta`."""
 
     @staticmethod
     def __new__(cls, on_cpu: torch.Tensor, gpu: torch.device) -> "GPUTensor":
         return torch.Tensor._make_wrapper_subclass(
-            cls, on_cpu.size(), strides=on_cpu.stride(), storage_offset=on_cpu.storage_offset(),
-            dtype=on_cpu.dtype, layout=on_cpu.layout, device="meta",
-        )  # fmt: skip
+            cls,
+            on_cpu.size(),
+            strides=on_cpu.stride(),
+            storage_offset=on_cpu.storage_offset(),
+            dtype=on_cpu.dtype,
+            layout=on_cpu.layout,
+            device="meta",
+        )
 
     def __init__(self, on_cpu: torch.Tensor, gpu: torch.device) -> None:
         self.on_cpu, self.gpu = on_cpu, gpu
@@ -42,13 +55,18 @@ class GPUTensor(torch.Tensor):
         raise RuntimeError(f"{operation} on a GPU that is no longer simulated")
 
     def numpy(self, **_: Any) -> None:
-        raise TypeError(f"can't convert {self.gpu} device type tensor to numpy. Use Tensor.cpu() first.")
+        raise TypeError(
+            f"can't convert {self.gpu} device type tensor to numpy. Use "
+            f"Tensor.cpu() first."
+        )
 
     def __getitem__(self, index: Any) -> torch.Tensor:
         """Torch's own code would bring a list to the device `meta`."""
         index = index if isinstance(index, tuple) else (index,)
         return super().__getitem__(
-            tuple(torch.tensor(part) if isinstance(part, list) else part for part in index)
+            tuple(
+                torch.tensor(part) if isinstance(part, list) else part for part in index
+            )
         )
 
     def tolist(self) -> list:
@@ -58,7 +76,8 @@ class GPUTensor(torch.Tensor):
 class SimulatedGPUs(TorchDispatchMode):
     """A machine with two GPUs while it is entered, each with `free` bytes of 80 GB.
 
-    `operations`: how many ran on GPUs. At the operations of these numbers in `full`, memory does not suffice.
+    `operations`: how many ran on GPUs. At the operations of these numbers in `full`,
+    memory does not suffice.
     """
 
     def __init__(self, free: int = MEMORY) -> None:
@@ -70,7 +89,9 @@ class SimulatedGPUs(TorchDispatchMode):
     def __enter__(self):
         self._patch = pytest.MonkeyPatch()
         self._patch.setattr(torch.cuda, "_lazy_init", lambda: None)
-        self._patch.setattr(torch.cuda, "get_device_capability", lambda gpu=None: (8, 0))
+        self._patch.setattr(
+            torch.cuda, "get_device_capability", lambda gpu=None: (8, 0)
+        )
         for name, answer in {
             "is_available": True,
             "device_count": 2,
@@ -81,19 +102,28 @@ class SimulatedGPUs(TorchDispatchMode):
             "set_device": None,
             "is_bf16_supported": True,
         }.items():
-            self._patch.setattr(torch.cuda, name, lambda *_, answer=answer, **__: answer)
-        # jobs on one machine hold GPUs by their uuid, and each process simulates its own
+            self._patch.setattr(
+                torch.cuda, name, lambda *_, answer=answer, **__: answer
+            )
+        # jobs on one machine hold GPUs by their uuid, and each process simulates its
+        # own
         self._patch.setattr(
             torch.cuda,
             "get_device_properties",
             lambda gpu=0: SimpleNamespace(
-                name="a simulated GPU", total_memory=MEMORY, uuid=f"simulated-{os.getpid()}-{gpu}"
+                name="a simulated GPU",
+                total_memory=MEMORY,
+                uuid=f"simulated-{os.getpid()}-{gpu}",
             ),
         )
-        self._patch.setattr(modeling_utils, "_get_device_map", _spelled(modeling_utils._get_device_map))
-        self._patch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")  # another thread would not see the GPUs
+        self._patch.setattr(
+            modeling_utils, "_get_device_map", _spelled(modeling_utils._get_device_map)
+        )
+        # another thread would not see the GPUs
+        self._patch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")
         self._patch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor)
-        torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(..., device=) comes here as a copy
+        # torch.tensor(..., device=) comes here as a copy
+        torch._C._set_only_lift_cpu_tensors(True)
         return super().__enter__()
 
     def __exit__(self, *error):
@@ -104,19 +134,35 @@ class SimulatedGPUs(TorchDispatchMode):
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         kwargs, packet = kwargs or {}, operation.overloadpacket
         tensors: list[torch.Tensor] = []
-        real = _real(args, tensors), {name: _real(value, tensors) for name, value in kwargs.items()}
-        devices = (_numbered(value) for value in (*args, *kwargs.values()) if isinstance(value, torch.device))
+        real = (
+            _real(args, tensors),
+            {name: _real(value, tensors) for name, value in kwargs.items()},
+        )
+        devices = (
+            _numbered(value)
+            for value in (*args, *kwargs.values())
+            if isinstance(value, torch.device)
+        )
         device = _device_of_result(packet, tensors, next(devices, None))
-        same_dtype = kwargs.get("dtype") in (None, *(tensor.dtype for tensor in tensors[:1]))
+        same_dtype = kwargs.get("dtype") in (
+            None,
+            *(tensor.dtype for tensor in tensors[:1]),
+        )
         if packet is aten._to_copy and device == tensors[0].device and same_dtype:
             return tensors[0]
         if device != CPU and not operation.is_view:  # a view takes no memory
             self.operations += 1
             if self.operations in self.full:
-                raise torch.OutOfMemoryError(f"CUDA out of memory: operation {self.operations}")
-        if operation in (aten.mm.dtype, aten.mm.dtype_out):  # narrow numbers with sums in float32: so too
+                raise torch.OutOfMemoryError(
+                    f"CUDA out of memory: operation {self.operations}"
+                )
+        # narrow numbers with sums in float32: so too
+        if operation in (aten.mm.dtype, aten.mm.dtype_out):
             left, right = real[0][:2]
-            real = (left.float(), right.float()), {key: real[1][key] for key in real[1] if key == "out"}
+            real = (
+                (left.float(), right.float()),
+                {key: real[1][key] for key in real[1] if key == "out"},
+            )
             operation = aten.mm.out if real[1] else aten.mm.default
         operation = _KERNELS.get(packet, operation)
         if packet is aten.histc:  # of whole numbers CUDA alone has it
@@ -146,7 +192,10 @@ def _flash(
     if query.dtype == torch.float32:
         raise RuntimeError("FlashAttention only support fp16 and bf16 data type")
     if query.shape[-1] % 8 or query.shape[-1] > 256:
-        raise RuntimeError("FlashAttention forward only supports head dimension at most 256 that is 8 n")
+        raise RuntimeError(
+            "FlashAttention forward only supports head dimension at most 256 "
+            "that is 8 n"
+        )
     return aten._scaled_dot_product_flash_attention_for_cpu(
         query, key, value, is_causal=is_causal, scale=scale
     )
@@ -156,13 +205,16 @@ def _efficient(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: None, sums: bool,
     dropout: float = 0.0, is_causal: bool = False, *, scale: float,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
-    """As CUDA's efficient attention, which knows no grouped heads and fills up its sums."""
+    """As CUDA's efficient attention, which knows no grouped heads and fills up its
+    sums."""
     if query.shape[1] != key.shape[1]:
         raise RuntimeError("efficient attention has no grouped heads")
     read, log_sums = aten._scaled_dot_product_flash_attention_for_cpu(
         query, key, value, is_causal=is_causal, scale=scale
     )
-    return read, torch.nn.functional.pad(log_sums, (0, -log_sums.shape[-1] % 32), value=float("inf"))
+    return read, torch.nn.functional.pad(
+        log_sums, (0, -log_sums.shape[-1] % 32), value=float("inf")
+    )
 
 
 _KERNELS = {
@@ -183,18 +235,21 @@ def _device_of_result(
     devices = {
         tensor.device: None
         for place, tensor in enumerate(tensors)
-        if tensor.device != CPU or (tensor.dim() and not (place and operation in _INDEXED))
+        if tensor.device != CPU
+        or (tensor.dim() and not (place and operation in _INDEXED))
     }
     if len(devices) > 1:
         raise RuntimeError(
-            "Expected all tensors to be on the same device, but found at least two devices, "
+            "Expected all tensors to be on the same device, but found at least "
+            "two devices, "
             f"{' and '.join(map(str, devices))}! ({operation})"
         )
     return device or next(iter(devices), CPU)
 
 
 def _spelled(place: Callable[..., Any]) -> Callable[..., Any]:
-    """Have a function name GPUs as cuda:N: torch without CUDA refuses their bare numbers."""
+    """Have a function name GPUs as cuda:N: torch without CUDA refuses their bare
+    numbers."""
 
     def placed(*arguments: Any, **options: Any) -> Any:
         devices = place(*arguments, **options) or {}
@@ -207,7 +262,11 @@ def _spelled(place: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _numbered(device: torch.device) -> torch.device:
-    return torch.device("cuda", 0) if device.type == "cuda" and device.index is None else device
+    return (
+        torch.device("cuda", 0)
+        if device.type == "cuda" and device.index is None
+        else device
+    )
 
 
 def _real(value: Any, tensors: list[torch.Tensor]) -> Any:
@@ -221,15 +280,20 @@ def _real(value: Any, tensors: list[torch.Tensor]) -> Any:
 
 
 def spread(model: Any, gpus: int) -> Any:
-    """The model on one simulated GPU, or its layers on two, as accelerate places them for transformers."""
+    """The model on one simulated GPU, or its layers on two, as accelerate places them
+    for transformers."""
     if gpus == 1:
         return model.to("cuda:0")
     from accelerate import dispatch_model, infer_auto_device_map
 
     size = sum(weight.numel() * weight.element_size() for weight in model.parameters())
     parts = infer_auto_device_map(
-        model, max_memory={0: 0.7 * size, 1: 2 * size}, no_split_module_classes=model._no_split_modules
+        model,
+        max_memory={0: 0.7 * size, 1: 2 * size},
+        no_split_module_classes=model._no_split_modules,
     )
     assert set(parts.values()) == {0, 1}, parts
     named = {module: f"cuda:{gpu}" for module, gpu in parts.items()}
-    return dispatch_model(model, named, main_device="cuda:0", skip_keys=model._skip_keys_device_placement)
+    return dispatch_model(
+        model, named, main_device="cuda:0", skip_keys=model._skip_keys_device_placement
+    )

@@ -1,6 +1,8 @@
-"""A real Slurm of one node with one pretended GPU, on loopback, for tests; needs root, slurmctld, slurmd and munged.
+"""A real Slurm of one node with one pretended GPU, on loopback, for tests; needs root,
+slurmctld, slurmd and munged.
 
-Debian: apt-get install --no-install-recommends slurm-wlm munge. There is no accounting, as on many small clusters.
+Debian: apt-get install --no-install-recommends slurm-wlm munge. There is no accounting,
+as on many small clusters.
 """
 
 import os
@@ -54,12 +56,20 @@ class NotStartedError(RuntimeError):
 
 
 def lacking() -> str:
-    """What keeps this machine from running a Slurm of its own; "" where nothing does."""
+    """What keeps this machine from running a Slurm of its own; "" where nothing
+    does."""
     if os.geteuid() != 0:
         return "it needs root"
-    missing = [name for name in ("munged", "slurmctld", "slurmd", "sinfo") if shutil.which(name) is None]
+    missing = [
+        name
+        for name in ("munged", "slurmctld", "slurmd", "sinfo")
+        if shutil.which(name) is None
+    ]
     if missing:
-        return f"{', '.join(missing)} not installed (Debian: apt-get install --no-install-recommends slurm-wlm munge)"
+        return (
+            f"{', '.join(missing)} not installed (Debian: apt-get install "
+            f"--no-install-recommends slurm-wlm munge)"
+        )
     if any(Path("/etc/slurm", name).exists() for name in ("slurm.conf", "gres.conf")):
         return "/etc/slurm/slurm.conf is there: a Slurm of somebody's"
     return ""
@@ -67,30 +77,47 @@ def lacking() -> str:
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[None]:
-    """Slurm runs while the block lasts; its files are in `folder`, and /etc/slurm links to two of them."""
+    """Slurm runs while the block lasts; its files are in `folder`, and /etc/slurm links
+    to two of them."""
     host = socket.gethostname().partition(".")[0]
     folder.mkdir(mode=0o755)
     for name in ("state", "spool"):
         (folder / name).mkdir()
     (folder / "key").write_bytes(os.urandom(128))
     (folder / "key").chmod(0o600)
-    (folder / "slurm.conf").write_text(SETTINGS.format(host=host, folder=folder), encoding="utf-8")
-    (folder / "gres.conf").write_text(f"NodeName={host} Name=gpu File=/dev/null\n", encoding="utf-8")
+    (folder / "slurm.conf").write_text(
+        SETTINGS.format(host=host, folder=folder), encoding="utf-8"
+    )
+    (folder / "gres.conf").write_text(
+        f"NodeName={host} Name=gpu File=/dev/null\n", encoding="utf-8"
+    )
     links = [Path("/etc/slurm") / name for name in ("slurm.conf", "gres.conf")]
     links[0].parent.mkdir(exist_ok=True)
     daemons: list[subprocess.Popen[bytes]] = []
     try:
         for link in links:
             link.symlink_to(folder / link.name)
-        files = [f"--{name}-file={folder}/munge.{name}" for name in ("pid", "seed", "log")]
-        daemons.append(_start(
-            "munged", "--foreground", "--force", f"--socket={folder}/munge.socket.2", f"--key-file={folder}/key",
-            "--num-threads=2", *files,
-        ))  # fmt: skip
+        files = [
+            f"--{name}-file={folder}/munge.{name}" for name in ("pid", "seed", "log")
+        ]
+        daemons.append(
+            _start(
+                "munged",
+                "--foreground",
+                "--force",
+                f"--socket={folder}/munge.socket.2",
+                f"--key-file={folder}/key",
+                "--num-threads=2",
+                *files,
+            )
+        )
         _wait(lambda: (folder / "munge.socket.2").exists(), "munged")
         daemons.append(_start("slurmctld", "-D", "-c"))
         daemons.append(_start("slurmd", "-D", "-c"))
-        _wait(lambda: told("sinfo", "-h", "-o", "%T").split()[:1] == ["idle"], "slurmctld and slurmd")
+        _wait(
+            lambda: told("sinfo", "-h", "-o", "%T").split()[:1] == ["idle"],
+            "slurmctld and slurmd",
+        )
         yield
     finally:
         told("scancel", "--user=root")
@@ -104,14 +131,21 @@ def cluster(folder: Path) -> Iterator[None]:
 def told(*command: str) -> str:
     try:
         return subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, timeout=30, check=False
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            timeout=30,
+            check=False,
         ).stdout
     except subprocess.TimeoutExpired:
         return ""
 
 
 def _start(*command: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
 
 
 def _wait(ready: Callable[[], bool], what: str) -> None:

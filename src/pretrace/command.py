@@ -1,4 +1,5 @@
-"""The command `pretrace`: Snakemake with the workflow that is installed with the library, and two tools beside it."""
+"""The command `pretrace`: Snakemake with the workflow that is installed with the
+library, and two tools beside it."""
 
 import os
 import sys
@@ -7,7 +8,8 @@ from pretrace import workflow_folder
 
 
 def main() -> None:
-    """Run `pretrace cut` or `pretrace key`; with other arguments, become Snakemake on the installed workflow."""
+    """Run `pretrace cut` or `pretrace key`; with other arguments, become Snakemake on
+    the installed workflow."""
     name, arguments = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
     if name == "cut":
         from pretrace.commands import cut
@@ -19,4 +21,14 @@ def main() -> None:
         key.main(arguments)
     else:
         snakefile = str(workflow_folder() / "Snakefile")
-        os.execv(sys.executable, [sys.executable, "-m", "snakemake", "--snakefile", snakefile, *sys.argv[1:]])
+        os.execv(
+            sys.executable,
+            [
+                sys.executable,
+                "-m",
+                "snakemake",
+                "--snakefile",
+                snakefile,
+                *sys.argv[1:],
+            ],
+        )

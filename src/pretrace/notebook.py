@@ -1,4 +1,5 @@
-"""Scores from Python: of texts without a study, and of a finished study; both by what the rules call.
+"""Scores from Python: of texts without a study, and of a finished study; both by what
+the rules call.
 
 Paths are relative to the working directory, the project's folder.
 """
@@ -16,7 +17,15 @@ from pretrace import config_folder
 from pretrace.benchmarks.callers_list import rows_of_list
 from pretrace.benchmarks.languages import language_of
 from pretrace.benchmarks.texts import texts_of_rows
-from pretrace.methods import METHODS, Chosen, Inputs, find, obstacle, setting_name, settings
+from pretrace.methods import (
+    METHODS,
+    Chosen,
+    Inputs,
+    find,
+    obstacle,
+    setting_name,
+    settings,
+)
 from pretrace.methods import score as scores_table
 from pretrace.methods.registry import QUESTION_METHODS, Value
 from pretrace.models.checkpoint import RECORD, register_local
@@ -55,28 +64,39 @@ def score(
     """Score texts by methods that need nothing but the texts and the model.
 
     Args:
-        texts: [n] texts: a list, an array, a generator, or a Series, whose index is kept.
-        model: a name of config/models.yaml whose checkpoint is in results/models/, a folder with config.json,
+        texts: [n] texts: a list, an array, a generator, or a Series, whose index is
+            kept.
+        model: a name of config/models.yaml whose checkpoint is in results/models/, a
+            folder with config.json,
             safetensors and a tokenizer, or an id of the Hugging Face hub.
-        methods: ids, or one of them, at their defaults, or id -> a value for each parameter to change, as
+        methods: ids, or one of them, at their defaults, or id -> a value for each
+            parameter to change, as
             `{"min_k": {"k": 0.1}}` (default, every method that needs nothing more).
-        labels: [n] 1 member, 0 non-member, None unknown, for `blind`, the bag of words that sees no model. A Series has
+        labels: [n] 1 member, 0 non-member, None unknown, for `blind`, the bag of words
+            that sees no model. A Series has
             the index of the texts.
         start_token: as the key of a run: `tokenizer`, `none`, or the token itself.
-        store: a folder that keeps the passes, so that a second call reads them (default, nothing is kept).
+        store: a folder that keeps the passes, so that a second call reads them
+            (default, nothing is kept).
 
     Returns:
-        [n, methods] float64 in the order of the texts, a column for each method, as `loss` or `min_k(k=0.1)`: higher is
-        more like a member. Log-probabilities are natural logarithms. `attrs` has `model`, `checkpoint` (its commit on
-        the hub or its folder, and its SHA-256), `dtype` and `device`. Labels add the column `blind`, unless they are
-        too few to learn from. If the texts take more than five seconds, stderr says how far they are.
+        [n, methods] float64 in the order of the texts, a column for each method, as
+        `loss` or `min_k(k=0.1)`: higher is
+        more like a member. Log-probabilities are natural logarithms. `attrs` has
+        `model`, `checkpoint` (its commit on
+        the hub or its folder, and its SHA-256), `dtype` and `device`. Labels add the
+        column `blind`, unless they are
+        too few to learn from. If the texts take more than five seconds, stderr says how
+        far they are.
 
     Raises:
-        InputError: an unknown method or one that needs more than the texts, a text that is missing, no text or without
+        InputError: an unknown method or one that needs more than the texts, a text that
+            is missing, no text or without
             a score, each with its index, or no such model.
 
     Example:
-        >>> pretrace.score(["To be, or not to be"], model="smollm2-135m", methods=["loss", {"min_k": {"k": 0.1}}])
+        >>> pretrace.score(["To be, or not to be"], model="smollm2-135m",
+        methods=["loss", {"min_k": {"k": 0.1}}])
     """
     import pandas as pd
 
@@ -85,8 +105,12 @@ def score(
     from pretrace.models.target import load_checkpoint
     from pretrace.passes import job
 
-    model = _checked("model", model, str | Path, "a name, an id of the hub, or a folder")
-    start_token = _checked("start_token", start_token, str, "'tokenizer', 'none', or the token itself")
+    model = _checked(
+        "model", model, str | Path, "a name, an id of the hub, or a folder"
+    )
+    start_token = _checked(
+        "start_token", start_token, str, "'tokenizer', 'none', or the token itself"
+    )
     if store is not None:
         store = Path(_checked("store", store, str | Path, "a folder"))
         if store.is_file():
@@ -100,7 +124,12 @@ def score(
     named = set() if methods is None else {*columns}
     if labels is not None:
         columns |= _columns(["blind"], language, labelled=True)
-    run = Run(model=model, benchmark="texts", start_token=start_token, methods=[*columns.values()])
+    run = Run(
+        model=model,
+        benchmark="texts",
+        start_token=start_token,
+        methods=[*columns.values()],
+    )
     config = read_yaml(config_folder() / "config.yaml")
     with TemporaryDirectory() as folder:
         record, entry = _checkpoint(model, Path(folder))
@@ -123,37 +152,55 @@ def score(
         scores = pd.concat(scores_table([run.for_jobs()], inputs))
     for view in manifest["views"][:1]:
         if view["truncated"]:
-            log.warning("score: %d texts are longer than the model's context and were cut", view["truncated"])
+            log.warning(
+                "score: %d texts are longer than the model's context and were cut",
+                view["truncated"],
+            )
     scores = scores.set_index(["method", "setting", "id"]).sort_index()
     wide = pd.DataFrame(index=ids)
     for column, item in columns.items():
-        wide[column] = scores["score"].get((item.method, setting_name(item.method, item.parameters)))
+        wide[column] = scores["score"].get(
+            (item.method, setting_name(item.method, item.parameters))
+        )
     if "blind" in wide and "blind" not in named and wide["blind"].isna().any():
-        log.warning("score: no column blind, because the labels are too few to learn from in each fold")
+        log.warning(
+            "score: no column blind, because the labels are too few to learn "
+            "from in each fold"
+        )
         wide = wide.drop(columns="blind")
     for row, column in np.argwhere(wide.isna())[:1]:
         reasons = "; ".join(f"{method}: {reason}" for method, reason in inputs.unscored)
         where = f"score: texts[{listed.index[row]!r}]"
         raise InputError(
-            f"{where} has no score of {wide.columns[column]} ({reasons}). Leave one of them out."
+            f"{where} has no score of {wide.columns[column]} ({reasons}). Leave "
+            f"one of them out."
         )
     wide = wide.set_axis(listed.index)
     source = f"{target.checkpoint.source}, sha256:{target.digest}"
-    wide.attrs = {"model": model, "checkpoint": source, "dtype": target.dtype, "device": target.device}
+    wide.attrs = {
+        "model": model,
+        "checkpoint": source,
+        "dtype": target.dtype,
+        "device": target.device,
+    }
     return wide
 
 
 def _checked(argument: str, value: Any, kinds: Any, needed: str) -> str:
-    """Return an argument as a string; `InputError` if it is of another type than `kinds`, or empty."""
+    """Return an argument as a string; `InputError` if it is of another type than
+    `kinds`, or empty."""
     if not isinstance(value, kinds):
-        raise InputError(f"score: {argument} is a {type(value).__name__}; give {needed}.")
+        raise InputError(
+            f"score: {argument} is a {type(value).__name__}; give {needed}."
+        )
     if not str(value):
         raise InputError(f"score: {argument} is empty; give {needed}.")
     return str(value)
 
 
 def _written_methods(methods: Any) -> list[tuple[str, dict[str, Value]]]:
-    """Return methods as written, each with the parameters that it is given; `InputError` for what is no method."""
+    """Return methods as written, each with the parameters that it is given;
+    `InputError` for what is no method."""
     if isinstance(methods, str):
         methods = [methods]
     elif isinstance(methods, Mapping):
@@ -163,40 +210,56 @@ def _written_methods(methods: Any) -> list[tuple[str, dict[str, Value]]]:
     written = []
     for item in methods:
         given = {item: {}} if isinstance(item, str) else item
-        if not isinstance(given, Mapping) or not all(isinstance(value, Mapping) for value in given.values()):
+        if not isinstance(given, Mapping) or not all(
+            isinstance(value, Mapping) for value in given.values()
+        ):
             raise InputError(f"score: methods has {shorten(repr(item))}; {_METHOD}.")
         written += [(id, dict(parameters)) for id, parameters in given.items()]
     if not written:
-        raise InputError(f"score: methods names none; {_METHOD}, or leave it out for all.")
+        raise InputError(
+            f"score: methods names none; {_METHOD}, or leave it out for all."
+        )
     return written
 
 
 _METHOD = "give ids of methods, or {ID: {PARAMETER: VALUE}}"
 
 
-def _columns(methods: Methods | None, language: str, *, labelled: bool) -> dict[str, Chosen]:
-    """Return the methods by column, each at one setting; `InputError` for one that needs more than it is given."""
+def _columns(
+    methods: Methods | None, language: str, *, labelled: bool
+) -> dict[str, Chosen]:
+    """Return the methods by column, each at one setting; `InputError` for one that
+    needs more than it is given."""
     columns = {}
     for id, given in _written_methods([*METHODS] if methods is None else methods):
         if id in QUESTION_METHODS:
             raise InputError(
-                f"score: {id} asks questions about documents. Write a study: docs/add_a_benchmark.md."
+                f"score: {id} asks questions about documents. Write a study: "
+                f"docs/add_a_benchmark.md."
             )
         method, hindered = find(id), obstacle(id, {}, language=language)
         reason, remedy = hindered or ("", "")
-        advice = f"in a study, {remedy}, and read the scores by pretrace.load" if remedy else "leave it out"
+        advice = (
+            f"in a study, {remedy}, and read the scores by pretrace.load"
+            if remedy
+            else "leave it out"
+        )
         if "stream" in method.needs:
             reason = "only a model that is trained here has a known training stream"
         elif method.scope == "benchmark" and not labelled and not hindered:
             reason, advice = "no text has a label", "give labels"
         if reason and methods is not None:
-            raise InputError(f"score: {id} needs more than the texts: {reason}; {advice} (docs/notebook.md).")
+            raise InputError(
+                f"score: {id} needs more than the texts: {reason}; {advice} "
+                f"(docs/notebook.md)."
+            )
         if not reason:
             grid = {name: method.defaults[name] for name in method.grid}
             setting, *others = settings(id, grid | given)
             if others:
                 raise InputError(
-                    f"score: give one value for each parameter of {id}, or name {id} once for each value."
+                    f"score: give one value for each parameter of {id}, or name "
+                    f"{id} once for each value."
                 )
             name = f"{id}({setting_name(id, setting)})" if given else id
             columns[name] = Chosen(method=id, parameters=setting)
@@ -204,12 +267,15 @@ def _columns(methods: Methods | None, language: str, *, labelled: bool) -> dict[
 
 
 def _checkpoint(model: str, folder: Path) -> tuple[Path, dict[str, Any]]:
-    """Return the record of a model's checkpoint, made in `folder` if there is none, and its registry entry."""
+    """Return the record of a model's checkpoint, made in `folder` if there is none, and
+    its registry entry."""
     registered = read_yaml(config_folder() / "models.yaml")
     record = Path("results", "models", model, RECORD)
     if record.is_file() or model in registered:
         if not record.is_file():
-            raise InputError(f"score: {record} is not there yet: snakemake --cores all {record}")
+            raise InputError(
+                f"score: {record} is not there yet: snakemake --cores all {record}"
+            )
         return record, registered.get(model, {})
     record = folder / RECORD
     if Path(model).is_dir():
@@ -218,21 +284,28 @@ def _checkpoint(model: str, folder: Path) -> tuple[Path, dict[str, Any]]:
         fetch_model(model, "main", record)
     else:
         raise InputError(
-            f"score: the model '{shorten(model)}' is not a folder in {Path.cwd()}, an id of the Hugging Face hub "
-            f"such as EleutherAI/pythia-1.4b, or a name of config/models.yaml: {nearest(model, registered)}"
+            f"score: the model '{shorten(model)}' is not a folder in "
+            f"{Path.cwd()}, an id of the Hugging Face hub "
+            f"such as EleutherAI/pythia-1.4b, or a name of config/models.yaml: "
+            f"{nearest(model, registered)}"
         )
-    # of weights without a folder in results/models/ no speed is kept, by which auto chooses on a CPU
+    # of weights without a folder in results/models/ no speed is kept, by which auto
+    # chooses on a CPU
     return record, {} if has_gpu() else {"dtype": "float32"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Results:
-    """A finished study's results as pandas tables; columns as results/README.md lists them."""
+    """A finished study's results as pandas tables; columns as results/README.md lists
+    them."""
 
     plan: Plan
 
     def __repr__(self) -> str:
-        return f"<pretrace study '{self.plan.study.name}': {len(self.pairs)} models on benchmarks, listed by .pairs>"
+        return (
+            f"<pretrace study '{self.plan.study.name}': {len(self.pairs)} models on "
+            f"benchmarks, listed by .pairs>"
+        )
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -240,64 +313,86 @@ class Results:
         return [pair.slugs for pair in self.plan.pairs]
 
     def texts(self, benchmark: str) -> "pd.DataFrame":
-        """Return a benchmark's texts: `text_id`, `text`, `label`, `subset`, `length` (words), `document`, `fold`."""
+        """Return a benchmark's texts: `text_id`, `text`, `label`, `subset`, `length`
+        (words), `document`, `fold`."""
         return read_parquet(self._pair(benchmark=benchmark).benchmark.table)
 
     def scores(self, model: str, benchmark: str) -> "pd.DataFrame":
-        """Return every score with the `label` (1 member, 0 non-member, missing), `subset`, `length` (words) and `fold`
-        of its text or document.
+        """Return every score with the `label` (1 member, 0 non-member, missing),
+        `subset`, `length` (words) and `fold` of its text or document.
         """
         import pandas as pd
 
-        scores, texts = read_parquet(self._pair(model, benchmark).scores), self.texts(benchmark)
+        scores, texts = (
+            read_parquet(self._pair(model, benchmark).scores),
+            self.texts(benchmark),
+        )
         units = texts.rename(columns={"text_id": "id"}).assign(unit="text")
         if scores["unit"].eq("document").any():
             units = pd.concat([units, document_units(texts).assign(unit="document")])
         about = units[["unit", "id", "label", "subset", "length", "fold"]]
-        return scores.merge(about, on=["unit", "id"], how="left", validate="many_to_one")
+        return scores.merge(
+            about, on=["unit", "id"], how="left", validate="many_to_one"
+        )
 
     def metrics(self, model: str, benchmark: str) -> "pd.DataFrame":
         """Return the AUCs and true positive rates with their intervals.
 
-        A method with a parameter outside its grid off the default is called as in tables, `min_k;window=3`, so that
-        `method == 'min_k' and selection == 'default'` is one row of a metric; in rows of the grid each setting is one.
+        A method with a parameter outside its grid off the default is called as in
+        tables, `min_k;window=3`, so that `method == 'min_k' and selection == 'default'`
+        is one row of a metric; in rows of the grid each setting is one.
         """
-        return with_variants_named(read_parquet(self._pair(model, benchmark).stage_file("metrics")))
+        return with_variants_named(
+            read_parquet(self._pair(model, benchmark).stage_file("metrics"))
+        )
 
     def table(self, artifact: str) -> "pd.DataFrame":
-        """Return the numbers of a table or figure, as in its CSV file: `study.table("results_auc")`."""
+        """Return the numbers of a table or figure, as in its CSV file:
+        `study.table("results_auc")`."""
         import pandas as pd
 
         artifacts = self.plan.study.artifacts
         if artifact not in artifacts:
             raise InputError(
-                f"load: the study {self.plan.study.name} has no table or figure '{artifact}': "
+                f"load: the study {self.plan.study.name} has no table or figure "
+                f"'{artifact}': "
                 f"{nearest(artifact, artifacts)}"
             )
-        path = outputs(artifacts[artifact], Path("results", self.plan.study.name))["csv"]
+        path = outputs(artifacts[artifact], Path("results", self.plan.study.name))[
+            "csv"
+        ]
         if not path.is_file():
             raise InputError(f"load: {path} is not there: snakemake --cores all {path}")
         return pd.read_csv(path)
 
     def tokens(self, model: str, benchmark: str, **reading: Any) -> "pd.DataFrame":
-        """Return the token statistics of a pass, a row for each text and variant, an array [n] in each cell.
+        """Return the token statistics of a pass, a row for each text and variant, an
+        array [n] in each cell.
 
-        `token_ids`, `logprobs` (nats), and of a text's own pass `entropies` (nats), `variances` (nats squared),
-        `highest` and `ranks`: `methods.TokenStatistics` explains them. `reading`: the pass, by `subset`, `length`,
-        `view`, `start_token`, `altered`, `prefix`, `draw` and `shots` (default, every pass over the texts themselves).
+        `token_ids`, `logprobs` (nats), and of a text's own pass `entropies` (nats),
+        `variances` (nats squared), `highest` and `ranks`: `methods.TokenStatistics`
+        explains them. `reading`: the pass, by `subset`, `length`, `view`,
+        `start_token`, `altered`, `prefix`, `draw` and `shots` (default, every pass over
+        the texts themselves).
         """
         import pandas as pd
 
         pair = self._pair(model, benchmark)
         index = PassIndex(
-            read_json(str(pair.passes)) if pair.requests else {"views": []}, Path("results/passes/store")
+            read_json(str(pair.passes)) if pair.requests else {"views": []},
+            Path("results/passes/store"),
         )
         wanted = {"altered": "", "prefix": ""} | reading
         chosen = {key: key.to_json() for key in index.rows}
-        chosen = {key: row for key, row in chosen.items() if wanted.items() <= row.items()}
+        chosen = {
+            key: row for key, row in chosen.items() if wanted.items() <= row.items()
+        }
         if not chosen:
             known = "; ".join(key.name for key in index.rows) or "none"
-            raise InputError(f"load: {model} on {benchmark} has no pass with {wanted}; its passes: {known}")
+            raise InputError(
+                f"load: {model} on {benchmark} has no pass with {wanted}; its "
+                f"passes: {known}"
+            )
         shown = ("subset", "length", "view", "start_token")
         tables = [
             index.read(key).to_pandas().assign(**{name: row[name] for name in shown})
@@ -307,11 +402,15 @@ class Results:
 
     def _pair(self, model: str | None = None, benchmark: str | None = None) -> Pair:
         for pair in self.plan.pairs:
-            if model in (None, pair.model_slug) and benchmark in (None, pair.benchmark_slug):
+            if model in (None, pair.model_slug) and benchmark in (
+                None,
+                pair.benchmark_slug,
+            ):
                 return pair
         pairs = "; ".join(f"{model} on {benchmark}" for model, benchmark in self.pairs)
         raise InputError(
-            f"load: {model or 'no model'} on {benchmark} is no run of {self.plan.study.name}; it has {pairs}"
+            f"load: {model or 'no model'} on {benchmark} is no run of "
+            f"{self.plan.study.name}; it has {pairs}"
         )
 
 
@@ -322,16 +421,21 @@ def load(study: str) -> Results:
         InputError: there is no such study, or it has not finished.
 
     Example:
-        >>> scores = pretrace.load("embedded").scores("smollm2-135m", "sotu").query("method == 'loss'")
+        >>> scores = pretrace.load("embedded").scores("smollm2-135m",
+        "sotu").query("method == 'loss'")
         >>> sklearn.metrics.roc_auc_score(scores["label"], scores["score"])
     """
     record = Path("results", study, "provenance.json")
     if not record.is_file():
-        finished = sorted(path.parent.name for path in Path("results").glob("*/provenance.json"))
+        finished = sorted(
+            path.parent.name for path in Path("results").glob("*/provenance.json")
+        )
         state = "has not finished" if record.parent.is_dir() else "is not there"
         raise InputError(
-            f"load: the study '{shorten(study)}' {state} in {Path.cwd() / 'results'}, which has "
-            f"{', '.join(finished) or 'no finished study'}. Start Python in the project's folder; to finish a study, "
+            f"load: the study '{shorten(study)}' {state} in "
+            f"{Path.cwd() / 'results'}, which has "
+            f"{', '.join(finished) or 'no finished study'}. Start Python in the "
+            f"project's folder; to finish a study, "
             f"run snakemake --cores all --config study=..."
         )
     return Results(Plan(load_study(recorded_config(record), config_folder())))

@@ -1,4 +1,5 @@
-"""Seeds of all that is drawn: every room may import this file, and it counts in the digest of each job that draws."""
+"""Seeds of all that is drawn: every room may import this file, and it counts in the
+digest of each job that draws."""
 
 import hashlib
 import json
@@ -6,6 +7,7 @@ from typing import Any
 
 
 def seed_of(*parts: Any) -> int:
-    """Make a seed of 63 bits from names and numbers: the same parts give the same seed on every machine."""
+    """Make a seed of 63 bits from names and numbers: the same parts give the same seed
+    on every machine."""
     text = json.dumps([str(part) for part in parts], separators=(",", ":"))
     return int(hashlib.sha256(text.encode()).hexdigest()[:16], 16) >> 1

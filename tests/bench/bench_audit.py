@@ -1,10 +1,12 @@
-"""False alarms and power of an audit's exchange of documents, in simulations of made-up scores.
+"""False alarms and power of an audit's exchange of documents, in simulations of made-up
+scores.
 
     python tests/bench/bench_audit.py [--times 400]
 
-Prints the Markdown tables of docs/size_and_power.md. Scores have variance 1, of which the share ICC lies between
-documents. In the mixtures a tenth of the documents, and of the texts, lies 3 or 6 standard deviations higher. Whole
-audits of real texts are in bench_stress.py.
+Prints the Markdown tables of docs/size_and_power.md. Scores have variance 1, of which
+the share ICC lies between documents. In the mixtures a tenth of the documents, and of
+the texts, lies 3 or 6 standard deviations higher. Whole audits of real texts are in
+bench_stress.py.
 """
 
 import argparse
@@ -20,14 +22,18 @@ Draw = Callable[[np.random.Generator, int], np.ndarray]
 
 def mixture(by: float) -> Draw:
     spread = np.sqrt(1 + 0.09 * by**2)
-    return lambda rng, count: (rng.normal(size=count) + by * (rng.random(count) < 0.1) - 0.1 * by) / spread
+    return lambda rng, count: (
+        (rng.normal(size=count) + by * (rng.random(count) < 0.1) - 0.1 * by) / spread
+    )
 
 
 FAMILIES: dict[str, Draw] = {
     "normal": lambda rng, count: rng.normal(size=count),
     "t (3 degrees)": lambda rng, count: rng.standard_t(3, size=count) / np.sqrt(3),
     "exponential": lambda rng, count: rng.exponential(size=count) - 1,
-    "lognormal": lambda rng, count: (rng.lognormal(size=count) - np.exp(0.5)) / np.sqrt((np.e - 1) * np.e),
+    "lognormal": lambda rng, count: (
+        (rng.lognormal(size=count) - np.exp(0.5)) / np.sqrt((np.e - 1) * np.e)
+    ),
     "mixture of 3": mixture(3),
     "mixture of 6": mixture(6),
 }
@@ -42,21 +48,35 @@ ICCS, SHIFT = (0.0, 0.1, 0.5), 0.5
 RELABELLINGS = 199
 
 
-def share(sizes: str, documents: tuple[int, int], icc: float, draw: Draw, shift: float, times: int) -> float:
+def share(
+    sizes: str,
+    documents: tuple[int, int],
+    icc: float,
+    draw: Draw,
+    shift: float,
+    times: int,
+) -> float:
     """Return the share of `times` audits with p <= `LEVEL`, in percent."""
     rng, low = np.random.default_rng([*documents, round(10 * icc)]), 0
     for _ in range(times):
         numbers = SIZES[sizes](rng, *documents)
         code = np.repeat(np.arange(len(numbers)), numbers)
-        scores = np.sqrt(icc) * draw(rng, len(numbers))[code] + np.sqrt(1 - icc) * draw(rng, len(code))
+        scores = np.sqrt(icc) * draw(rng, len(numbers))[code] + np.sqrt(1 - icc) * draw(
+            rng, len(code)
+        )
         suspect = code < documents[0]
-        texts = AuditedTexts((scores + shift * suspect)[:, None], code, np.zeros_like(code), suspect)
-        low += units_of(texts, texts.ranks([0])[:, -1]).p(seed=0, drawn=RELABELLINGS) <= LEVEL
+        texts = AuditedTexts(
+            (scores + shift * suspect)[:, None], code, np.zeros_like(code), suspect
+        )
+        low += (
+            units_of(texts, texts.ranks([0])[:, -1]).p(seed=0, drawn=RELABELLINGS)
+            <= LEVEL
+        )
     return 100 * low / times
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--times", type=int, default=400)
     times = parser.parse_args().times
     print(f"Percent with p <= {LEVEL:g} at ICC {' / '.join(map(str, ICCS))}\n")
@@ -66,7 +86,10 @@ def main() -> None:
         for documents in DOCUMENTS:
             for sizes in SIZES:
                 cells = [
-                    " / ".join(f"{share(sizes, documents, icc, draw, shift, times):.0f}" for icc in ICCS)
+                    " / ".join(
+                        f"{share(sizes, documents, icc, draw, shift, times):.0f}"
+                        for icc in ICCS
+                    )
                     for draw in FAMILIES.values()
                 ]
                 named = [f"{documents[0]} against {documents[1]}", sizes]

@@ -1,7 +1,8 @@
-"""Power of an audit of a key of canaries: how often p <= 5 %, by canaries, private twins and effect.
+"""Power of an audit of a key of canaries: how often p <= 5 %, by canaries, private
+twins and effect.
 
-The scores of a canary and its twins are normal with the same mean; the published one is higher by the effect, in
-standard deviations of its twins.
+The scores of a canary and its twins are normal with the same mean; the published one is
+higher by the effect, in standard deviations of its twins.
 
 python tests/bench/bench_canaries.py
 """
@@ -13,7 +14,8 @@ import numpy as np
 from pretrace.benchmarks.audit_design import LEVEL
 from pretrace.evaluation.exchange import AuditedTexts, units_of
 
-KEYS = ((10, 1), (50, 1), (10, 19), (20, 19), (50, 19), (100, 19))  # canaries, private twins of each
+# canaries, private twins of each
+KEYS = ((10, 1), (50, 1), (10, 19), (20, 19), (50, 19), (100, 19))
 EFFECTS = (0.0, 0.25, 0.5, 1.0)
 RELABELLINGS = 199
 
@@ -25,20 +27,34 @@ def power(canaries: int, twins: int, effect: float, repetitions: int) -> float:
     document, low = np.repeat(np.arange(canaries), twins + 1), 0
     for _ in range(repetitions):
         scores = rng.normal(size=len(suspect)) + effect * suspect
-        texts = AuditedTexts(scores[:, None], document, np.zeros_like(document), suspect, within=True)
-        low += units_of(texts, texts.ranks([0])[:, -1]).p(seed=0, drawn=RELABELLINGS) <= LEVEL
+        texts = AuditedTexts(
+            scores[:, None], document, np.zeros_like(document), suspect, within=True
+        )
+        low += (
+            units_of(texts, texts.ranks([0])[:, -1]).p(seed=0, drawn=RELABELLINGS)
+            <= LEVEL
+        )
     return low / repetitions
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--repetitions", type=int, default=1000)
     given = parser.parse_args()
-    print(f"| canaries | twins of each | {' | '.join(f'effect {effect:g}' for effect in EFFECTS)} |")
+    print(
+        f"| canaries | twins of each | "
+        f"{' | '.join(f'effect {effect:g}' for effect in EFFECTS)} |"
+    )
     print(f"|{'---|' * (2 + len(EFFECTS))}")
     for canaries, twins in KEYS:
-        shares = (power(canaries, twins, effect, given.repetitions) for effect in EFFECTS)
-        print(f"| {canaries} | {twins} | {' | '.join(f'{share:.0%}' for share in shares)} |", flush=True)
+        shares = (
+            power(canaries, twins, effect, given.repetitions) for effect in EFFECTS
+        )
+        print(
+            f"| {canaries} | {twins} | "
+            f"{' | '.join(f'{share:.0%}' for share in shares)} |",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

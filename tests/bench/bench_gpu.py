@@ -1,11 +1,13 @@
-"""What passes, shots, questions and generation take on this machine's GPU, the first time and the second.
+"""What passes, shots, questions and generation take on this machine's GPU, the first
+time and the second.
 
 python tests/bench/bench_gpu.py [--shape 7b] [--out gpu.json]
 python tests/bench/bench_gpu.py --device cpu --shape tiny
 
-Makes a LLaMA of the shape with random weights on the device and fetches nothing. A job reads each shape of a batch
-once, so the first time of each row counts for a study; the second is what the device can do. Prints a table and
-README's sentence, and writes the rows as JSON. `compare_machines.py ONE.json OTHER.json` puts two of them side by side.
+Makes a LLaMA of the shape with random weights on the device and fetches nothing. A job
+reads each shape of a batch once, so the first time of each row counts for a study; the
+second is what the device can do. Prints a table and README's sentence, and writes the
+rows as JSON. `compare_machines.py ONE.json OTHER.json` puts two of them side by side.
 """
 
 import argparse
@@ -67,10 +69,11 @@ HEADER_TOKENS = 60
 
 @dataclass(frozen=True)
 class Row:
-    """What was done, how long it took, how many tokens were scored, read or written, and the peak of the GPU's memory.
+    """What was done, how long it took, how many tokens were scored, read or written,
+    and the peak of the GPU's memory.
 
-    Without tokens there is no speed. `of_bare`: share of the bare forward's speed; `mfu`: share of the operations a
-    second of one large product.
+    Without tokens there is no speed. `of_bare`: share of the bare forward's speed;
+    `mfu`: share of the operations a second of one large product.
     """
 
     shape: str
@@ -134,7 +137,9 @@ class Bench:
         self.bare_speed: float | None = None
         self.rows: list[Row] = []
 
-    def take(self, what: str, tokens: int, way: Callable[[], Any], share: float = 1.0) -> Row:
+    def take(
+        self, what: str, tokens: int, way: Callable[[], Any], share: float = 1.0
+    ) -> Row:
         """Time `way`, which is done once, on this `share` of the `tokens`."""
         on_gpu = self.device == "cuda"
         if on_gpu:
@@ -167,21 +172,38 @@ class Bench:
         self.twice("pass, full statistics", tokens, self._pass(engine, START, "full"))
         recorded.statistics(self.window, START, statistics="logprobs")
         bare(self.model, recorded.inputs)
-        row = self.take("bare forward, logits alone", tokens, lambda: bare(self.model, recorded.inputs))
+        row = self.take(
+            "bare forward, logits alone",
+            tokens,
+            lambda: bare(self.model, recorded.inputs),
+        )
         self.bare_speed = row.tokens_per_second
         for statistics in ("logprobs", "full", "top40"):
-            self.take(f"pass, {statistics}", tokens, self._pass(engine, START, statistics))
+            self.take(
+                f"pass, {statistics}", tokens, self._pass(engine, START, statistics)
+            )
         few = self.window[: self.shape.few]
         share = tokens_of(few) / tokens
-        self.take("one text at a time", tokens, lambda: one_at_a_time(self.model, few, 1), share)
+        self.take(
+            "one text at a time",
+            tokens,
+            lambda: one_at_a_time(self.model, few, 1),
+            share,
+        )
         self._shots(engine, tokens)
         for other in budgets:
             resized = Engine(self.model, self.name, other)
-            self.twice(f"pass, batches of {other} tokens", tokens, self._pass(resized, START, "full"))
+            self.twice(
+                f"pass, batches of {other} tokens",
+                tokens,
+                self._pass(resized, START, "full"),
+            )
         self._questions(budget)
         self._generation()
 
-    def _pass(self, engine: Engine, prefix: PromptPrefix, statistics: str) -> Callable[[], Any]:
+    def _pass(
+        self, engine: Engine, prefix: PromptPrefix, statistics: str
+    ) -> Callable[[], Any]:
         return lambda: engine.statistics(self.window, prefix, statistics=statistics)
 
     def _shots(self, engine: Engine, tokens: int) -> None:
@@ -198,7 +220,8 @@ class Bench:
         self.take("passes after 10 to 1 shots", SHOTS * tokens, sweep)
 
     def _questions(self, budget: int) -> None:
-        """DE-COP's 24 orders of four options after a header, for several questions; tokens that were read."""
+        """DE-COP's 24 orders of four options after a header, for several questions;
+        tokens that were read."""
         reader = Reader(Features(self.model), self.name, budget)
         asked = []
         for _ in range(self.shape.questions):
@@ -218,7 +241,8 @@ class Bench:
         self.take("questions, tokens read", read, ask)
 
     def _generation(self) -> None:
-        """Greedy continuations of as many tokens as are written, of prompts that are one batch."""
+        """Greedy continuations of as many tokens as are written, of prompts that are
+        one batch."""
         prompts = [self._ids(TEXT_TOKENS) for _ in range(self.shape.few)]
         self.model.generation_config.eos_token_id = None
         tokenizer = SimpleNamespace(pad_token_id=0)
@@ -240,7 +264,9 @@ def tokens_of(window: Sequence[Request]) -> int:
 
 def line_of(row: Row) -> str:
     speed = (
-        "" if row.tokens_per_second is None else f" {row.tokens_per_second:9,.0f} tokens/s, MFU {row.mfu:.2f}"
+        ""
+        if row.tokens_per_second is None
+        else f" {row.tokens_per_second:9,.0f} tokens/s, MFU {row.mfu:.2f}"
     )
     share = "" if row.of_bare is None else f", {row.of_bare:.2f} of the bare forward"
     memory = "" if row.peak_gb is None else f", peak {row.peak_gb:.1f} GB"
@@ -261,25 +287,36 @@ def machine(device: str) -> dict[str, str]:
 def sentence(rows: Sequence[Row], about: dict[str, str]) -> str:
     """Write README's sentence about a machine."""
     seconds = {row.what: row.seconds for row in rows}
-    recall = seconds["pass, full statistics, first time"] + seconds["pass after 7 shots, first time"]
+    recall = (
+        seconds["pass, full statistics, first time"]
+        + seconds["pass after 7 shots, first time"]
+    )
     alone = seconds["one text at a time"]
     return (
-        f"On an {about['card']} (torch {about['torch']}, transformers {about['transformers']}, {about['date']}) the "
-        f"{rows[0].shape} shape reads {rows[0].tokens:,} tokens in {seconds['pass, full']:.2f} s "
-        f"({alone:.1f} one text at a time), ReCall's two passes take {recall:.2f} s the first time."
+        f"On an {about['card']} (torch {about['torch']}, transformers "
+        f"{about['transformers']}, {about['date']}) the "
+        f"{rows[0].shape} shape reads {rows[0].tokens:,} tokens in "
+        f"{seconds['pass, full']:.2f} s "
+        f"({alone:.1f} one text at a time), ReCall's two passes take "
+        f"{recall:.2f} s the first time."
     )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--shape", choices=SHAPES, nargs="+", default=["7b"])
     parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
-    parser.add_argument("--budgets", type=int, nargs="+", default=BUDGETS, help="tokens of a batch")
+    parser.add_argument(
+        "--budgets", type=int, nargs="+", default=BUDGETS, help="tokens of a batch"
+    )
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--out", type=Path, help="a file of JSON")
     options = parser.parse_args(arguments)
     if options.device == "cuda" and not torch.cuda.is_available():
-        parser.error("torch finds no GPU here; --device cpu --shape tiny only shows that the bench runs")
+        parser.error(
+            "torch finds no GPU here; --device cpu --shape tiny only shows that "
+            "the bench runs"
+        )
     about = machine(options.device)
     rows: list[Row] = []
     with torch_settings(options.threads):

@@ -1,10 +1,14 @@
-"""How fast a pass is: against the bare forward of the same batches, and against one text at a time.
+"""How fast a pass is: against the bare forward of the same batches, and against one
+text at a time.
 
-python tests/bench/bench_pass.py results/models/smollm2-135m/checkpoint.json [--texts 96] [--repetitions 5]
+python tests/bench/bench_pass.py results/models/smollm2-135m/checkpoint.json [--texts
+96] [--repetitions 5]
 
-Prints tokens/s of each way and ratios of wall and CPU time, the best repetitions of ways that take turns: the pass with
-full statistics, and with the 40 likeliest tokens, against `model(x).logits` of the same batches, from which nothing is
-computed; and against a loop over texts with softmax, log_softmax and per-text statistics, as public code has it.
+Prints tokens/s of each way and ratios of wall and CPU time, the best repetitions of
+ways that take turns: the pass with full statistics, and with the 40 likeliest tokens,
+against `model(x).logits` of the same batches, from which nothing is computed; and
+against a loop over texts with softmax, log_softmax and per-text statistics, as public
+code has it.
 """
 
 import argparse
@@ -24,7 +28,8 @@ from pretrace.passes.requests import Request
 
 
 def texts(count: int, tokens: int, vocabulary: int) -> list[Request]:
-    """Texts of about `tokens` tokens, seeded; which tokens they are does not change the cost."""
+    """Texts of about `tokens` tokens, seeded; which tokens they are does not change the
+    cost."""
     generator = np.random.default_rng(0)
     sizes = generator.integers(int(tokens * 0.85), int(tokens * 1.25), count)
     drawn = [generator.integers(0, vocabulary, size).astype(np.int32) for size in sizes]
@@ -32,7 +37,8 @@ def texts(count: int, tokens: int, vocabulary: int) -> list[Request]:
 
 
 class RecordedBatches(Engine):
-    """The engine, keeping the inputs of its batches, so that the bare forward runs on exactly the same."""
+    """The engine, keeping the inputs of its batches, so that the bare forward runs on
+    exactly the same."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -49,9 +55,11 @@ def bare(model: Any, batches: list[torch.Tensor]) -> None:
             model(input_ids=inputs, use_cache=False).logits  # noqa: B018
 
 
-def one_at_a_time(model: Any, window: list[Request], start: int) -> list[tuple[np.ndarray, ...]]:
-    """Min-K%++'s public loop: both whole softmaxes of one text, then the mean and variance over the
-    vocabulary.
+def one_at_a_time(
+    model: Any, window: list[Request], start: int
+) -> list[tuple[np.ndarray, ...]]:
+    """Min-K%++'s public loop: both whole softmaxes of one text, then the mean and
+    variance over the vocabulary.
     """
     results = []
     with torch.no_grad():
@@ -63,12 +71,15 @@ def one_at_a_time(model: Any, window: list[Request], start: int) -> list[tuple[n
             token_log_probs = log_probs.gather(-1, ids[0, 1:, None]).squeeze(-1)
             mu = (probs * log_probs).sum(-1)
             sigma = (probs * torch.square(log_probs)).sum(-1) - torch.square(mu)
-            results.append((token_log_probs.cpu().numpy(), mu.cpu().numpy(), sigma.cpu().numpy()))
+            results.append(
+                (token_log_probs.cpu().numpy(), mu.cpu().numpy(), sigma.cpu().numpy())
+            )
     return results
 
 
 class Clock:
-    """Best wall and CPU seconds of each way; the ways take turns, because the machine's speed drifts."""
+    """Best wall and CPU seconds of each way; the ways take turns, because the machine's
+    speed drifts."""
 
     def __init__(self) -> None:
         self.best: dict[str, np.ndarray] = {}
@@ -78,20 +89,34 @@ class Clock:
         way()
         if torch.cuda.is_available():
             torch.cuda.synchronize()
-        took = np.array([time.perf_counter() - begin[0], time.process_time() - begin[1]])
+        took = np.array(
+            [time.perf_counter() - begin[0], time.process_time() - begin[1]]
+        )
         self.best[name] = np.minimum(self.best.get(name, took), took)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("checkpoint", type=Path, help="checkpoint.json")
-    parser.add_argument("--tokens", type=int, default=76, help="of a text; 64 English words are about 76")
-    for name, count in (("texts", 96), ("batch-tokens", 2048), ("threads", 2), ("repetitions", 5)):
+    parser.add_argument(
+        "--tokens",
+        type=int,
+        default=76,
+        help="of a text; 64 English words are about 76",
+    )
+    for name, count in (
+        ("texts", 96),
+        ("batch-tokens", 2048),
+        ("threads", 2),
+        ("repetitions", 5),
+    ):
         parser.add_argument(f"--{name}", type=int, default=count)
     for name in ("dtype", "device"):
         parser.add_argument(f"--{name}", default="auto")
     options = parser.parse_args()
-    target = load_checkpoint(options.checkpoint, dtype=options.dtype, device=options.device)
+    target = load_checkpoint(
+        options.checkpoint, dtype=options.dtype, device=options.device
+    )
     model = target.load()
     window = texts(options.texts, options.tokens, target.vocabulary)
     recorded = RecordedBatches(model, "bench", options.batch_tokens)
@@ -100,8 +125,12 @@ def main() -> None:
     tokens = sum(len(text.tokens) for text in window)
     print(f"{target.dtype} on {target.device}: {len(window)} texts, {tokens} tokens")
     ways = {
-        "full": lambda: engine.statistics(window, PromptPrefix((0,)), statistics="full"),
-        "top40": lambda: engine.statistics(window, PromptPrefix((0,)), statistics="top40"),
+        "full": lambda: engine.statistics(
+            window, PromptPrefix((0,)), statistics="full"
+        ),
+        "top40": lambda: engine.statistics(
+            window, PromptPrefix((0,)), statistics="top40"
+        ),
         "bare forward": lambda: bare(model, recorded.inputs),
         "one text at a time": lambda: one_at_a_time(model, window, 0),
     }
@@ -110,14 +139,20 @@ def main() -> None:
             for name, way in ways.items():
                 clock.take(name, way)
     for name, best in clock.best.items():
-        print(f"{name:26} {tokens / best[0]:8.0f} tokens/s, {tokens / best[1]:8.0f} tokens a CPU second")
+        print(
+            f"{name:26} {tokens / best[0]:8.0f} tokens/s, "
+            f"{tokens / best[1]:8.0f} tokens a CPU second"
+        )
     for name, against, aim in (
         ("full", "bare forward", "0.99 in float32, 0.94 in bfloat16"),
         ("top40", "bare forward", "0.85"),
         ("full", "one text at a time", "1.2"),
     ):
         ratio = clock.best[against] / clock.best[name]
-        print(f"{name} against {against}: {ratio[0]:.2f} (CPU {ratio[1]:.2f}; target {aim})")
+        print(
+            f"{name} against {against}: {ratio[0]:.2f} (CPU {ratio[1]:.2f}; "
+            f"target {aim})"
+        )
 
 
 if __name__ == "__main__":

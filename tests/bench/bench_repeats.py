@@ -1,11 +1,14 @@
-"""Windows of unread texts that a model emits, under several rules about what repeats a text.
+"""Windows of unread texts that a model emits, under several rules about what repeats a
+text.
 
-    python tests/bench/bench_repeats.py --model results/models/smollm2-135m [--tokens 1000] FILE...
+    python tests/bench/bench_repeats.py --model results/models/smollm2-135m [--tokens
+    1000] FILE...
 
-Prints a Markdown row for each rule: all windows of 20 tokens that have 20 before them, those that the rule leaves out,
-and those of the others with a probability above 0.001 with top-40 sampling. The texts are templates that are filled
-here, and the files, by kind; the model must not have read these. A rule lists (tokens of a run, at most so many tokens
-after the same run).
+Prints a Markdown row for each rule: all windows of 20 tokens that have 20 before them,
+those that the rule leaves out, and those of the others with a probability above 0.001
+with top-40 sampling. The texts are templates that are filled here, and the files, by
+kind; the model must not have read these. A rule lists (tokens of a run, at most so many
+tokens after the same run).
 """
 
 import argparse
@@ -33,7 +36,20 @@ RULES = (
     ((3, 1_000), (5, inf)),
     ((3, inf),),
 )
-WORDS = "river copper lantern orchard quarry saddle thistle granite anvil pewter ferry chapel".split()  # noqa: SIM905
+WORDS = (
+    "river",
+    "copper",
+    "lantern",
+    "orchard",
+    "quarry",
+    "saddle",
+    "thistle",
+    "granite",
+    "anvil",
+    "pewter",
+    "ferry",
+    "chapel",
+)
 TEMPLATES = {
     "nodes in YAML": "  - name: {0}-{n}\n    address: 10.4.{n}.{m}\n    rack: {1}\n    enabled: true\n",
     "services in YAML": "  {0}-{1}:\n    image: {2}.net/{0}:{m}\n    ports:\n      - {k}:80\n    restart: no\n",
@@ -50,18 +66,22 @@ TEMPLATES = {
 
 
 def templated(seed: int) -> Iterator[str]:
-    """Yield a text of 100 items for each template; its words and numbers are drawn, `n` counts."""
+    """Yield a text of 100 items for each template; its words and numbers are drawn, `n`
+    counts."""
     draw = random.Random(seed)
     for template in TEMPLATES.values():
         items = []
         for n in range(11, 111):
             m, k = draw.randint(11, 59), draw.randint(1_000, 9_999)
-            items.append(template.format(*draw.sample(WORDS, 4), n=n, m=m, k=k, product=n * m))
+            items.append(
+                template.format(*draw.sample(WORDS, 4), n=n, m=m, k=k, product=n * m)
+            )
         yield "".join(items)
 
 
 def scored(model, tokenizer, text: str, tokens: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return token ids of a text and ln of each one's probability among the 40 likeliest (-inf: outside)."""
+    """Return token ids of a text and ln of each one's probability among the 40
+    likeliest (-inf: outside)."""
     ids = tokenizer(text, add_special_tokens=False)["input_ids"][:tokens]
     start = tokenizer.convert_tokens_to_ids("<|endoftext|>")
     with torch.no_grad():
@@ -77,14 +97,21 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=1_000)
     parser.add_argument("files", nargs="*", type=Path)
     given = parser.parse_args()
-    model = transformers.AutoModelForCausalLM.from_pretrained(given.model, dtype=torch.bfloat16).eval()
-    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_file=f"{given.model}/tokenizer.json")
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        given.model, dtype=torch.bfloat16
+    ).eval()
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_file=f"{given.model}/tokenizer.json"
+    )
     kinds = {"templates": list(templated(0))}
     for file in given.files:
-        kind = {".py": "code", ".md": "prose"}.get(file.suffix, "configuration and tables")
+        kind = {".py": "code", ".md": "prose"}.get(
+            file.suffix, "configuration and tables"
+        )
         kinds.setdefault(kind, []).append(file.read_text(encoding="utf-8"))
     print(
-        "| texts | rule | windows | left out | emitted | share | highest p |\n|---|---|--:|--:|--:|--:|--:|"
+        "| texts | rule | windows | left out | emitted | share | highest p "
+        "|\n|---|---|--:|--:|--:|--:|--:|"
     )
     read = [
         (kind, [scored(model, tokenizer, text, given.tokens) for text in texts])
@@ -97,12 +124,22 @@ def main() -> None:
                 continue
             with patch.object(extraction, "COPIED_RUNS", rule):
                 repeats = extraction.has_repeats(ids, SIZE)[SIZE - 1 :]
-            kept.append(np.where(repeats, np.nan, sliding_window_view(log_p, SIZE).sum(axis=1)[SIZE - 1 :]))
+            kept.append(
+                np.where(
+                    repeats,
+                    np.nan,
+                    sliding_window_view(log_p, SIZE).sum(axis=1)[SIZE - 1 :],
+                )
+            )
         windows = np.concatenate(kept or [np.empty(0)])
         counted = windows[~np.isnan(windows)]
-        emitted, highest = int((counted > LEAST).sum()), np.exp(counted.max(initial=-inf))
+        emitted, highest = (
+            int((counted > LEAST).sum()),
+            np.exp(counted.max(initial=-inf)),
+        )
         print(
-            f"| {kind} | {rule} | {len(windows):,} | {len(windows) - len(counted):,} | {emitted:,} | "
+            f"| {kind} | {rule} | {len(windows):,} | "
+            f"{len(windows) - len(counted):,} | {emitted:,} | "
             f"{emitted / max(len(counted), 1):.5f} | {highest:.2g} |"
         )
 

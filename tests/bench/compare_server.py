@@ -1,11 +1,13 @@
-"""How far the letters of a model behind a server lie from those of the same model in a local job.
+"""How far the letters of a model behind a server lie from those of the same model in a
+local job.
 
 python tests/bench/compare_server.py results/models/smollm2-135m/checkpoint.json
 ... --url http://node7:8000/v1 --model NAME --endpoint chat
 
-Asks 36 small questions with four options both ways, in float32 here. Prints the mean and the largest distance of a
-letter's probability, and how often the likeliest letter is the same. Without `--url`, llama.cpp's server answers from
-the 4-bit file of smollm2, where the workflow has downloaded it.
+Asks 36 small questions with four options both ways, in float32 here. Prints the mean
+and the largest distance of a letter's probability, and how often the likeliest letter
+is the same. Without `--url`, llama.cpp's server answers from the 4-bit file of smollm2,
+where the workflow has downloaded it.
 """
 
 import argparse
@@ -44,7 +46,10 @@ def prompts() -> list[Prompt]:
         Prompt(
             question
             + "\nOptions:\n"
-            + "\n".join(f"{letter}. {option}" for letter, option in zip("ABCD", order, strict=True))
+            + "\n".join(
+                f"{letter}. {option}"
+                for letter, option in zip("ABCD", order, strict=True)
+            )
             + "\n\nAnswer:",
             "Output only the letter of the correct answer.",
         )
@@ -60,32 +65,48 @@ def table(answers: Sequence[Sequence[Letters]]) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("checkpoint", type=Path, help="checkpoint.json")
     parser.add_argument("--url")
-    parser.add_argument("--model", default="smollm2", help="the model's name on the server")
+    parser.add_argument(
+        "--model", default="smollm2", help="the model's name on the server"
+    )
     parser.add_argument("--endpoint", default="chat", choices=["chat", "completions"])
     options = parser.parse_args()
 
     questions = [Question([prompt]) for prompt in prompts()]
     target = load_checkpoint(options.checkpoint, dtype="float32")
     with tempfile.TemporaryDirectory() as folder:
-        stored = StoredAnswers(Path(folder), answered_how(target, 2048, threads=1), "local")
+        stored = StoredAnswers(
+            Path(folder), answered_how(target, 2048, threads=1), "local"
+        )
         answerer = LocalAnswerer(target, "local", 2048, stored)
         local = table(answerer.letters(questions, lambda answered: None))
     about = {"model": options.model, "endpoint": options.endpoint, "top_logprobs": 20}
     with (
         tempfile.TemporaryDirectory() as folder,
-        llama_server(Path(folder)) if options.url is None else nullcontext(options.url) as url,
+        llama_server(Path(folder))
+        if options.url is None
+        else nullcontext(options.url) as url,
         AnswerStore(Path(folder) / "answers.sqlite") as store,
     ):
         served = table(
-            ApiAnswerer(client_at(url, store, **about), None).letters(questions, lambda answered: None)
+            ApiAnswerer(client_at(url, store, **about), None).letters(
+                questions, lambda answered: None
+            )
         )
     apart = np.abs(local - served)
-    same = (local.argmax(axis=1) == served.argmax(axis=1))[~np.isnan(served).any(axis=1)]
-    print(f"{len(questions)} questions, {np.isnan(served).any(axis=1).sum()} without a letter")
-    print(f"distance of a probability: mean {np.nanmean(apart):.3f}, largest {np.nanmax(apart):.3f}")
+    same = (local.argmax(axis=1) == served.argmax(axis=1))[
+        ~np.isnan(served).any(axis=1)
+    ]
+    print(
+        f"{len(questions)} questions, {np.isnan(served).any(axis=1).sum()} "
+        f"without a letter"
+    )
+    print(
+        f"distance of a probability: mean {np.nanmean(apart):.3f}, largest "
+        f"{np.nanmax(apart):.3f}"
+    )
     print(f"the same likeliest letter: {same.sum()} of {len(same)}")
 
 

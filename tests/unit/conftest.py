@@ -1,7 +1,7 @@
 """What tests of several files ask for.
 
-Torch computes with one thread: two wait for each other longer than a tiny model takes. What imports numpy or torch
-is imported where it is used, after that is set.
+Torch computes with one thread: two wait for each other longer than a tiny model takes.
+What imports numpy or torch is imported where it is used, after that is set.
 """
 
 import logging
@@ -12,7 +12,8 @@ import pytest
 
 from hub_server import Hub
 
-os.environ["OMP_NUM_THREADS"] = "1"  # read when torch is first imported, also by what a test starts
+# read when torch is first imported, also by what a test starts
+os.environ["OMP_NUM_THREADS"] = "1"
 
 
 @pytest.fixture
@@ -25,7 +26,8 @@ def hub(monkeypatch, tmp_path):
 
 @pytest.fixture
 def log_lines(caplog, monkeypatch):
-    """What is logged from INFO on, as `caplog`, also after a test of a job's log, which takes the logger for itself."""
+    """What is logged from INFO on, as `caplog`, also after a test of a job's log, which
+    takes the logger for itself."""
     logger = logging.getLogger("pretrace")
     monkeypatch.setattr(logger, "propagate", True)
     monkeypatch.setattr(logger, "handlers", [])
@@ -37,7 +39,9 @@ def log_lines(caplog, monkeypatch):
 def warnings(log_lines):
     """Gives the warnings that were logged so far, a line each."""
     return lambda: "\n".join(
-        record.message for record in log_lines.records if record.levelno == logging.WARNING
+        record.message
+        for record in log_lines.records
+        if record.levelno == logging.WARNING
     )
 
 
@@ -74,7 +78,8 @@ def results(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def tiny_checkpoint(tmp_path_factory):
-    """Gives the record of a tiny checkpoint of a kind, whose folder is `model` beside it; made once."""
+    """Gives the record of a tiny checkpoint of a kind, whose folder is `model` beside
+    it; made once."""
     from pretrace.models.checkpoint import register_local
     from tiny_models import tiny_model
 

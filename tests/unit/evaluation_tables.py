@@ -1,4 +1,5 @@
-"""Tables of scores and texts for the tests of the evaluation room, and methods with a small grid."""
+"""Tables of scores and texts for the tests of the evaluation room, and methods with a
+small grid."""
 
 from types import SimpleNamespace
 
@@ -9,11 +10,15 @@ from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.scores import scores_of
 
 GRIDS = {"tuned": 2, "surprised": 1}
-"""Methods with a grid, 1..20, and the default of its one parameter k; any other method has none."""
+"""Methods with a grid, 1..20, and the default of its one parameter k; any other method
+has none."""
 
 
 def parse_setting(method, setting):
-    given = {name: float(value) for name, value in (part.split("=") for part in setting.split(";") if part)}
+    given = {
+        name: float(value)
+        for name, value in (part.split("=") for part in setting.split(";") if part)
+    }
     return {"k": float(GRIDS[method])} | given if method in GRIDS else given
 
 
@@ -40,7 +45,10 @@ def texts(label, *, fold=None, document=None, subset="", length=64, text=None):
         {
             "text_id": ids,
             "text": ids if text is None else text,
-            "label": pd.array([None if np.isnan(value) else int(value) for value in label], dtype="Int64"),
+            "label": pd.array(
+                [None if np.isnan(value) else int(value) for value in label],
+                dtype="Int64",
+            ),
             "subset": subset,
             "length": pd.array([length] * len(ids), dtype="Int64"),
             "document": "" if document is None else document,
@@ -49,27 +57,48 @@ def texts(label, *, fold=None, document=None, subset="", length=64, text=None):
     )
 
 
-def scores(benchmark, columns, *, view="original", start_token="", draw=None, reference=""):
+def scores(
+    benchmark, columns, *, view="original", start_token="", draw=None, reference=""
+):
     """One block of rows for each (method, setting) of `columns`; NaN: no row."""
     own = pd.DataFrame(
-        {"unit": "text", "id": benchmark["text_id"], "view": view, "start_token": start_token, "draw": draw,
-         "reference": reference, "shots_used": None}
-    ).astype({"draw": "Int64", "shots_used": "Int64"})  # fmt: skip
+        {
+            "unit": "text",
+            "id": benchmark["text_id"],
+            "view": view,
+            "start_token": start_token,
+            "draw": draw,
+            "reference": reference,
+            "shots_used": None,
+        }
+    ).astype({"draw": "Int64", "shots_used": "Int64"})
     blocks = [
-        own.assign(method=method, setting=setting, score=np.asarray(values, dtype=float))
+        own.assign(
+            method=method, setting=setting, score=np.asarray(values, dtype=float)
+        )
         for (method, setting), values in columns.items()
     ]
-    return pd.concat(blocks, ignore_index=True).dropna(subset="score").reset_index(drop=True)
+    return (
+        pd.concat(blocks, ignore_index=True)
+        .dropna(subset="score")
+        .reset_index(drop=True)
+    )
 
 
 def run(given, benchmark=None, *, resamples=50, settings=SETTINGS, **options):
-    """The tables metrics and tests of a table of scores, of its parts, or of columns as `scores` takes them."""
+    """The tables metrics and tests of a table of scores, of its parts, or of columns as
+    `scores` takes them."""
     benchmark = texts(LABEL) if benchmark is None else benchmark
     table = scores(benchmark, given) if isinstance(given, dict) else given
     names = {"study": "study", "model": "model", "benchmark_name": "benchmark"}
     parts = [table] if isinstance(table, pd.DataFrame) else table
     return evaluate(
-        scores_of(parts, benchmark), benchmark, resamples=resamples, settings=settings, **names, **options
+        scores_of(parts, benchmark),
+        benchmark,
+        resamples=resamples,
+        settings=settings,
+        **names,
+        **options,
     )
 
 
@@ -88,6 +117,9 @@ def noise(*shape, seed=0):
 
 
 def auc(values, label):
-    """By the definition: the share of pairs in which the member scores higher, ties by half."""
+    """By the definition: the share of pairs in which the member scores higher, ties by
+    half."""
     members, nonmembers = np.asarray(values)[label == 1], np.asarray(values)[label == 0]
-    return ((members[:, None] > nonmembers) + 0.5 * (members[:, None] == nonmembers)).mean()
+    return (
+        (members[:, None] > nonmembers) + 0.5 * (members[:, None] == nonmembers)
+    ).mean()

@@ -1,4 +1,5 @@
-"""Answers of a made-up model that prefers B and knows the members, and the files that a study makes of them."""
+"""Answers of a made-up model that prefers B and knows the members, and the files that a
+study makes of them."""
 
 from itertools import permutations
 from pathlib import Path
@@ -8,7 +9,11 @@ import made_up_results
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.answers import accuracies, accuracies_by_order, letter_probabilities
+from pretrace.evaluation.answers import (
+    accuracies,
+    accuracies_by_order,
+    letter_probabilities,
+)
 from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.scores import scores_of
 from pretrace.questions.calibration import calibrate
@@ -27,7 +32,8 @@ CAUTION = "Sections of one speech are not independent."
 def rows(
     documents: int = 8, passages: int = 3, length: int | None = 64, seed: int = 0
 ) -> list[dict[str, Any]]:
-    """Answers to 24 orders of each passage of `documents` documents a class, probabilities among the letters."""
+    """Answers to 24 orders of each passage of `documents` documents a class,
+    probabilities among the letters."""
     rng = np.random.default_rng(seed)
     rows = []
     for number in range(2 * documents):
@@ -43,26 +49,59 @@ def rows(
                 )
                 p = np.clip(p, 0.001, None) / np.clip(p, 0.001, None).sum()
                 rows.append(
-                    {"document": f"d{number:02d}", "label": label, "passage": passage, "length": length}
-                    | {"permutation": permutation, "true_answer": LETTERS[place], "paraphraser": "paraphrase"}
-                    | dict(zip(("p_a", "p_b", "p_c", "p_d"), map(float, p), strict=True))
+                    {
+                        "document": f"d{number:02d}",
+                        "label": label,
+                        "passage": passage,
+                        "length": length,
+                    }
+                    | {
+                        "permutation": permutation,
+                        "true_answer": LETTERS[place],
+                        "paraphraser": "paraphrase",
+                    }
+                    | dict(
+                        zip(("p_a", "p_b", "p_c", "p_d"), map(float, p), strict=True)
+                    )
                 )
     return rows
 
 
 def other_tasks(documents: int = 8) -> list[dict[str, Any]]:
-    """Of each document one passage: two completions, a name cloze, and the two controls in every order."""
+    """Of each document one passage: two completions, a name cloze, and the two controls
+    in every order."""
     rows = []
     for number in range(2 * documents):
         label = int(number < documents)
-        about = {"document": f"d{number:02d}", "label": label, "passage": 0, "length": 64}
-        for task, setting, right in (("completion", "k=32", number % 3 == 0), ("completion", "k=50", False),
+        about = {
+            "document": f"d{number:02d}",
+            "label": label,
+            "passage": 0,
+            "length": 64,
+        }
+        for task, setting, right in (("completion", "k=32", number % 3 == 0),
+                                     ("completion", "k=50", False),
                                      ("name_cloze", "", bool(label))):  # fmt: skip
-            rows.append(about | {"task": task, "setting": setting, "answer": "some words", "correct": right})
+            rows.append(
+                about
+                | {
+                    "task": task,
+                    "setting": setting,
+                    "answer": "some words",
+                    "correct": right,
+                }
+            )
         for permutation, order in enumerate(permutations(range(4))):
             right = LETTERS[order.index(0)]
-            keys = about | {"permutation": permutation, "true_answer": right, "paraphraser": "paraphrase"}
-            rows.append(keys | {"task": "longest_option", "answer": right if number % 2 else "A"})
+            keys = about | {
+                "permutation": permutation,
+                "true_answer": right,
+                "paraphraser": "paraphrase",
+            }
+            rows.append(
+                keys
+                | {"task": "longest_option", "answer": right if number % 2 else "A"}
+            )
             rows.append(keys | {"task": "odd_one_out", "answer": "B"})
     return rows
 
@@ -70,14 +109,22 @@ def other_tasks(documents: int = 8) -> list[dict[str, Any]]:
 def run(**keys: Any) -> dict[str, Any]:
     questions = ("de_cop", "completion", "name_cloze", "longest_option", "odd_one_out")
     asked = [{"method": name, "parameters": {}} for name in questions]
-    return {"questions": asked, "paraphraser": None, "subsets": None, "lengths": None} | keys
+    return {
+        "questions": asked,
+        "paraphraser": None,
+        "subsets": None,
+        "lengths": None,
+    } | keys
 
 
 def answers_of(folder: Path, rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """Rows that were collected, as the table of answers; written to the folder, which is made."""
+    """Rows that were collected, as the table of answers; written to the folder, which
+    is made."""
     folder.mkdir(parents=True, exist_ok=True)
     pd.DataFrame(rows).to_parquet(folder / "collected.parquet")
-    write_parquet(folder / "answers.parquet", read_answers(folder / "collected.parquet"))
+    write_parquet(
+        folder / "answers.parquet", read_answers(folder / "collected.parquet")
+    )
     return read_parquet(folder / "answers.parquet")
 
 
@@ -86,30 +133,42 @@ def no_scores() -> pd.DataFrame:
 
 
 def make_study(folder: Path, *, more: bool = True, **calibration: Any) -> Results:
-    """Every file of one model's answers, as the rules write them; `calibration` as `calibrate` takes it."""
+    """Every file of one model's answers, as the rules write them; `calibration` as
+    `calibrate` takes it."""
     answers = answers_of(folder, rows() + (other_tasks() if more else []))
     kinds = ("calibration", "scores", "metrics", "tests")
     paths = {kind: folder / f"{kind}.parquet" for kind in kinds}
     benchmark = benchmark_of_answers({MODEL: answers}, BENCHMARK, seed=0)
     write_parquet(folder / "benchmark.parquet", benchmark)
-    write_parquet(paths["calibration"], calibrate(answers, benchmark, [run()], **calibration))
+    write_parquet(
+        paths["calibration"], calibrate(answers, benchmark, [run()], **calibration)
+    )
     calibrations = read_parquet(paths["calibration"])
-    scores = with_documents([no_scores()], benchmark, [run()], answers=answers, calibrations=calibrations)
+    scores = with_documents(
+        [no_scores()], benchmark, [run()], answers=answers, calibrations=calibrations
+    )
     write_parquet_parts(paths["scores"], scores)
     given = scores_of([read_parquet(paths["scores"])], benchmark)
     names = {"study": "s", "model": MODEL, "benchmark_name": BENCHMARK}
     metrics, tests = evaluate(given, benchmark, resamples=200, **names)
     statistics = {
         "accuracy": accuracies(answers, (MODEL, BENCHMARK), 200, False),
-        "accuracy_by_order": accuracies_by_order(answers, (MODEL, BENCHMARK), 200, False),
+        "accuracy_by_order": accuracies_by_order(
+            answers, (MODEL, BENCHMARK), 200, False
+        ),
         "letters": letter_probabilities(calibrations, MODEL, 200, False),
     }
-    frames = {name: made_up_results.statistic(name, rows) for name, rows in statistics.items()}
+    frames = {
+        name: made_up_results.statistic(name, rows) for name, rows in statistics.items()
+    }
     for kind, frame in ({"metrics": metrics, "tests": tests} | frames).items():
         write_parquet(folder / f"{kind}.parquet", frame)
     pair = (MODEL, BENCHMARK)
     return Results(
-        {name: {pair: folder / f"{name}.parquet"} for name in ("metrics", "tests", *statistics)}
+        {
+            name: {pair: folder / f"{name}.parquet"}
+            for name in ("metrics", "tests", *statistics)
+        }
         | {"benchmarks": {BENCHMARK: folder / "benchmark.parquet"}},
         {BENCHMARK: {"source": "answers", "caution": CAUTION}},
     )

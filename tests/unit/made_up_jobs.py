@@ -1,4 +1,5 @@
-"""Requests, benchmarks and jobs of passes, and what they must store, for the tests of the passes room."""
+"""Requests, benchmarks and jobs of passes, and what they must store, for the tests of
+the passes room."""
 
 import numpy as np
 import pandas as pd
@@ -32,9 +33,12 @@ NAMES = {"study": "study", "model": "tiny", "benchmark": "texts"}
 
 
 def request(**changes):
-    """A pass over the texts as they are, log-probabilities alone, but for the changes."""
+    """A pass over the texts as they are, log-probabilities alone, but for the
+    changes."""
     plain = {"view": "original", "start_token": "tokenizer", "statistics": "logprobs"}
-    return PassRequest.from_json(plain | PLAIN | {"subsets": None, "lengths": None} | changes)
+    return PassRequest.from_json(
+        plain | PLAIN | {"subsets": None, "lengths": None} | changes
+    )
 
 
 def full_request(**changes):
@@ -47,7 +51,9 @@ def benchmark_of(texts, length=None, subset=""):
         {
             "text_id": [f"t{number:03d}" for number in range(len(texts))],
             "text": texts,
-            "label": pd.array([number % 2 for number in range(len(texts))], dtype="Int64"),
+            "label": pd.array(
+                [number % 2 for number in range(len(texts))], dtype="Int64"
+            ),
             "subset": subset,
             "length": pd.array([length] * len(texts), dtype="Int64"),
             "document": "",
@@ -62,13 +68,24 @@ def target_of(record, **how):
 
 
 def runner(tiny_checkpoint, folder):
-    """Runs a job in a store of its own; returns the manifest. Keywords replace the job's usual arguments."""
+    """Runs a job in a store of its own; returns the manifest. Keywords replace the
+    job's usual arguments."""
 
-    def run(requests=None, *, kind="llama", texts=TEXTS, dtype="float32", max_length=None, **changes):
+    def run(
+        requests=None,
+        *,
+        kind="llama",
+        texts=TEXTS,
+        dtype="float32",
+        max_length=None,
+        **changes,
+    ):
         arguments = {
             "benchmark": benchmark_of(texts),
             "names": NAMES,
-            "target": target_of(tiny_checkpoint(kind), dtype=dtype, max_length=max_length),
+            "target": target_of(
+                tiny_checkpoint(kind), dtype=dtype, max_length=max_length
+            ),
             "store": run.store,
             "manifest": run.manifest,
             "batch_tokens": 64,
@@ -82,8 +99,15 @@ def runner(tiny_checkpoint, folder):
 
 
 def rows(job, manifest, start_token="tokenizer", **keys):
-    plain = PLAIN | {"view": "original", "start_token": start_token, "subset": "", "length": None}
-    return PassIndex(manifest, job.store).read(PassKey.from_json(plain | keys)).to_pylist()
+    plain = PLAIN | {
+        "view": "original",
+        "start_token": start_token,
+        "subset": "",
+        "length": None,
+    }
+    return (
+        PassIndex(manifest, job.store).read(PassKey.from_json(plain | keys)).to_pylist()
+    )
 
 
 def requests_of(texts, inner=()):
@@ -94,9 +118,11 @@ def requests_of(texts, inner=()):
 
 
 def expected_statistics(model, before, tokens):
-    """[6, scored] float64 of one text from its whole softmax, in the order of `STATISTICS`.
+    """[6, scored] float64 of one text from its whole softmax, in the order of
+    `STATISTICS`.
 
-    Scored are all `tokens` after those `before` them; where there are none, all but the first.
+    Scored are all `tokens` after those `before` them; where there are none, all but the
+    first.
     """
     ids = torch.tensor([[*before, *tokens]])
     with torch.no_grad():
@@ -106,11 +132,14 @@ def expected_statistics(model, before, tokens):
 
 
 def of_predictions(logp, y):
-    """[6, n] float64 of the predictions `logp` [n, vocabulary] of the tokens `y` [n]."""
+    """[6, n] float64 of the predictions `logp` [n, vocabulary] of the tokens `y`
+    [n]."""
     p = logp.exp()
     entropy = -(p * logp).sum(-1)
     variance = (p * (logp + entropy[:, None]) ** 2).sum(-1)
     own = logp.gather(1, y[:, None])
-    top = logp.new_tensor([row[row >= row.sort(descending=True).values[39]].logsumexp(0) for row in logp])
+    top = logp.new_tensor(
+        [row[row >= row.sort(descending=True).values[39]].logsumexp(0) for row in logp]
+    )
     ranks = (logp > own).sum(-1).double()
     return torch.stack([own[:, 0], entropy, variance, logp.amax(-1), ranks, top])

@@ -1,4 +1,5 @@
-"""A made-up study of methods with prefixes: two subsets, two draws, shots and gammas, evaluated for real."""
+"""A made-up study of methods with prefixes: two subsets, two draws, shots and gammas,
+evaluated for real."""
 
 from pathlib import Path
 from typing import Any
@@ -31,13 +32,23 @@ def texts() -> pd.DataFrame:
     for subset in SUBSETS:
         for number in range(2 * CLASS):
             name = f"{subset}-{number:03d}"
-            rows.append({"text_id": name, "text": f"{name} says {number * 17} of its own", "label": int(number < CLASS),
-                         "subset": subset, "length": LENGTH, "document": f"d-{name}", "fold": number % 5})  # fmt: skip
+            rows.append(
+                {
+                    "text_id": name,
+                    "text": f"{name} says {number * 17} of its own",
+                    "label": int(number < CLASS),
+                    "subset": subset,
+                    "length": LENGTH,
+                    "document": f"d-{name}",
+                    "fold": number % 5,
+                }
+            )
     return pd.DataFrame(rows).astype({"label": "Int64", "length": "Int64"})
 
 
 def log_likelihood(benchmark: pd.DataFrame, kind: str, shots: int) -> np.ndarray:
-    """Members are likelier; prefixes of non-members raise non-members more, in step with the shots."""
+    """Members are likelier; prefixes of non-members raise non-members more, in step
+    with the shots."""
     member = benchmark["label"].to_numpy(dtype=float)
     own = np.random.default_rng(4).normal(size=len(benchmark)) * 0.5
     lift = {
@@ -45,7 +56,11 @@ def log_likelihood(benchmark: pd.DataFrame, kind: str, shots: int) -> np.ndarray
         "member": 0.04 * shots * (1 - 0.5 * member),
         "nonmember": 0.05 * shots * (1 - 0.9 * member),
     }
-    noise = np.random.default_rng([shots, len(kind)]).normal(size=len(benchmark)) * 0.02 * shots
+    noise = (
+        np.random.default_rng([shots, len(kind)]).normal(size=len(benchmark))
+        * 0.02
+        * shots
+    )
     return -3 + 0.35 * member + own + lift[kind] + noise
 
 
@@ -57,15 +72,27 @@ def scores(benchmark: pd.DataFrame) -> pd.DataFrame:
     for draw in (0, 1):
         extra = rng.normal(size=len(plain)) * 0.02
         for shots in SHOTS:
-            given = {kind: log_likelihood(benchmark, kind, shots) for kind in KINDS.values()}
-            columns["recall", f"shots={shots}", draw] = given["nonmember"] / plain + extra
+            given = {
+                kind: log_likelihood(benchmark, kind, shots) for kind in KINDS.values()
+            }
+            columns["recall", f"shots={shots}", draw] = (
+                given["nonmember"] / plain + extra
+            )
             for gamma in GAMMAS:
                 value = (given["nonmember"] - gamma * given["member"]) / plain + extra
                 columns["con_recall", f"gamma={gamma:g};shots={shots}", draw] = value
-        columns["con_recall", "gamma=0.5;shots=7;access=zero", draw] = rng.normal(size=len(plain))
+        columns["con_recall", "gamma=0.5;shots=7;access=zero", draw] = rng.normal(
+            size=len(plain)
+        )
     frames = [
         pd.DataFrame(
-            {"id": benchmark["text_id"], "method": method, "setting": setting, "draw": draw, "score": scores}
+            {
+                "id": benchmark["text_id"],
+                "method": method,
+                "setting": setting,
+                "draw": draw,
+                "score": scores,
+            }
         )
         for (method, setting, draw), scores in columns.items()
     ]
@@ -80,57 +107,110 @@ def make_study(folder: Path) -> Results:
     table = scores(benchmark)
     read, sets = scores_of([table], benchmark), evaluation_sets(benchmark, prefixes)
     metrics, tests = evaluate(
-        read, benchmark, study="made_up", model=MODEL, benchmark_name=BENCHMARK, resamples=60,
-        evaluation_sets=sets, pooled=True,
-    )  # fmt: skip
+        read,
+        benchmark,
+        study="made_up",
+        model=MODEL,
+        benchmark_name=BENCHMARK,
+        resamples=60,
+        evaluation_sets=sets,
+        pooled=True,
+    )
     index = PassIndex(manifest(folder, benchmark), folder / "store")
     passes = Passes(index, benchmark, sets, 60, f"{MODEL} on {BENCHMARK}")
     statistics = {
         "shift": made_up_results.statistic("shift", shifts(passes)),
         "roc": made_up_results.statistic("roc", roc_curves(metrics, read, sets)),
-        "density": made_up_results.statistic("density", density_curves(metrics, read, sets)),
+        "density": made_up_results.statistic(
+            "density", density_curves(metrics, read, sets)
+        ),
     }
-    frames = {"metrics": metrics, "tests": tests, "benchmarks": benchmark, "training": training()}
+    frames = {
+        "metrics": metrics,
+        "tests": tests,
+        "benchmarks": benchmark,
+        "training": training(),
+    }
     for name, frame in (frames | statistics).items():
         write_parquet(folder / f"{name}.parquet", frame)
     write_json(folder / "manifest.json", manifest(folder, benchmark))
     keys = {"benchmarks": BENCHMARK, "training": MODEL}
-    paths = {kind: {keys.get(kind, PAIR): folder / f"{kind}.parquet"} for kind in frames | statistics}
+    paths = {
+        kind: {keys.get(kind, PAIR): folder / f"{kind}.parquet"}
+        for kind in frames | statistics
+    }
     entries = {BENCHMARK: {"title": "Two eras", "source": "eras", "language": "en"}}
     return Results(paths | {"passes": {PAIR: folder / "manifest.json"}}, entries)
 
 
 def manifest(folder: Path, benchmark: pd.DataFrame) -> dict[str, Any]:
-    """The passes of each subset: plain, and after every number of shots of either kind; written to the store."""
+    """The passes of each subset: plain, and after every number of shots of either kind;
+    written to the store."""
     views = []
-    kinds = [("", None, None), *((kind, shots, 0) for kind in KINDS.values() for shots in SHOTS)]
+    kinds = [
+        ("", None, None),
+        *((kind, shots, 0) for kind in KINDS.values() for shots in SHOTS),
+    ]
     for kind, shots, draw in kinds:
         values = log_likelihood(benchmark, kind, shots or 0)
         for subset in SUBSETS:
             rows_of_subset = (benchmark["subset"] == subset).to_numpy()
             name = f"{subset}-{kind}-{shots}.parquet"
             ids = benchmark.loc[rows_of_subset, "text_id"]
-            frame = pd.DataFrame({"text_id": ids, "logprobs": [[v] for v in values[rows_of_subset]]})
+            frame = pd.DataFrame(
+                {"text_id": ids, "logprobs": [[v] for v in values[rows_of_subset]]}
+            )
             write_parquet(folder / "store" / name, frame)
-            views.append({
-                "view": "original", "altered": "", "prefix": kind, "draw": draw, "shots": shots,
-                "start_token": "none", "inner_start": False, "past_context": False, "subset": subset, "length": LENGTH,
-                "files": [{"file": name, "sha256": sha256_file(folder / "store" / name)}],
-                "statistics": "logprobs" if kind else "full", "texts": int(rows_of_subset.sum()), "skipped": 0,
-                "truncated": 2 if kind else 0, "tokens": 4000, "seconds": 2.0, "cpu_seconds": 1.5,
-                "tokens_per_second": 500.0 if kind else 2000.0,  # half of them are repeats
-                "peak_memory_mb": 500.0 + len(kind), "prefix_way": "keys and values" if kind else None,
-            })  # fmt: skip
-    return {"dtype": "float32", "device": "cpu", "model": MODEL, "benchmark": BENCHMARK, "views": views}
+            views.append(
+                {
+                    "view": "original",
+                    "altered": "",
+                    "prefix": kind,
+                    "draw": draw,
+                    "shots": shots,
+                    "start_token": "none",
+                    "inner_start": False,
+                    "past_context": False,
+                    "subset": subset,
+                    "length": LENGTH,
+                    "files": [
+                        {"file": name, "sha256": sha256_file(folder / "store" / name)}
+                    ],
+                    "statistics": "logprobs" if kind else "full",
+                    "texts": int(rows_of_subset.sum()),
+                    "skipped": 0,
+                    "truncated": 2 if kind else 0,
+                    "tokens": 4000,
+                    "seconds": 2.0,
+                    "cpu_seconds": 1.5,
+                    # half of them are repeats
+                    "tokens_per_second": 500.0 if kind else 2000.0,
+                    "peak_memory_mb": 500.0 + len(kind),
+                    "prefix_way": "keys and values" if kind else None,
+                }
+            )
+    return {
+        "dtype": "float32",
+        "device": "cpu",
+        "model": MODEL,
+        "benchmark": BENCHMARK,
+        "views": views,
+    }
 
 
 def training() -> pd.DataFrame:
     steps = np.arange(1, 301)
     loss = 3 + 5 * np.exp(-steps / 60) + np.random.default_rng(1).normal(size=300) * 0.1
     held_out = np.where(steps % 50 == 0, 3.6 + 4.4 * np.exp(-steps / 50), np.nan)
-    return pd.DataFrame({"step": steps, "tokens": steps * 1023, "loss": loss, "heldout_loss": held_out})
+    return pd.DataFrame(
+        {"step": steps, "tokens": steps * 1023, "loss": loss, "heldout_loss": held_out}
+    )
 
 
 def artifact(renderer: str, **other: Any) -> dict[str, Any]:
-    own = {"slug": f"p_{renderer}", "evaluation_set": "without_prefixes", "panels": [PANEL]}
+    own = {
+        "slug": f"p_{renderer}",
+        "evaluation_set": "without_prefixes",
+        "panels": [PANEL],
+    }
     return made_up_results.artifact(renderer, **own | other)

@@ -1,4 +1,5 @@
-"""A checkpoint that is asked questions, its answers stored in a folder, and the answers to one question."""
+"""A checkpoint that is asked questions, its answers stored in a folder, and the answers
+to one question."""
 
 from pretrace.questions.answering import Question
 from pretrace.questions.local import LocalAnswerer, answered_how
@@ -6,8 +7,11 @@ from pretrace.questions.stored import StoredAnswers
 
 
 def answerer_on(target, folder, batch_tokens=64):
-    """An answerer that finds stored answers in `folder`; it stores its own there when `_answers` is left."""
-    stored = StoredAnswers(folder, answered_how(target, batch_tokens, threads=1), "tiny")
+    """An answerer that finds stored answers in `folder`; it stores its own there when
+    `_answers` is left."""
+    stored = StoredAnswers(
+        folder, answered_how(target, batch_tokens, threads=1), "tiny"
+    )
     return LocalAnswerer(target, "tiny", batch_tokens, stored)
 
 

@@ -1,4 +1,5 @@
-"""A made-up study on disk in the contract's columns, for the tests of the render room."""
+"""A made-up study on disk in the contract's columns, for the tests of the render
+room."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -26,7 +27,13 @@ from pretrace.render.tables.table import Row, Table
 from pretrace.runtime.files import write_json, write_parquet
 from pretrace.views.readings import PassKey, Reading
 
-MODEL, BENCHMARK, OTHER, LENGTH, TOKEN = "tiny-135m", "speeches", "other_speeches", 64, "<|endoftext|>"
+MODEL, BENCHMARK, OTHER, LENGTH, TOKEN = (
+    "tiny-135m",
+    "speeches",
+    "other_speeches",
+    64,
+    "<|endoftext|>",
+)
 MEMBERS = NONMEMBERS = 160
 SEPARATION = {
     "loss": 0.33,
@@ -48,8 +55,16 @@ ENTRIES = {
 PANEL = {"model": MODEL, "benchmark": BENCHMARK, "length": LENGTH}
 OTHER_PANEL = {"model": MODEL, "benchmark": OTHER, "length": LENGTH}
 
-VIEW = dict.fromkeys(("altered", "prefix", "subset"), "") | {"view": "original", "statistics": "full"}
-VIEW |= {"start_token": TOKEN, "inner_start": False, "past_context": False, "length": LENGTH}
+VIEW = dict.fromkeys(("altered", "prefix", "subset"), "") | {
+    "view": "original",
+    "statistics": "full",
+}
+VIEW |= {
+    "start_token": TOKEN,
+    "inner_start": False,
+    "past_context": False,
+    "length": LENGTH,
+}
 
 A_GRID = (0.001, 0.01, 0.1, 1, 10)
 EPS_GRID = tuple(step / 2 for step in range(1, 7))
@@ -58,17 +73,31 @@ TPR = "tpr_at_5_fpr"
 
 
 def keys(method: str, setting: str, selection: str, **other: Any) -> dict[str, Any]:
-    """The keys of metrics and tests, as the blind classifier and the others have them."""
+    """The keys of metrics and tests, as the blind classifier and the others have
+    them."""
     reading = (
-        {"view": "", "start_token": ""} if method == "blind" else {"view": "original", "start_token": TOKEN}
+        {"view": "", "start_token": ""}
+        if method == "blind"
+        else {"view": "original", "start_token": TOKEN}
     )
-    about = {"unit": "text", "method": method, "setting": setting, **reading, "draw": pd.NA}
-    about |= {"reference": "old_speeches" if method == "dc_pdd" else "", "subset": "", "length": LENGTH}
+    about = {
+        "unit": "text",
+        "method": method,
+        "setting": setting,
+        **reading,
+        "draw": pd.NA,
+    }
+    about |= {
+        "reference": "old_speeches" if method == "dc_pdd" else "",
+        "subset": "",
+        "length": LENGTH,
+    }
     return about | {"evaluation_set": "all", "selection": selection} | other
 
 
 def metric_row(
-    method: str, setting: str, selection: str, value: float, *, metric: str = "auc", interval: bool = True,
+    method: str, setting: str, selection: str, value: float, *, metric: str = "auc",
+    interval: bool = True,
     marks: str = "", **other: Any,
 ) -> dict[str, Any]:  # fmt: skip
     half = 1.96 * 0.28 / np.sqrt(MEMBERS / 4) / np.sqrt(4) * 1.4
@@ -84,9 +113,12 @@ def metric_row(
 
 
 def default_of(method: str) -> str:
-    return {"min_k": "k=0.2", "min_k_pp": "k=0.2", "surp": "eps=2;percentile=40", "dc_pdd": "a=0.01"}.get(
-        method, ""
-    )
+    return {
+        "min_k": "k=0.2",
+        "min_k_pp": "k=0.2",
+        "surp": "eps=2;percentile=40",
+        "dc_pdd": "a=0.01",
+    }.get(method, "")
 
 
 def scores_frame(separation: dict[str, float], seed: int) -> pd.DataFrame:
@@ -94,12 +126,17 @@ def scores_frame(separation: dict[str, float], seed: int) -> pd.DataFrame:
     ids = [f"t{i:04d}" for i in range(MEMBERS + NONMEMBERS)]
     frames = []
     for method, distance in separation.items():
-        score = rng.normal(size=len(ids)) + np.r_[np.full(MEMBERS, distance), np.zeros(NONMEMBERS)]
+        score = (
+            rng.normal(size=len(ids))
+            + np.r_[np.full(MEMBERS, distance), np.zeros(NONMEMBERS)]
+        )
         row = keys(method, default_of(method), "")
         frame = pd.DataFrame({"id": ids, "score": score})
         for key in ("unit", "method", "setting", "view", "start_token", "reference"):
             frame[key] = row[key]
-        frames.append(frame.assign(draw=pd.array([pd.NA] * len(ids), "Int64"), shots_used=pd.NA))
+        frames.append(
+            frame.assign(draw=pd.array([pd.NA] * len(ids), "Int64"), shots_used=pd.NA)
+        )
     return pd.concat(frames, ignore_index=True)
 
 
@@ -109,7 +146,13 @@ def auc_of(scores: pd.DataFrame, method: str) -> float:
 
 
 def metrics_frame(scores: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame([row for method in scores["method"].unique() for row in _rows(scores, str(method))])
+    return pd.DataFrame(
+        [
+            row
+            for method in scores["method"].unique()
+            for row in _rows(scores, str(method))
+        ]
+    )
 
 
 def _rows(scores: pd.DataFrame, method: str) -> Iterator[dict[str, Any]]:
@@ -125,25 +168,42 @@ def _rows(scores: pd.DataFrame, method: str) -> Iterator[dict[str, Any]]:
     if method in ("min_k", "min_k_pp"):
         for step in range(1, 11):
             yield metric_row(
-                method, f"k={step / 10:g}", "grid", auc + 0.01 - abs(step - 3) * 0.005, interval=False
+                method,
+                f"k={step / 10:g}",
+                "grid",
+                auc + 0.01 - abs(step - 3) * 0.005,
+                interval=False,
             )
     if method == "dc_pdd":
         for a, change in zip(A_GRID, (-0.05, 0, 0.011, -0.02, -0.036), strict=True):
             yield metric_row(method, f"a={a:g}", "grid", auc + change)
-        yield metric_row(method, "a=0.01;upper_bound=false;first_occurrence=false", "grid", auc - 0.06)
+        yield metric_row(
+            method,
+            "a=0.01;upper_bound=false;first_occurrence=false",
+            "grid",
+            auc - 0.06,
+        )
         yield metric_row(method, "a=0.01;first_occurrence=false", "grid", auc - 0.02)
     if method == "surp":
         for eps in EPS_GRID:
             for percentile in PERCENTILES:
-                value = auc + 0.05 - 0.009 * abs(eps - 2.5) - 0.0011 * abs(percentile - 40)
+                value = (
+                    auc + 0.05 - 0.009 * abs(eps - 2.5) - 0.0011 * abs(percentile - 40)
+                )
                 empty = "over_5_percent_empty" if eps <= 1 and percentile <= 30 else ""
                 yield metric_row(
-                    method, f"eps={eps:g};percentile={percentile}", "grid", value, interval=False, marks=empty
+                    method,
+                    f"eps={eps:g};percentile={percentile}",
+                    "grid",
+                    value,
+                    interval=False,
+                    marks=empty,
                 )
 
 
 def tests_frame(metrics: pd.DataFrame) -> pd.DataFrame:
-    """Bootstrap tests on held-out settings of every method against min_k and against blind."""
+    """Bootstrap tests on held-out settings of every method against min_k and against
+    blind."""
     held, frames = metrics[metrics["selection"] == "held_out"], []
     for baseline in ("min_k", "blind"):
         own = held[held["method"] != baseline]
@@ -161,20 +221,32 @@ def texts_frame() -> pd.DataFrame:
     count = MEMBERS + NONMEMBERS
     document = [f"d{i % 8 if i < MEMBERS else 8}" for i in range(count)]
     words = " ".join(["word"] * LENGTH)
-    table = texts(np.arange(count) < MEMBERS, document=document, length=LENGTH, text=words)
+    table = texts(
+        np.arange(count) < MEMBERS, document=document, length=LENGTH, text=words
+    )
     return table.assign(text_id=[f"t{i:04d}" for i in range(count)])
 
 
 def pass_table(seed: int = 5) -> "pd.DataFrame":
-    """Token statistics of every text: members' surprising tokens are a little likelier."""
+    """Token statistics of every text: members' surprising tokens are a little
+    likelier."""
     rng = np.random.default_rng(seed)
     rows = []
     for i in range(MEMBERS + NONMEMBERS):
         entropies = rng.gamma(2.2, 1.25, size=80).clip(0.01, 9)
         logprobs = -rng.gamma(1.1, 0.25 + entropies * 0.85)
         surprised = (rng.random(80) < 0.12) & (entropies < 2)
-        logprobs[surprised] -= rng.gamma(3, 1.0 if i < MEMBERS else 1.25, size=int(surprised.sum()))
-        rows.append({"text_id": f"t{i:04d}", "variant": 0, "logprobs": logprobs, "entropies": entropies})
+        logprobs[surprised] -= rng.gamma(
+            3, 1.0 if i < MEMBERS else 1.25, size=int(surprised.sum())
+        )
+        rows.append(
+            {
+                "text_id": f"t{i:04d}",
+                "variant": 0,
+                "logprobs": logprobs,
+                "entropies": entropies,
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -190,7 +262,9 @@ def statistic(name: str, rows: Any) -> pd.DataFrame:
 class IndexOf(PassIndex):
     """A pass index whose passes a function reads."""
 
-    def __init__(self, manifest: dict[str, Any], read: Callable[[PassKey], pa.Table]) -> None:
+    def __init__(
+        self, manifest: dict[str, Any], read: Callable[[PassKey], pa.Table]
+    ) -> None:
         super().__init__(manifest, Path())
         self.__dict__["read"] = read
 
@@ -202,15 +276,22 @@ def passes(table: pd.DataFrame) -> Passes:
 
 
 def make_study(folder: Path, *, separation: dict[str, float] | None = None) -> Results:
-    """Write one model on two benchmarks, the first with placebos, and give the results that read them."""
+    """Write one model on two benchmarks, the first with placebos, and give the results
+    that read them."""
     benchmark_separation = separation or SEPARATION
-    weaker = {method: min(value * 0.7, 1.5) for method, value in benchmark_separation.items()}
+    weaker = {
+        method: min(value * 0.7, 1.5) for method, value in benchmark_separation.items()
+    }
     paths: dict[str, dict[Any, Path]] = defaultdict(dict)
-    for seed, (benchmark, separated) in enumerate([(BENCHMARK, benchmark_separation), (OTHER, weaker)]):
+    for seed, (benchmark, separated) in enumerate(
+        [(BENCHMARK, benchmark_separation), (OTHER, weaker)]
+    ):
         scores = scores_frame(separated, seed + 1)
         metrics = metrics_frame(scores)
         frames = {"metrics": metrics, "tests": tests_frame(metrics)}
-        curves = roc_curves(typed(metrics), scores_of([scores], texts_frame()), [EvaluationSet()])
+        curves = roc_curves(
+            typed(metrics), scores_of([scores], texts_frame()), [EvaluationSet()]
+        )
         frames["roc"] = statistic("roc", curves)
         frames["tokens"] = statistic("tokens", token_curves(passes(pass_table())))
         if benchmark == BENCHMARK:
@@ -233,12 +314,20 @@ def placebos_frame(metrics: pd.DataFrame) -> pd.DataFrame:
     """Four placebos of each chosen setting, with the same values for all methods."""
     chosen = metrics[metrics["selection"] != "grid"].drop_duplicates(PLACEBO_KEYS)
     own = chosen.assign(
-        document="new", placebo=False, mean=np.mean(PLACEBO_VALUES), sd=np.std(PLACEBO_VALUES, ddof=1),
+        document="new",
+        placebo=False,
+        mean=np.mean(PLACEBO_VALUES),
+        sd=np.std(PLACEBO_VALUES, ddof=1),
         z=(chosen["value"] - np.mean(PLACEBO_VALUES)) / np.std(PLACEBO_VALUES, ddof=1),
-        rank=[1 + sum(other >= value for other in PLACEBO_VALUES) for value in chosen["value"]],
+        rank=[
+            1 + sum(other >= value for other in PLACEBO_VALUES)
+            for value in chosen["value"]
+        ],
         placebos=len(PLACEBO_VALUES),
-    )  # fmt: skip
-    alone = dict.fromkeys(("mean", "sd", "z", "rank", "placebos"), np.nan) | {"placebo": True}
+    )
+    alone = dict.fromkeys(("mean", "sd", "z", "rank", "placebos"), np.nan) | {
+        "placebo": True
+    }
     others = [
         chosen.assign(document=f"old{number}", value=value, **alone)
         for number, value in enumerate(PLACEBO_VALUES)
@@ -248,19 +337,31 @@ def placebos_frame(metrics: pd.DataFrame) -> pd.DataFrame:
 
 def typed(frame: pd.DataFrame) -> pd.DataFrame:
     """Nullable whole numbers as the contract has them."""
-    whole = frame.columns.intersection(["draw", "length", "shots_used", "n_members", "n_nonmembers"])
+    whole = frame.columns.intersection(
+        ["draw", "length", "shots_used", "n_members", "n_nonmembers"]
+    )
     return frame.astype(dict.fromkeys(whole, "Int64"))
 
 
 def artifact(renderer: str, **other: Any) -> dict[str, Any]:
-    named = {"slug": f"a_{renderer}", "title": f"Made up for {renderer}", "renderer": renderer}
-    return named | {"metric": "auc", "evaluation_set": "all", "panels": [PANEL], "options": {}} | other
+    named = {
+        "slug": f"a_{renderer}",
+        "title": f"Made up for {renderer}",
+        "renderer": renderer,
+    }
+    return (
+        named
+        | {"metric": "auc", "evaluation_set": "all", "panels": [PANEL], "options": {}}
+        | other
+    )
 
 
 def draw(written: dict[str, Any], results: Results) -> Any:
     """What the artifact's renderer gives, before anything is written."""
     artifact = Artifact.model_validate(written)
-    return check(artifact.renderer, artifact.options, artifact.metric).function()(artifact, results)
+    return check(artifact.renderer, artifact.options, artifact.metric).function()(
+        artifact, results
+    )
 
 
 def render(written: dict[str, Any], results: Results, folder: Path) -> dict[str, Path]:
@@ -276,7 +377,10 @@ def written(drawing: Any, folder: Path) -> dict[str, bytes]:
 
 
 def changed(
-    results: Results, folder: Path, kind: str, change: Callable[[pd.DataFrame], pd.DataFrame]
+    results: Results,
+    folder: Path,
+    kind: str,
+    change: Callable[[pd.DataFrame], pd.DataFrame],
 ) -> Results:
     """The same results with the benchmark's metrics or tests changed."""
     path = folder / f"{kind}.parquet"
@@ -286,7 +390,10 @@ def changed(
 
 def beside(results: Results, kind: str, files: dict[Any, Path]) -> Results:
     """The same results with further files of a kind, or others in their place."""
-    return Results({**results.paths, kind: {**results.paths.get(kind, {}), **files}}, results.entries)
+    return Results(
+        {**results.paths, kind: {**results.paths.get(kind, {}), **files}},
+        results.entries,
+    )
 
 
 def row_of(table: Table, label: str, block: int = 0) -> Row:

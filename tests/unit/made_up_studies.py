@@ -1,4 +1,5 @@
-"""Study files for the tests of the studies room, read against the project's own registries."""
+"""Study files for the tests of the studies room, read against the project's own
+registries."""
 
 from pathlib import Path
 
@@ -25,7 +26,9 @@ def study(**keys):
 def write(folder, given):
     """Write a study file (a dict or raw text) into a folder; its path."""
     path = folder / "my_study.yaml"
-    path.write_text(given if isinstance(given, str) else yaml.safe_dump(given), encoding="utf-8")
+    path.write_text(
+        given if isinstance(given, str) else yaml.safe_dump(given), encoding="utf-8"
+    )
     return str(path)
 
 
@@ -37,4 +40,6 @@ def checkpoint(folder):
 
 
 def load_written(folder, given, **config):
-    return load_study(CONFIG | {"study": write(folder, given)} | config, ROOT / "config")
+    return load_study(
+        CONFIG | {"study": write(folder, given)} | config, ROOT / "config"
+    )

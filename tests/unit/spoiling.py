@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from pretrace.runtime.errors import InputError
 
-JUNK = (None, "", " ", "\0", -1, 0, 1.5, float("nan"), float("inf"), 10**30, True, [], {}, [None], [[]], {"": ""},
-        {"a": {"b": []}}, "none", "../../etc/passwd", "/", "é\u202e", "x" * 10_000, "${HOME}")  # fmt: skip
+JUNK = (None, "", " ", "\0", -1, 0, 1.5, float("nan"), float("inf"), 10**30, True, [],
+        {}, [None], [[]], {"": ""},
+        {"a": {"b": []}}, "none", "../../etc/passwd", "/", "é\u202e", "x" * 10_000,
+        "${HOME}")  # fmt: skip
 
 
 def seeds(count: int) -> Callable[[Any], Any]:
@@ -24,7 +26,8 @@ def seeds(count: int) -> Callable[[Any], Any]:
 
 
 def refuses(read: Callable[[], Any]) -> str:
-    """What an `InputError` said, or "" where the input was read after all. Any other exception fails the test."""
+    """What an `InputError` said, or "" where the input was read after all. Any other
+    exception fails the test."""
     try:
         read()
     except InputError as error:
@@ -38,8 +41,18 @@ def refuses(read: Callable[[], Any]) -> str:
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The path of every value inside a value."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [inner_path for key, inner in items for inner_path in [(*path, key), *places(inner, (*path, key))]]
+    items = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
+    return [
+        inner_path
+        for key, inner in items
+        for inner_path in [(*path, key), *places(inner, (*path, key))]
+    ]
 
 
 def at(value: Any, path: Sequence[Any]) -> Any:
@@ -49,11 +62,24 @@ def at(value: Any, path: Sequence[Any]) -> Any:
 
 
 def spoiled(value: Any, draw: random.Random, junk: Sequence[Any] = JUNK) -> Any:
-    """A copy in which one value is junk, lacks a letter, comes from elsewhere, is gone, or is under another key."""
+    """A copy in which one value is junk, lacks a letter, comes from elsewhere, is gone,
+    or is under another key."""
     value = copy.deepcopy(value)
     *path, last = draw.choice(places(value))
     holder = at(value, path)
-    how = draw.choice(("junk", "junk", "junk", "drop", "rename", "wrap", "misspell", "misspell", "copy"))
+    how = draw.choice(
+        (
+            "junk",
+            "junk",
+            "junk",
+            "drop",
+            "rename",
+            "wrap",
+            "misspell",
+            "misspell",
+            "copy",
+        )
+    )
     if how == "junk":
         holder[last] = draw.choice(junk)
     elif how == "copy":
@@ -78,20 +104,34 @@ def damaged(content: bytes, draw: random.Random) -> bytes:
     if how == 0:
         return content[:place]
     if how == 1:
-        return content[:place] + bytes([content[place] ^ (1 << draw.randrange(8))]) + content[place + 1 :]
+        return (
+            content[:place]
+            + bytes([content[place] ^ (1 << draw.randrange(8))])
+            + content[place + 1 :]
+        )
     if how == 2:
-        return content[:place] + draw.choice((b"\0", b"\xff\xfe", b'"', b"\n", b"{", b",")) + content[place:]
+        return (
+            content[:place]
+            + draw.choice((b"\0", b"\xff\xfe", b'"', b"\n", b"{", b","))
+            + content[place:]
+        )
     return content[:place] + content
 
 
-_TOKEN = re.compile(rb"<[^<>]{0,200}>|\"[^\"]{0,200}\"|[/\\]\w+|\d+ \d+ R|-?\d+(?:\.\d+)?|\w+|\S")
+_TOKEN = re.compile(
+    rb"<[^<>]{0,200}>|\"[^\"]{0,200}\"|[/\\]\w+|\d+ \d+ R|-?\d+(?:\.\d+)?|\w+|\S"
+)
 """A tag, a value of an attribute, a word of PDF or RTF, a number, a word, a sign."""
 
 _FOREIGN = (
-    b"", b"0", b"-1", b"99999999999", b"1e999", b"NaN", b"\0", b"'", b'"', b"<", b">", b"&", b"&#xD800;", b"(", b")",
-    b"[", b"]", b"<<", b">>", b"null", b"/F", b"1 0 R", b"99 0 R", b"\xff", b"x" * 10_000, b"{", b"}", b"%", b"stream",
-    b"endstream", b"endobj", b"../../etc/passwd", b"#", b"<!--", b"]]>", b"<?xml version='1.0' encoding='utf-16'?>",
-    b"<!DOCTYPE x [<!ENTITY a 'b'>]>", b"<<>>", b"/FlateDecode", b"\\bin99", b"\\u-70000",
+    b"", b"0", b"-1", b"99999999999", b"1e999", b"NaN", b"\0", b"'", b'"', b"<", b">",
+    b"&", b"&#xD800;", b"(", b")",
+    b"[", b"]", b"<<", b">>", b"null", b"/F", b"1 0 R", b"99 0 R", b"\xff",
+    b"x" * 10_000, b"{", b"}", b"%", b"stream",
+    b"endstream", b"endobj", b"../../etc/passwd", b"#", b"<!--", b"]]>",
+    b"<?xml version='1.0' encoding='utf-16'?>",
+    b"<!DOCTYPE x [<!ENTITY a 'b'>]>", b"<<>>", b"/FlateDecode", b"\\bin99",
+    b"\\u-70000",
 )  # fmt: skip
 
 
@@ -102,18 +142,27 @@ def respelled(content: bytes, draw: random.Random) -> bytes:
         token, other = draw.choice(tokens), draw.choice(tokens)
         own = token[0]
         spelling = draw.choice(
-            (b"", draw.choice(_FOREIGN), own * draw.choice((2, 5, 300)), other[0], own + other[0])
+            (
+                b"",
+                draw.choice(_FOREIGN),
+                own * draw.choice((2, 5, 300)),
+                other[0],
+                own + other[0],
+            )
         )
         content = content[: token.start()] + spelling + content[token.end() :]
     return content
 
 
 def repacked(content: bytes, draw: random.Random) -> bytes:
-    """A zip archive in which a member is gone, another's, under another name, or spoiled."""
+    """A zip archive in which a member is gone, another's, under another name, or
+    spoiled."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     name, other = draw.choice(sorted(members)), draw.choice(sorted(members))
-    how = draw.choice(("drop", "swap", "rename", "damage", "respell", "respell", "respell"))
+    how = draw.choice(
+        ("drop", "swap", "rename", "damage", "respell", "respell", "respell")
+    )
     if how == "drop":
         del members[name]
     elif how == "swap":
@@ -121,9 +170,13 @@ def repacked(content: bytes, draw: random.Random) -> bytes:
     elif how == "rename":
         members[draw.choice(("x", name.upper(), f"{name}/a"))] = members.pop(name)
     else:
-        members[name] = (damaged if how == "damage" and members[name] else respelled)(members[name], draw)
+        members[name] = (damaged if how == "damage" and members[name] else respelled)(
+            members[name], draw
+        )
     packed = BytesIO()
-    with zipfile.ZipFile(packed, "w", draw.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as archive:
+    with zipfile.ZipFile(
+        packed, "w", draw.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
+    ) as archive:
         for member, own in members.items():
             archive.writestr(member, own)
     return packed.getvalue()

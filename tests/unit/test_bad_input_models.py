@@ -1,4 +1,5 @@
-"""Malformed checkpoints and answers of APIs: an error for users or a counted skip, never a traceback."""
+"""Malformed checkpoints and answers of APIs: an error for users or a counted skip,
+never a traceback."""
 
 import copy
 import json
@@ -46,22 +47,33 @@ def folder(good, tmp_path) -> Path:
     return Path(shutil.copytree(good, tmp_path / "tiny"))
 
 
-def used(folder: Path, *, start_token: str = "none", max_length: int | None = None) -> dict:
+def used(
+    folder: Path, *, start_token: str = "none", max_length: int | None = None
+) -> dict:
     """Register a checkpoint, load it and read odd texts with it; the manifest."""
     record = folder.parent / "checkpoint.json"
     register_local(folder, record)
     return run(
-        [request(statistics="full", start_token=start_token)], benchmark=benchmark_of(ODD_TEXTS), names=NAMES,
+        [request(statistics="full", start_token=start_token)],
+        benchmark=benchmark_of(ODD_TEXTS),
+        names=NAMES,
         target=target_of(record, max_length=max_length),
-        store=folder.parent / "store", manifest=folder.parent / "manifest.json", batch_tokens=512, threads=1,
-    )  # fmt: skip
+        store=folder.parent / "store",
+        manifest=folder.parent / "manifest.json",
+        batch_tokens=512,
+        threads=1,
+    )
 
 
 def refused(folder: Path) -> str:
     said = refuses(lambda: used(folder))
     if said:
-        assert not (folder.parent / "manifest.json").exists(), "a job that fails has no output"
-        assert not list((folder.parent / "store").glob("*.parquet")), "and stores nothing"
+        assert not (folder.parent / "manifest.json").exists(), (
+            "a job that fails has no output"
+        )
+        assert not list((folder.parent / "store").glob("*.parquet")), (
+            "and stores nothing"
+        )
     return said
 
 
@@ -82,12 +94,19 @@ def test_odd_texts_are_read_and_what_does_not_fit_is_cut_marked_and_counted(fold
     for row in by_text.values():
         assert row["skipped"] or np.isfinite(row["logprobs"]).all()
     assert (view["skipped"], view["truncated"]) == (
-        sum(bool(row["skipped"]) for row in by_text.values()), sum(row["truncated"] for row in by_text.values()),
-    )  # fmt: skip
+        sum(bool(row["skipped"]) for row in by_text.values()),
+        sum(row["truncated"] for row in by_text.values()),
+    )
 
 
 @pytest.mark.parametrize(
-    "lacking", [["bos_token"], ["pad_token"], ["eos_token"], ["bos_token", "pad_token", "eos_token"]]
+    "lacking",
+    [
+        ["bos_token"],
+        ["pad_token"],
+        ["eos_token"],
+        ["bos_token", "pad_token", "eos_token"],
+    ],
 )
 def test_a_tokenizer_without_special_tokens_is_used_or_refused(folder, lacking):
     for name in ("tokenizer_config.json", "special_tokens_map.json"):
@@ -101,8 +120,13 @@ def test_weights_that_give_no_finite_number_end_the_job(folder, value):
     weights = safetensors.torch.load_file(folder / "model.safetensors")
     name = next(name for name in weights if "embed_in" in name)
     weights[name] = torch.full_like(weights[name], value)
-    safetensors.torch.save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    assert re.search(r"tiny/texts gives .* not a number for text 't00\d'.*dtype: float32", refused(folder))
+    safetensors.torch.save_file(
+        weights, folder / "model.safetensors", metadata={"format": "pt"}
+    )
+    assert re.search(
+        r"tiny/texts gives .* not a number for text 't00\d'.*dtype: float32",
+        refused(folder),
+    )
 
 
 def test_a_tokenizer_of_more_tokens_than_the_model_has_is_refused(tmp_path):
@@ -115,7 +139,18 @@ FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "model.safete
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize(
-    "content", [b"", b"\0" * 100, b"{}", b"[]", b"null", b'{"a": ', b"\xff\xfe", b"PK\x03\x04", b"5"]
+    "content",
+    [
+        b"",
+        b"\0" * 100,
+        b"{}",
+        b"[]",
+        b"null",
+        b'{"a": ',
+        b"\xff\xfe",
+        b"PK\x03\x04",
+        b"5",
+    ],
 )
 def test_a_checkpoint_with_a_foreign_file_is_refused_or_read(folder, name, content):
     (folder / name).write_bytes(content)
@@ -125,10 +160,14 @@ def test_a_checkpoint_with_a_foreign_file_is_refused_or_read(folder, name, conte
 
 @pytest.mark.parametrize(
     "changes",
-    [{"vocab_size": 1}, {"vocab_size": -5}, {"hidden_size": 31}, {"num_hidden_layers": 3}, {"num_hidden_layers": "two"},
-     {"model_type": "no_such_type"}, {"model_type": "t5"}, {"model_type": 5}, {"architectures": 7}, {"dtype": "int8"},
-     {"max_position_embeddings": 0}, {"max_position_embeddings": -1}, {"max_position_embeddings": "many"},
-     {"auto_map": {"AutoConfig": "evil.Config"}}, {"hidden_act": "no_such"}, {"num_attention_heads": 0},
+    [{"vocab_size": 1}, {"vocab_size": -5}, {"hidden_size": 31},
+     {"num_hidden_layers": 3}, {"num_hidden_layers": "two"},
+     {"model_type": "no_such_type"}, {"model_type": "t5"}, {"model_type": 5},
+     {"architectures": 7}, {"dtype": "int8"},
+     {"max_position_embeddings": 0}, {"max_position_embeddings": -1},
+     {"max_position_embeddings": "many"},
+     {"auto_map": {"AutoConfig": "evil.Config"}}, {"hidden_act": "no_such"},
+     {"num_attention_heads": 0},
      {"text_config": {"a": 1}}, {"text_config": 5}, {"text_config": [1]}],
 )  # fmt: skip
 def test_a_configuration_that_does_not_fit_is_refused_or_read(folder, changes):
@@ -137,22 +176,31 @@ def test_a_configuration_that_does_not_fit_is_refused_or_read(folder, changes):
 
 
 VALUES = (
-    10**9, -(10**9), 2**63, "1000000000", 1e30, "2048", [1], {"content": "<x>"}, {"content": 5}, [["a", "b"]],
-    {"1000000000": {"content": "<big>"}}, {"-1": {"content": "<x>"}}, {"type": "linear", "factor": "x"}, *JUNK,
+    10**9, -(10**9), 2**63, "1000000000", 1e30, "2048", [1], {"content": "<x>"},
+    {"content": 5}, [["a", "b"]],
+    {"1000000000": {"content": "<big>"}}, {"-1": {"content": "<x>"}},
+    {"type": "linear", "factor": "x"}, *JUNK,
 )  # fmt: skip
 KEYS = {
-    "config.json": ["quantization_config", "rope_parameters", "text_config", "sliding_window", "vocab_size", "dtype"],
-    "tokenizer.json": ["added_tokens", "truncation", "normalizer", "post_processor", "decoder", "model"],
-    "tokenizer_config.json": ["model_max_length", "added_tokens_decoder", "extra_special_tokens", "tokenizer_class"],
+    "config.json": ["quantization_config", "rope_parameters", "text_config",
+                    "sliding_window", "vocab_size", "dtype"],
+    "tokenizer.json": ["added_tokens", "truncation", "normalizer", "post_processor",
+                       "decoder", "model"],
+    "tokenizer_config.json": ["model_max_length", "added_tokens_decoder",
+                              "extra_special_tokens", "tokenizer_class"],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", KEYS)
 @seeds(25)
-def test_a_spoiled_setting_of_a_checkpoint_is_refused_or_read(good, tmp_path_factory, name, seed):
+def test_a_spoiled_setting_of_a_checkpoint_is_refused_or_read(
+    good, tmp_path_factory, name, seed
+):
     folder = Path(shutil.copytree(good, tmp_path_factory.mktemp("spoiled") / "tiny"))
     draw = random.Random(seed)
-    settings = spoiled(json.loads((folder / name).read_text(encoding="utf-8")), draw, VALUES)
+    settings = spoiled(
+        json.loads((folder / name).read_text(encoding="utf-8")), draw, VALUES
+    )
     if draw.randrange(2):
         settings[draw.choice(KEYS[name])] = draw.choice(VALUES)
     (folder / name).write_text(json.dumps(settings), encoding="utf-8")
@@ -164,16 +212,22 @@ def test_a_spoiled_setting_of_a_checkpoint_is_refused_or_read(good, tmp_path_fac
 @seeds(12)
 def test_a_damaged_checkpoint_is_refused_or_read(good, tmp_path_factory, name, seed):
     folder = Path(shutil.copytree(good, tmp_path_factory.mktemp("damaged") / "tiny"))
-    (folder / name).write_bytes(damaged((folder / name).read_bytes(), random.Random(seed)))
+    (folder / name).write_bytes(
+        damaged((folder / name).read_bytes(), random.Random(seed))
+    )
     refused(folder)
     shutil.rmtree(folder.parent)
 
 
-CHAT = {"choices": [{"message": {"content": "B"}, "finish_reason": "stop", "logprobs": {"content": [
+CHAT = {"choices": [{"message": {"content": "B"}, "finish_reason": "stop",
+                     "logprobs": {"content": [
     {"token": "B", "logprob": -0.5,
-     "top_logprobs": [{"token": "B", "logprob": -0.5}, {"token": "A", "logprob": -1.5}]}]}}],
+     "top_logprobs": [{"token": "B", "logprob": -0.5},
+                      {"token": "A", "logprob": -1.5}]}]}}],
     "usage": {"prompt_tokens": 3, "completion_tokens": 1}}  # fmt: skip
-COMPLETION = {"choices": [{"text": "B", "logprobs": {"tokens": ["a", "b"], "token_logprobs": [None, -1.0],
+COMPLETION = {"choices": [{"text": "B",
+                           "logprobs": {"tokens": ["a", "b"],
+                                        "token_logprobs": [None, -1.0],
     "text_offset": [0, 1], "top_logprobs": [{"B": -0.5, " A": -1.5}]}}]}  # fmt: skip
 READERS = (reply_of, letter_of_text, letter_of_logprobs, echo_of)
 
@@ -194,15 +248,26 @@ def is_sound(answer) -> bool:
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize(
-    "body", [*JUNK, {"choices": []}, {"choices": [5]}, {"choices": [{"text": None}]}, {"error": {"code": 1}}]
+    "body",
+    [
+        *JUNK,
+        {"choices": []},
+        {"choices": [5]},
+        {"choices": [{"text": None}]},
+        {"error": {"code": 1}},
+    ],
 )
 def test_what_is_no_answer_is_asked_for_again(reader, body):
     assert read(reader, body) is None
 
 
-@pytest.mark.parametrize("logprob", [math.nan, math.inf, 1e9, -math.inf, 0.5, "x", None, [], True])
+@pytest.mark.parametrize(
+    "logprob", [math.nan, math.inf, 1e9, -math.inf, 0.5, "x", None, [], True]
+)
 @pytest.mark.parametrize("good_answer", [CHAT, COMPLETION], ids=["chat", "completion"])
-def test_log_probabilities_that_are_none_never_become_probabilities(good_answer, logprob):
+def test_log_probabilities_that_are_none_never_become_probabilities(
+    good_answer, logprob
+):
     body = copy.deepcopy(good_answer)
     positions = body["choices"][0]["logprobs"]
     if "content" in positions:
@@ -221,7 +286,13 @@ def test_a_spoiled_answer_is_asked_for_again_or_read(reader, good_answer, seed):
 
 
 @pytest.mark.parametrize(
-    "usage", [*JUNK, {"prompt_tokens": math.inf}, {"prompt_tokens": -5}, {"prompt_tokens": math.nan}]
+    "usage",
+    [
+        *JUNK,
+        {"prompt_tokens": math.inf},
+        {"prompt_tokens": -5},
+        {"prompt_tokens": math.nan},
+    ],
 )
 def test_a_count_of_tokens_that_is_none_is_not_paid_by(usage):
     assert tokens_used({"usage": usage}) is None

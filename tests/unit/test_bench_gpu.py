@@ -1,4 +1,5 @@
-"""The bench of GPUs runs on a CPU, measures every row that a study takes time for, and two files of it compare."""
+"""The bench of GPUs runs on a CPU, measures every row that a study takes time for, and
+two files of it compare."""
 
 import json
 from pathlib import Path
@@ -20,14 +21,27 @@ ROWS = (
 )
 
 
-def test_a_shape_of_random_weights_is_measured_in_one_command(tmp_path, monkeypatch, capsys):
+def test_a_shape_of_random_weights_is_measured_in_one_command(
+    tmp_path, monkeypatch, capsys
+):
     monkeypatch.syspath_prepend(str(BENCH))
     import bench_gpu
     import compare_machines
 
     out = tmp_path / "tiny.json"
     bench_gpu.main(
-        ["--device", "cpu", "--shape", "tiny", "--budgets", "64", "--threads", "1", "--out", str(out)]
+        [
+            "--device",
+            "cpu",
+            "--shape",
+            "tiny",
+            "--budgets",
+            "64",
+            "--threads",
+            "1",
+            "--out",
+            str(out),
+        ]
     )
     measured = json.loads(out.read_text())
     seconds = {row["what"]: row["seconds"] for row in measured["rows"]}
@@ -36,7 +50,10 @@ def test_a_shape_of_random_weights_is_measured_in_one_command(tmp_path, monkeypa
     shares = {row["what"]: row["of_bare"] for row in measured["rows"]}
     assert shares["one text at a time"] > 0
     assert {"card", "torch", "transformers", "date"} == measured["machine"].keys()
-    assert f"the tiny shape reads {measured['rows'][0]['tokens']:,} tokens" in capsys.readouterr().out
+    assert (
+        f"the tiny shape reads {measured['rows'][0]['tokens']:,} tokens"
+        in capsys.readouterr().out
+    )
     both = compare_machines.speeds(out, out)
     assert both["times as fast"].eq(1).all()
     assert len(both) == len(measured["rows"])

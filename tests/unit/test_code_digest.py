@@ -14,7 +14,11 @@ ROOT = Path(__file__).parents[2]
 def library(tmp_path, monkeypatch) -> Path:
     """A copy of the scripts and the library whose digests are taken."""
     for folder in ("scripts", "src"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / folder,
+            tmp_path / folder,
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
     monkeypatch.setattr(code, "LIBRARY", tmp_path / "src" / "pretrace")
     return tmp_path
 
@@ -33,9 +37,19 @@ def edit(path: Path, old: str, new: str) -> None:
 
 SCORE, IMPORT = "score_methods", ("import", "import sys\nimport")
 WORDS = [
-    (SCORE, "scripts/score_methods.py", '"""Score every text', '"""Give a score to every text'),
+    (
+        SCORE,
+        "scripts/score_methods.py",
+        '"""Score every text',
+        '"""Give a score to every text',
+    ),
     (SCORE, "src/pretrace/methods/min_k.py", '"""', '"""In other words: '),
-    (SCORE, "src/pretrace/methods/min_k.py", "\nfrom pretrace", '\n# a comment with "quotes"\nfrom pretrace'),
+    (
+        SCORE,
+        "src/pretrace/methods/min_k.py",
+        "\nfrom pretrace",
+        '\n# a comment with "quotes"\nfrom pretrace',
+    ),
     (SCORE, "src/pretrace/methods/min_k.py", "\nfrom pretrace", "\n\n\nfrom pretrace"),
     (SCORE, "src/pretrace/runtime/logs.py", *IMPORT),
     (SCORE, "src/pretrace/render/names.py", '"""', '"""More: '),
@@ -69,18 +83,30 @@ STATEMENTS = [
 
 
 @pytest.mark.parametrize(("rule", "file", "old", "new"), WORDS + STATEMENTS)
-def test_statements_of_what_a_rule_imports_count_and_words_do_not(library, rule, file, old, new):
+def test_statements_of_what_a_rule_imports_count_and_words_do_not(
+    library, rule, file, old, new
+):
     before = digest(rule)
     edit(library / file, old, new)
     assert (digest(rule) != before) == ((rule, file, old, new) in STATEMENTS)
 
 
-@pytest.mark.parametrize(("statistic", "counts"), [("letters", True), ("accuracy", True), ("corpus", False)])
-def test_of_a_file_of_statistics_only_the_one_that_runs_counts(library, statistic, counts):
+@pytest.mark.parametrize(
+    ("statistic", "counts"), [("letters", True), ("accuracy", True), ("corpus", False)]
+)
+def test_of_a_file_of_statistics_only_the_one_that_runs_counts(
+    library, statistic, counts
+):
     before = digest("compute_statistic", "evaluation/statistics.py", statistic)
     assert before != digest("compute_statistic", "evaluation/statistics.py", "roc")
-    edit(library / "src" / "pretrace" / "evaluation" / "answers.py", "import", "import sys\nimport")
-    assert (digest("compute_statistic", "evaluation/statistics.py", statistic) != before) is counts
+    edit(
+        library / "src" / "pretrace" / "evaluation" / "answers.py",
+        "import",
+        "import sys\nimport",
+    )
+    assert (
+        digest("compute_statistic", "evaluation/statistics.py", statistic) != before
+    ) is counts
 
 
 def test_a_new_method_in_a_folder_of_plugins_counts(library):

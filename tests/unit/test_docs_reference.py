@@ -1,4 +1,5 @@
-"""The reference of the documentation names what there is: nothing less, nothing else."""
+"""The reference of the documentation names what there is: nothing less, nothing
+else."""
 
 import json
 import re
@@ -54,7 +55,12 @@ def parameters_of(methods: Mapping[str, Any]) -> Iterator[tuple[str, str, str, s
     for id, method in methods.items():
         for name, default in method.defaults.items():
             costly = name in getattr(method, "costly", ())
-            yield id, name, written(default), tried(method.grid.get(name, ()), costly=costly)
+            yield (
+                id,
+                name,
+                written(default),
+                tried(method.grid.get(name, ()), costly=costly),
+            )
         if not method.defaults:
             yield id, "", "", ""
 
@@ -66,71 +72,119 @@ def test_the_methods_have_these_parameters_defaults_and_grids():
         for id in names(ids)
         for name in names(parameters) or [""]
     ]
-    assert sorted(told) == sorted([*parameters_of(METHODS), *parameters_of(QUESTION_METHODS)])
+    assert sorted(told) == sorted(
+        [*parameters_of(METHODS), *parameters_of(QUESTION_METHODS)]
+    )
 
 
 def test_the_schemas_and_tables_of_keys_are_as_the_keys_have_them(tmp_path):
     """Where this fails: python .ci/write_keys.py"""
-    written = [Path("docs/keys.md"), *(path.relative_to(ROOT) for path in SCHEMAS.glob("*.json"))]
+    written = [
+        Path("docs/keys.md"),
+        *(path.relative_to(ROOT) for path in SCHEMAS.glob("*.json")),
+    ]
     for path in written:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / path, tmp_path / path)
     runpy.run_path(str(ROOT / ".ci" / "write_keys.py"))["main"](tmp_path)
     for path in [path.relative_to(tmp_path) for path in tmp_path.rglob("*.*")]:
-        assert (ROOT / path).read_text(encoding="utf-8") == (tmp_path / path).read_text(encoding="utf-8"), (
-            path
-        )
+        assert (ROOT / path).read_text(encoding="utf-8") == (tmp_path / path).read_text(
+            encoding="utf-8"
+        ), path
 
 
 SCHEMAS = ROOT / "workflow" / "schemas"
-READ = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in SCHEMAS.glob("*.json")}
-REGISTRY = Registry().with_resources((name, Resource.from_contents(schema)) for name, schema in READ.items())
-PROMPTS = {f"prompts/{name}.yaml" for name in ("con_recall_zero_access", "de_cop", "paraphrase")}
+READ = {
+    path.name: json.loads(path.read_text(encoding="utf-8"))
+    for path in SCHEMAS.glob("*.json")
+}
+REGISTRY = Registry().with_resources(
+    (name, Resource.from_contents(schema)) for name, schema in READ.items()
+)
+PROMPTS = {
+    f"prompts/{name}.yaml"
+    for name in ("con_recall_zero_access", "de_cop", "paraphrase")
+}
 NO_SCHEMA = {"studies/audit.yaml"} | PROMPTS
-"""The command line gives the study audit its model; whoever changes a prompt copies one that is there."""
+"""The command line gives the study audit its model; whoever changes a prompt copies one
+that is there."""
 LINE = re.compile(r"# yaml-language-server: \$schema=(\S+)\n")
 
 
 def faults(folder: Path, text: str) -> list[str]:
-    """Return what the schema that the first line of a YAML text names, seen from `folder`, finds wrong in it."""
+    """Return what the schema that the first line of a YAML text names, seen from
+    `folder`, finds wrong in it."""
     path = folder / LINE.match(text)[1]
     assert path.resolve().parent == SCHEMAS
     given = yaml.safe_load(text)
-    if path.name == "study.schema.json":  # of a loader that the guide adds there is none
+    # of a loader that the guide adds there is none
+    if path.name == "study.schema.json":
         entries = given.get("benchmarks", {}).items()
-        given["benchmarks"] = {slug: entry for slug, entry in entries if entry["source"] in BENCHMARKS}
+        given["benchmarks"] = {
+            slug: entry for slug, entry in entries if entry["source"] in BENCHMARKS
+        }
     return [
-        error.message for error in Draft202012Validator(READ[path.name], registry=REGISTRY).iter_errors(given)
+        error.message
+        for error in Draft202012Validator(
+            READ[path.name], registry=REGISTRY
+        ).iter_errors(given)
     ]
 
 
 def test_an_editor_proposes_the_names_that_a_study_may_use_and_allows_others():
     kinds = READ["study.schema.json"]["$defs"]
-    for kind, names in {"methods": known.METHODS, "renderers": RENDERERS, "metrics": SHOWN_METRICS}.items():
+    for kind, names in {
+        "methods": known.METHODS,
+        "renderers": RENDERERS,
+        "metrics": SHOWN_METRICS,
+    }.items():
         assert kinds[kind]["anyOf"][0]["enum"] == [*names]
     for kind in ("models", "benchmarks", "corpora", "artifacts"):
         path = ROOT / "config" / f"{kind}.yaml"
-        assert kinds[kind]["anyOf"][0]["enum"] == [*yaml.safe_load(path.read_text(encoding="utf-8"))]
-    run, *_ = (choice for choice in kinds["WrittenRun"]["properties"]["methods"]["items"]["anyOf"]
-               if "properties" in choice)  # fmt: skip
-    named = {name: [*parameters["properties"]] for name, parameters in run["properties"].items()}
+        assert kinds[kind]["anyOf"][0]["enum"] == [
+            *yaml.safe_load(path.read_text(encoding="utf-8"))
+        ]
+    run, *_ = (
+        choice
+        for choice in kinds["WrittenRun"]["properties"]["methods"]["items"]["anyOf"]
+        if "properties" in choice
+    )
+    named = {
+        name: [*parameters["properties"]]
+        for name, parameters in run["properties"].items()
+    }
     assert named == {name: [*method.defaults] for name, method in known.METHODS.items()}
-    own = "# yaml-language-server: $schema=workflow/schemas/study.schema.json\nstudy: mine\nruns:\n"
+    own = (
+        "# yaml-language-server: $schema=workflow/schemas/study.schema.json\nstudy: "
+        "mine\nruns:\n"
+    )
     own += (
-        "  - {model: [my-own], benchmark: mine, methods: [my_own, my_own: {k: [1]}]}\nartifacts: [my_table]\n"
+        "  - {model: [my-own], benchmark: mine, methods: [my_own, my_own: {k: "
+        "[1]}]}\nartifacts: [my_table]\n"
     )
     assert faults(ROOT, own) == []
 
 
 def test_an_editor_that_reads_the_schemas_finds_nothing_wrong_in_the_project():
-    files = {path.relative_to(ROOT / "config").as_posix(): path for path in (ROOT / "config").rglob("*.yaml")}
+    files = {
+        path.relative_to(ROOT / "config").as_posix(): path
+        for path in (ROOT / "config").rglob("*.yaml")
+    }
     for name in files.keys() - NO_SCHEMA:
-        assert faults(files[name].parent, files[name].read_text(encoding="utf-8")) == [], name
+        assert (
+            faults(files[name].parent, files[name].read_text(encoding="utf-8")) == []
+        ), name
     studies = [
         (path.name, block)
-        for path in (ROOT / "README.md", ROOT / "config" / "README.md", *(ROOT / "docs").glob("*.md"))
+        for path in (
+            ROOT / "README.md",
+            ROOT / "config" / "README.md",
+            *(ROOT / "docs").glob("*.md"),
+        )
         for block in re.findall(
-            r"^```yaml\n(.*?)^```$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+            r"^```yaml\n(.*?)^```$",
+            path.read_text(encoding="utf-8"),
+            re.MULTILINE | re.DOTALL,
         )
         if re.search(r"^study:", block, re.MULTILINE) and "runs:" in block
     ]

@@ -1,4 +1,5 @@
-"""Unlabelled texts against known non-members: units, p-values, controls, design, and the verdict on all of it."""
+"""Unlabelled texts against known non-members: units, p-values, controls, design, and
+the verdict on all of it."""
 
 from itertools import combinations
 from math import comb, log10
@@ -11,43 +12,75 @@ from scipy.stats import binom, false_discovery_control
 from sklearn.linear_model import Ridge
 
 from pretrace.evaluation.audit import AUDIT_COLUMNS, COMBINED, audit
-from pretrace.evaluation.audit_controls import COPIES, FORM, LETTERS, PARTS, SIZES, SPREAD, WORD, WORDS
+from pretrace.evaluation.audit_controls import (
+    COPIES,
+    FORM,
+    LETTERS,
+    PARTS,
+    SIZES,
+    SPREAD,
+    WORD,
+    WORDS,
+)
 from pretrace.evaluation.audit_documents import Documents
 from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.exchange import AuditedTexts, exchanged_p, units_of
 from pretrace.evaluation.forms import FORM as FEATURES
 from pretrace.evaluation.significance import empirical_p
-from pretrace.evaluation.taken_off import EXPLAINED, Column, alone, explained, in_groups, two_groups
+from pretrace.evaluation.taken_off import (
+    EXPLAINED,
+    Column,
+    alone,
+    explained,
+    in_groups,
+    two_groups,
+)
 from pretrace.evaluation.verdict import verdict
 from pretrace.runtime.errors import InputError
 
 RUN = {
-    "start_token": "none", "corpora": [], "references": [], "neighbours": [], "questions": [], "paraphraser": None,
+    "start_token": "none", "corpora": [], "references": [], "neighbours": [],
+    "questions": [], "paraphraser": None,
 }  # fmt: skip
 VOCABULARY = [f"word{n}" for n in range(300)]
 
 
 def made_up(
-    audited: int, known: int, *, methods: int = 3, shift: float = 0.0, texts_each: int = 4, seed: int = 0
+    audited: int,
+    known: int,
+    *,
+    methods: int = 3,
+    shift: float = 0.0,
+    texts_each: int = 4,
+    seed: int = 0,
 ) -> ScoredBenchmark:
-    """Documents of `texts_each` texts; scores of methods that are alike, and of the texts of one document too."""
+    """Documents of `texts_each` texts; scores of methods that are alike, and of the
+    texts of one document too."""
     rng = np.random.default_rng(seed)
     count = audited + known
     document = np.arange(count) // texts_each
-    shared = rng.normal(size=count // texts_each + 1)[document] * 0.3 + rng.normal(size=count)
+    shared = rng.normal(size=count // texts_each + 1)[document] * 0.3 + rng.normal(
+        size=count
+    )
     label = np.where(np.arange(count) < audited, np.nan, 0)
     columns = {
-        (name, ""): 0.7 * shared + np.sqrt(1 - 0.7**2) * rng.normal(size=count) + shift * np.isnan(label)
+        (name, ""): 0.7 * shared
+        + np.sqrt(1 - 0.7**2) * rng.normal(size=count)
+        + shift * np.isnan(label)
         for name in ["loss", "zlib", "lowercase", "ref", "recall"][:methods]
     }
     words = [" ".join(rng.choice(VOCABULARY, 30)) for _ in range(count)]
     names = [f"d{number}" for number in document]
     benchmark = texts(label, fold=document % 5, document=names, length=32, text=words)
     benchmark["text_id"] = [f"t{number:05d}" for number in range(count)]
-    return ScoredBenchmark("texts", scores(benchmark, columns, start_token="none"), benchmark)
+    return ScoredBenchmark(
+        "texts", scores(benchmark, columns, start_token="none"), benchmark
+    )
 
 
-def audited(scored: ScoredBenchmark, known: ScoredBenchmark | None = None, **given) -> pd.DataFrame:
+def audited(
+    scored: ScoredBenchmark, known: ScoredBenchmark | None = None, **given
+) -> pd.DataFrame:
     return audit(scored, known or scored, [RUN], **given)
 
 
@@ -62,8 +95,14 @@ def design(frame: pd.DataFrame) -> dict[str, float]:
 
 def test_a_p_value_counts_the_non_members_that_score_as_high():
     rng = np.random.default_rng(1)
-    scored, known = rng.integers(0, 9, 40).astype(float), rng.integers(0, 9, 25).astype(float)
-    expected = [(1 + sum(other >= score for other in known)) / (1 + len(known)) for score in scored]
+    scored, known = (
+        rng.integers(0, 9, 40).astype(float),
+        rng.integers(0, 9, 25).astype(float),
+    )
+    expected = [
+        (1 + sum(other >= score for other in known)) / (1 + len(known))
+        for score in scored
+    ]
     assert empirical_p(scored, known) == pytest.approx(expected)
     assert empirical_p([99.0], known)[0] == 1 / 26, "never 0"
     assert np.isnan(empirical_p([np.nan], known)[0])
@@ -71,7 +110,10 @@ def test_a_p_value_counts_the_non_members_that_score_as_high():
 
 
 def test_members_are_found_and_non_members_are_not():
-    alarms = sum(verdict(audited(made_up(28, 80, seed=seed))).kind == "evidence" for seed in range(8))
+    alarms = sum(
+        verdict(audited(made_up(28, 80, seed=seed))).kind == "evidence"
+        for seed in range(8)
+    )
     assert alarms <= binom.ppf(0.999, 8, 0.05)
     frame = audited(made_up(28, 80, shift=2.5))
     assert list(frame.columns) == AUDIT_COLUMNS
@@ -82,7 +124,9 @@ def test_members_are_found_and_non_members_are_not():
     )
     assert verdict(frame).kind == "evidence"
     assert len(rows(frame, "document", "zlib")) == 7
-    assert rows(frame, "document", "zlib")["p"].isna().all(), "single methods are no evidence"
+    assert rows(frame, "document", "zlib")["p"].isna().all(), (
+        "single methods are no evidence"
+    )
 
 
 def test_more_ways_than_a_float_holds_are_an_audit_as_any():
@@ -108,14 +152,17 @@ def test_each_unit_is_compared_with_the_known_documents():
     assert own["q"].to_numpy() == pytest.approx(false_discovery_control(own["p"]))
     assert own["n"].tolist() == [15, 15]
     higher = [(ranks[document == known] >= ranks[5]).mean() for known in range(2, 17)]
-    assert rows(frame, "text").loc["t00005", "p"] == pytest.approx((1 + sum(higher)) / 16)
+    assert rows(frame, "text").loc["t00005", "p"] == pytest.approx(
+        (1 + sum(higher)) / 16
+    )
 
 
 def test_label_1_is_in_question_where_no_text_is_without_a_label():
     scored = made_up(28, 80, shift=2.5)
     labelled = scored.benchmark.assign(label=scored.benchmark["label"].fillna(1))
     frames = [
-        audited(ScoredBenchmark("texts", scored.scores, table)) for table in (scored.benchmark, labelled)
+        audited(ScoredBenchmark("texts", scored.scores, table))
+        for table in (scored.benchmark, labelled)
     ]
     pd.testing.assert_frame_equal(*frames)
 
@@ -130,44 +177,64 @@ def test_labels_drawn_within_documents_are_exchanged_there():
     assert verdict(frame).kind == "evidence"
     assert frame[frame["unit"].isin(["control", "document"])].empty
     assert (
-        verdict(audited(ScoredBenchmark("texts", scored.scores, table), randomised=True)).kind != "evidence"
+        verdict(
+            audited(ScoredBenchmark("texts", scored.scores, table), randomised=True)
+        ).kind
+        != "evidence"
     )
     longer = table.head(40).assign(length=64, text_id=table["text_id"].head(40) + "x")
     more = higher[higher["id"] < "t00040"]
     both = ScoredBenchmark(
-        "texts", pd.concat([higher, more.assign(id=more["id"] + "x")]), pd.concat([table, longer])
+        "texts",
+        pd.concat([higher, more.assign(id=more["id"] + "x")]),
+        pd.concat([table, longer]),
     )
     assert design(audited(both, randomised=True))["texts"] == 20, "one length"
 
 
 def test_known_texts_of_a_suspect_document_take_no_part():
     scored = made_up(8, 60, methods=1)
-    mixed = scored.benchmark.assign(document=scored.benchmark["document"].replace("d2", "d0"))
+    mixed = scored.benchmark.assign(
+        document=scored.benchmark["document"].replace("d2", "d0")
+    )
     frame = audited(ScoredBenchmark("texts", scored.scores, mixed))
     assert rows(frame, "document")["n"].to_dict() == {"d0": 14, "d1": 14}
     wide = scored.scores["score"].to_numpy()[np.r_[0:8, 12:68], None]
     document = np.repeat(np.arange(16), 4)
     given = AuditedTexts(wide, document, np.zeros_like(document), document < 2)
     expected = units_of(given, given.ranks([0])[:, -1])
-    assert rows(frame, "document")["p"].to_numpy() == pytest.approx(expected.conformal_p[:2])
+    assert rows(frame, "document")["p"].to_numpy() == pytest.approx(
+        expected.conformal_p[:2]
+    )
 
 
 def test_controls_and_a_method_whose_highest_score_many_known_texts_share_are_not_combined():
     one, two = made_up(20, 60, methods=1), made_up(20, 60, methods=2)
-    words = one.scores.assign(method="blind", score=np.where(one.scores["id"] < "t00020", 9.0, 0.0))
+    words = one.scores.assign(
+        method="blind", score=np.where(one.scores["id"] < "t00020", 9.0, 0.0)
+    )
     own = two.scores["score"]
-    tied = two.scores.assign(score=own.where(two.scores["method"] == "loss", own.clip(upper=0)))
+    tied = two.scores.assign(
+        score=own.where(two.scores["method"] == "loss", own.clip(upper=0))
+    )
     for table, known in ((pd.concat([one.scores, words]), one), (tied, None)):
         frame = audited(ScoredBenchmark("texts", table, one.benchmark), known)
-        both = [rows(frame, "document", method)["effect"].to_numpy() for method in ("loss", COMBINED)]
+        both = [
+            rows(frame, "document", method)["effect"].to_numpy()
+            for method in ("loss", COMBINED)
+        ]
         assert both[0] == pytest.approx(both[1])
 
 
 def test_a_unit_is_compared_with_its_own_length_alone():
     scored = made_up(20, 60)
     known = scored.benchmark["label"].notna().to_numpy()
-    longer = scored.benchmark.assign(length=np.where(known, 64, 32)).astype({"length": "Int64"})
-    with pytest.raises(InputError, match=r"20 texts in question.*subset and length.*calibrate_on"):
+    longer = scored.benchmark.assign(length=np.where(known, 64, 32)).astype(
+        {"length": "Int64"}
+    )
+    with pytest.raises(
+        InputError, match=r"20 texts in question.*subset and length.*calibrate_on"
+    ):
         audited(ScoredBenchmark("texts", scored.scores, longer))
 
 
@@ -183,13 +250,35 @@ def test_shots_and_draws(caplog):
     """Of two draws the mean counts, and no shot is compared with anything."""
     caplog.set_level("INFO")
     scored = made_up(20, 60, methods=1)
-    recall = [scored.scores.assign(method="recall", setting="shots=7", draw=pd.array([draw] * 80, "Int64"),
-                                 score=scored.scores["score"] + draw) for draw in (0, 1)]  # fmt: skip
-    shots = pd.DataFrame({"draw": [0, 1], "subset": "", "length": 32, "kind": "nonmember", "position": 0,
-                          "text_id": ["t00020", "t00024"]})  # fmt: skip
-    with_recall = ScoredBenchmark("texts", pd.concat([scored.scores, *recall]), scored.benchmark, shots)
+    recall = [
+        scored.scores.assign(
+            method="recall",
+            setting="shots=7",
+            draw=pd.array([draw] * 80, "Int64"),
+            score=scored.scores["score"] + draw,
+        )
+        for draw in (0, 1)
+    ]
+    shots = pd.DataFrame(
+        {
+            "draw": [0, 1],
+            "subset": "",
+            "length": 32,
+            "kind": "nonmember",
+            "position": 0,
+            "text_id": ["t00020", "t00024"],
+        }
+    )
+    with_recall = ScoredBenchmark(
+        "texts", pd.concat([scored.scores, *recall]), scored.benchmark, shots
+    )
     frame = audited(with_recall)
-    mean = scored.scores.set_index("id")["score"][["t00000", "t00001", "t00002", "t00003"]].mean() + 0.5
+    mean = (
+        scored.scores.set_index("id")["score"][
+            ["t00000", "t00001", "t00002", "t00003"]
+        ].mean()
+        + 0.5
+    )
     assert rows(frame, "document", "recall").loc["d0", "score"] == pytest.approx(mean)
     assert "methods with shots leave out 2 texts" in caplog.text
 
@@ -197,7 +286,9 @@ def test_shots_and_draws(caplog):
 def test_texts_without_a_document_are_documents_of_their_own():
     """They name no length either, as in a file of texts alone."""
     scored = made_up(20, 60, methods=1)
-    alone = ScoredBenchmark("texts", scored.scores, scored.benchmark.assign(document="", length=np.nan))
+    alone = ScoredBenchmark(
+        "texts", scored.scores, scored.benchmark.assign(document="", length=np.nan)
+    )
     frame = audited(alone)
     assert design(frame)["known_documents"] == 60
     text, document = rows(frame, "text"), rows(frame, "document")
@@ -210,17 +301,23 @@ def controls(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def worded(scored: ScoredBenchmark, change) -> ScoredBenchmark:
-    """The same with other texts in question: `change` makes them of a text and its number."""
+    """The same with other texts in question: `change` makes them of a text and its
+    number."""
     table = scored.benchmark
     ours = table["label"].isna().to_numpy()
-    new = [change(text, number) if ours[number] else text for number, text in enumerate(table["text"])]
+    new = [
+        change(text, number) if ours[number] else text
+        for number, text in enumerate(table["text"])
+    ]
     return ScoredBenchmark("texts", scored.scores, table.assign(text=new))
 
 
 CHANGES = {
     WORDS: lambda text, number: text.replace("word1", "other1"),
     LETTERS: lambda text, number: text.replace("or", "0r"),
-    WORD: lambda text, number: text.replace(" word7 ", " ") if number % 4 else f"{text} applause",
+    WORD: lambda text, number: (
+        text.replace(" word7 ", " ") if number % 4 else f"{text} applause"
+    ),
     FORM: lambda text, number: text.replace(" word2", "-\nword2"),
     SIZES: lambda text, number: f"{text} word1 word2 word3",
 }
@@ -243,48 +340,73 @@ def test_texts_that_differ_without_a_model_are_told(check):
 
 def test_a_subset_does_not_avoid_the_checks():
     scored = worded(made_up(28, 80, shift=2.5), CHANGES[WORDS])
-    split = scored.benchmark.assign(subset=[f"{number % 4 % 3}" for number in range(108)])
+    split = scored.benchmark.assign(
+        subset=[f"{number % 4 % 3}" for number in range(108)]
+    )
     frame = audited(ScoredBenchmark("texts", scored.scores, split))
     assert controls(frame).loc[WORDS, "flagged"]
 
 
 def test_checks_are_exact_where_nothing_differs():
-    """The words of a document are of few topics, so that any document differs from the others."""
+    """The words of a document are of few topics, so that any document differs from the
+    others."""
     rng, low = np.random.default_rng(0), 0
     scored = made_up(24, 64, methods=1)
     for _ in range(40):
-        topics = {name: rng.choice(VOCABULARY, 60) for name in scored.benchmark["document"].unique()}
-        words = [" ".join(rng.choice(topics[name], 30)) for name in scored.benchmark["document"]]
-        frame = audited(ScoredBenchmark("texts", scored.scores, scored.benchmark.assign(text=words)))
+        topics = {
+            name: rng.choice(VOCABULARY, 60)
+            for name in scored.benchmark["document"].unique()
+        }
+        words = [
+            " ".join(rng.choice(topics[name], 30))
+            for name in scored.benchmark["document"]
+        ]
+        frame = audited(
+            ScoredBenchmark("texts", scored.scores, scored.benchmark.assign(text=words))
+        )
         low += controls(frame)["p"].min() <= 0.05
     assert low <= binom.ppf(0.999, 40, 0.05)
 
 
-def documents_with_digits(count: int, suspects: int, seed: int) -> tuple[Documents, np.ndarray]:
-    """Return documents of three texts, of which each has numbers of its own, and how many; the first are suspects."""
+def documents_with_digits(
+    count: int, suspects: int, seed: int
+) -> tuple[Documents, np.ndarray]:
+    """Return documents of three texts, of which each has numbers of its own, and how
+    many; the first are suspects."""
     rng = np.random.default_rng(seed)
     digits = rng.integers(2, 12, count)
     texts = [
-        " ".join([*rng.choice(["a", "bee", "cedar"], 20), *["7"] * digits[n // 3]]) for n in range(3 * count)
+        " ".join([*rng.choice(["a", "bee", "cedar"], 20), *["7"] * digits[n // 3]])
+        for n in range(3 * count)
     ]
     names = np.repeat([f"d{n:02d}" for n in range(count)], 3)
     table = pd.DataFrame(
-        {"text": texts, "document": names, "slice": "", "suspect": np.arange(3 * count) < 3 * suspects}
+        {
+            "text": texts,
+            "document": names,
+            "slice": "",
+            "suspect": np.arange(3 * count) < 3 * suspects,
+        }
     )
     return Documents.of(table, "en"), digits.astype(float)
 
 
 def test_what_all_form_leaves_of_scores_is_exchanged():
-    """Few documents: what each feature leaves is asked where so many could be evidence."""
+    """Few documents: what each feature leaves is asked where so many could be
+    evidence."""
     documents, digits = documents_with_digits(10, 4, seed=0)
     scores = digits + np.random.default_rng(1).normal(size=10)
     form = documents.features(documents.measured(FEATURES))
     left = []
     for out in range(10):
         others = np.arange(10) != out
-        ridge = Ridge(alpha=np.square(form).sum() / 10).fit(form[others], scores[others])
+        ridge = Ridge(alpha=np.square(form).sum() / 10).fit(
+            form[others], scores[others]
+        )
         left.append(scores[out] - ridge.predict(form[[out]])[0])
-    sums = np.array([sum(left[n] for n in chosen) for chosen in combinations(range(10), 4)])
+    sums = np.array(
+        [sum(left[n] for n in chosen) for chosen in combinations(range(10), 4)]
+    )
     row = explained(documents, scores)
     assert row["p"] == pytest.approx((sums >= sum(left[:4]) - 1e-9).mean())
     assert row["flagged"] == (row["p"] > 0.05)
@@ -293,17 +415,26 @@ def test_what_all_form_leaves_of_scores_is_exchanged():
 def test_what_a_feature_leaves_is_the_partial_t_beside_it():
     documents, digits = documents_with_digits(9, 4, seed=3)
     scores = digits + np.random.default_rng(2).normal(size=9)
-    chosen = [(0, 1, 2, 3), *(own for own in combinations(range(9), 4) if own != (0, 1, 2, 3))]
-    labels = np.array([[place in own for own in chosen] for place in range(9)], dtype=float)
+    chosen = [
+        (0, 1, 2, 3),
+        *(own for own in combinations(range(9), 4) if own != (0, 1, 2, 3)),
+    ]
+    labels = np.array(
+        [[place in own for own in chosen] for place in range(9)], dtype=float
+    )
     t = []
     for own in labels.T:
         design = np.stack([own, digits, np.ones(9)], axis=1)
         slopes, squares, *_ = np.linalg.lstsq(design, scores)
-        t.append(slopes[0] / np.sqrt(squares[0] / 6 * np.linalg.inv(design.T @ design)[0, 0]))
+        t.append(
+            slopes[0] / np.sqrt(squares[0] / 6 * np.linalg.inv(design.T @ design)[0, 0])
+        )
     left = alone(Column("digits", digits), documents, scores, labels)
     assert left.p == pytest.approx(np.mean(np.array(t) >= t[0] - 1e-9))
     same = Column("the label", labels[:, 0])
-    assert alone(same, documents, scores, labels).p == 1, "nothing is left of the labels"
+    assert alone(same, documents, scores, labels).p == 1, (
+        "nothing is left of the labels"
+    )
 
 
 def test_documents_of_two_forms_exchange_labels_among_their_own():
@@ -328,7 +459,12 @@ def test_documents_of_two_forms_exchange_labels_among_their_own():
 
 @pytest.mark.parametrize(
     ("values", "groups"),
-    [([0, 0, 0, 4, 5], [0, 0, 0, 1, 1]), ([3, 1, 9, 2], [0, 0, 1, 0]), ([2, 2, 2], [0, 0, 0]), ([1], [0])],
+    [
+        ([0, 0, 0, 4, 5], [0, 0, 0, 1, 1]),
+        ([3, 1, 9, 2], [0, 0, 1, 0]),
+        ([2, 2, 2], [0, 0, 0]),
+        ([1], [0]),
+    ],
 )
 def test_two_groups_lie_as_far_apart_as_can_be(values, groups):
     assert two_groups(np.array(values, dtype=float)).tolist() == groups
@@ -348,14 +484,23 @@ def test_what_a_few_known_works_look_like_does_not_make_a_score_higher(feature):
     scored = made_up(40, 80, methods=2, seed=4)
     few = (scored.benchmark["document"].str[1:].astype(int) >= 20).to_numpy()
     words = [text.split() for text in scored.benchmark["text"]]
-    texts = [HALF[feature](own) if odd else " ".join(own) for odd, own in zip(few, words, strict=True)]
+    texts = [
+        HALF[feature](own) if odd else " ".join(own)
+        for odd, own in zip(few, words, strict=True)
+    ]
     lower = scored.scores.assign(score=scored.scores["score"] - 3 * np.tile(few, 2))
-    frame = audited(ScoredBenchmark("texts", lower, scored.benchmark.assign(text=texts)))
+    frame = audited(
+        ScoredBenchmark("texts", lower, scored.benchmark.assign(text=texts))
+    )
     assert verdict(frame).p <= 0.05
     assert verdict(frame).kind == "invalid"
     assert controls(frame).loc[EXPLAINED, "p"] > 0.05
-    higher = scored.scores.assign(score=lower["score"] + 3 * np.tile(scored.benchmark["label"].isna(), 2))
-    frame = audited(ScoredBenchmark("texts", higher, scored.benchmark.assign(text=texts)))
+    higher = scored.scores.assign(
+        score=lower["score"] + 3 * np.tile(scored.benchmark["label"].isna(), 2)
+    )
+    frame = audited(
+        ScoredBenchmark("texts", higher, scored.benchmark.assign(text=texts))
+    )
     assert controls(frame).loc[EXPLAINED, "p"] <= 0.05, "what was read is still higher"
 
 
@@ -369,20 +514,28 @@ def test_form_that_explains_a_higher_score_is_told_where_no_other_check_sees_it(
         " ".join([*map(str.upper, own[: capitals[code]]), *own[capitals[code] :]])
         for own, code in zip(words, document, strict=True)
     ]
-    higher = scored.scores.assign(score=0.3 * scored.scores["score"] + 0.15 * capitals[document])
-    frame = audited(ScoredBenchmark("texts", higher, scored.benchmark.assign(text=texts)))
+    higher = scored.scores.assign(
+        score=0.3 * scored.scores["score"] + 0.15 * capitals[document]
+    )
+    frame = audited(
+        ScoredBenchmark("texts", higher, scored.benchmark.assign(text=texts))
+    )
     failed = controls(frame)["flagged"]
     assert failed[failed].index.tolist() == [EXPLAINED]
     assert verdict(frame).p <= 0.05
     assert verdict(frame).kind == "invalid"
     assert "no longer surely higher once form is taken off" in verdict(frame).reasons[0]
-    assert EXPLAINED not in controls(audited(made_up(40, 80))).index, "where no score is higher"
+    assert EXPLAINED not in controls(audited(made_up(40, 80))).index, (
+        "where no score is higher"
+    )
 
 
 def test_copies_and_chapters_are_told():
     scored = made_up(28, 80, shift=2.5)
     first = scored.benchmark["text"].iloc[:4].tolist()
-    frame = audited(worded(scored, lambda text, number: first[number % 4] if number < 8 else text))
+    frame = audited(
+        worded(scored, lambda text, number: first[number % 4] if number < 8 else text)
+    )
     assert controls(frame).loc[COPIES, "id"] == "d0 / d1"
     assert "same document" in verdict(frame).repairs[0]
     named = scored.benchmark.assign(
@@ -395,10 +548,13 @@ def test_copies_and_chapters_are_told():
 
 def test_a_document_unlike_all_others_takes_no_part_on_either_side():
     scored = made_up(28, 80, seed=2)
-    far = scored.scores.assign(score=scored.scores["score"].where(scored.scores["id"] >= "t00004", 50.0))
+    far = scored.scores.assign(
+        score=scored.scores["score"].where(scored.scores["id"] >= "t00004", 50.0)
+    )
     table = scored.benchmark
     strange = [
-        f"\u0442\u0435\u043a\u0441\u0442{number} \u043d\u043e\u043c\u0435\u0440" for number in range(108)
+        f"\u0442\u0435\u043a\u0441\u0442{number} \u043d\u043e\u043c\u0435\u0440"
+        for number in range(108)
     ]
     other = np.isin(table["document"], ["d0", "d10"])
     table = table.assign(text=np.where(other, strange, table["text"]))
@@ -408,7 +564,11 @@ def test_a_document_unlike_all_others_takes_no_part_on_either_side():
     assert design(frame)["known_documents"] == 19
     assert rows(frame, "document", "")["texts"].to_dict() == {"d0": 4}
     assert not controls(frame)["flagged"].any()
-    alone = table.assign(label=table["label"].mask(table["document"].isin([f"d{n}" for n in range(1, 7)]), 0))
+    alone = table.assign(
+        label=table["label"].mask(
+            table["document"].isin([f"d{n}" for n in range(1, 7)]), 0
+        )
+    )
     assert verdict(audited(ScoredBenchmark("texts", far, alone))).kind == "invalid"
 
 
@@ -421,7 +581,9 @@ def test_a_document_that_looks_unlike_the_known_ones_is_not_named():
         " ".join([*map(str.upper, own[: 9 if odd else 4]), *own[9 if odd else 4 :]])
         for odd, own in zip(first, words, strict=True)
     ]
-    frame = audited(ScoredBenchmark("texts", scored.scores, scored.benchmark.assign(text=texts)))
+    frame = audited(
+        ScoredBenchmark("texts", scored.scores, scored.benchmark.assign(text=texts))
+    )
     own = rows(frame, "document")
     assert (own["q"] <= 0.05).all()
     assert own["flagged"].to_dict() == {"d0": False, "d1": True}
@@ -442,18 +604,30 @@ def positive(effect: float) -> ScoredBenchmark:
     """Thirty passages that a model surely read and a hundred others."""
     scored = made_up(0, 130, methods=3, texts_each=1, seed=8)
     label = (np.arange(130) < 30).astype(int)
-    shifted = scored.scores.assign(score=scored.scores["score"] + effect * np.tile(label, 3))
-    return ScoredBenchmark("famous", shifted, scored.benchmark.assign(label=pd.array(label, "Int64")))
+    shifted = scored.scores.assign(
+        score=scored.scores["score"] + effect * np.tile(label, 3)
+    )
+    return ScoredBenchmark(
+        "famous", shifted, scored.benchmark.assign(label=pd.array(label, "Int64"))
+    )
 
 
 def test_nothing_found_is_said_where_what_the_model_surely_read_would_be_found():
     scored = made_up(28, 80, seed=2)
-    answers = {effect: verdict(audited(scored, positive=positive(effect))) for effect in (1.5, 0.4, 0.0)}
+    answers = {
+        effect: verdict(audited(scored, positive=positive(effect)))
+        for effect in (1.5, 0.4, 0.0)
+    }
     control = rows(audited(scored, positive=positive(1.5)), "positive").loc["famous"]
     assert control["p"] < 0.001
     assert control["texts"] == 30
     answers[-1] = verdict(audited(scored))
-    assert [answers[effect].kind for effect in answers] == ["none", "impossible", "impossible", "impossible"]
+    assert [answers[effect].kind for effect in answers] == [
+        "none",
+        "impossible",
+        "impossible",
+        "impossible",
+    ]
     assert "every day lie only 0." in answers[0.4].reasons[0]
     assert "do not find verses" in answers[0.0].reasons[0]
     assert "no verses that the web quotes every day" in answers[-1].reasons[0]
@@ -465,7 +639,13 @@ def test_nothing_found_is_said_where_what_the_model_surely_read_would_be_found()
     ("documents", "known", "kind", "needed"),
     [
         (1, 18, "impossible", "at least 19 known documents"),
-        (1, 19, "untested", "at least 6 documents in question, each a whole work, and 30 known documents"),
+        (
+            1,
+            19,
+            "untested",
+            "at least 6 documents in question, each a whole work, and 30 known "
+            "documents",
+        ),
         (5, 60, "untested", "at least 6 documents in question"),
         (7, 17, "untested", "and 18 known documents"),
         (7, 18, "evidence", None),
@@ -473,6 +653,8 @@ def test_nothing_found_is_said_where_what_the_model_surely_read_would_be_found()
     ],
 )
 def test_few_documents_say_what_would_allow_an_answer(documents, known, kind, needed):
-    answer = verdict(audited(made_up(2 * documents, 2 * known, shift=9.0, texts_each=2)))
+    answer = verdict(
+        audited(made_up(2 * documents, 2 * known, shift=9.0, texts_each=2))
+    )
     assert answer.kind == kind
     assert needed is None or needed in answer.repairs[0]

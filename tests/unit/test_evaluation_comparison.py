@@ -1,4 +1,5 @@
-"""Who is compared with whom, on which texts, and with which resamples; sets of prefix draws; distances."""
+"""Who is compared with whom, on which texts, and with which resamples; sets of prefix
+draws; distances."""
 
 import numpy as np
 import pandas as pd
@@ -23,10 +24,15 @@ def test_every_method_against_every_other_and_chance():
     expected |= {("default", "t_as_published", m): 9 for m in four}
     assert count == expected
     held = {
-        m: only(metrics, method=m, selection="held_out", metric="auc")["value"] for m in ("plain", "third")
+        m: only(metrics, method=m, selection="held_out", metric="auc")["value"]
+        for m in ("plain", "third")
     }
-    forth = only(tests, method="third", baseline="plain", selection="held_out", metric="auc")
-    back = only(tests, method="plain", baseline="third", selection="held_out", metric="auc")
+    forth = only(
+        tests, method="third", baseline="plain", selection="held_out", metric="auc"
+    )
+    back = only(
+        tests, method="plain", baseline="third", selection="held_out", metric="auc"
+    )
     assert forth["difference"] == pytest.approx(held["third"] - held["plain"])
     assert (back["difference"], back["low"], back["high"], back["p"]) == pytest.approx(
         (-forth["difference"], -forth["high"], -forth["low"], forth["p"])
@@ -35,7 +41,11 @@ def test_every_method_against_every_other_and_chance():
 
 def test_the_same_resamples_serve_every_method():
     values = noise(200) + LABEL
-    columns = {("plain", ""): values, ("other", ""): 3 * values - 7, ("third", ""): noise(200, seed=5)}
+    columns = {
+        ("plain", ""): values,
+        ("other", ""): 3 * values - 7,
+        ("third", ""): noise(200, seed=5),
+    }
     metrics, tests = run(columns)
     rows = metrics[metrics["selection"] == "default"].set_index(["method", "metric"])[
         ["value", "low", "high"]
@@ -47,29 +57,46 @@ def test_the_same_resamples_serve_every_method():
 
 
 def test_cells_are_separate():
-    parts = [texts(LABEL, subset=s, length=length) for s in ("a", "b") for length in (32, None)]
+    parts = [
+        texts(LABEL, subset=s, length=length)
+        for s in ("a", "b")
+        for length in (32, None)
+    ]
     benchmark = pd.concat(parts, ignore_index=True)
     metrics, tests = run({("plain", ""): noise(800)}, benchmark)
     for frame in (metrics, tests):
         assert frame.groupby(["subset", "length"], dropna=False).ngroups == 4
     alone, _ = run({("plain", ""): noise(800)[400:600]}, parts[2])
-    same = metrics[(metrics["subset"] == "b") & (metrics["length"] == 32)].reset_index(drop=True)
+    same = metrics[(metrics["subset"] == "b") & (metrics["length"] == 32)].reset_index(
+        drop=True
+    )
     pd.testing.assert_frame_equal(same, alone)
 
 
 def test_a_set_of_a_draw_holds_its_texts_and_methods_without_prefix_carry_its_draw():
     benchmark = texts(LABEL)
-    table = pd.concat([scores(benchmark, {("plain", ""): noise(200)})] + [
-        scores(benchmark, {("other", ""): noise(200, seed=1 + draw)}, draw=draw) for draw in (0, 1)
-    ])  # fmt: skip
+    table = pd.concat(
+        [scores(benchmark, {("plain", ""): noise(200)})]
+        + [
+            scores(benchmark, {("other", ""): noise(200, seed=1 + draw)}, draw=draw)
+            for draw in (0, 1)
+        ]
+    )
     sets = [EvaluationSet()] + [
-        EvaluationSet("without_prefixes", draw, set(benchmark["text_id"][10 * (draw + 1) :]))
+        EvaluationSet(
+            "without_prefixes", draw, set(benchmark["text_id"][10 * (draw + 1) :])
+        )
         for draw in (0, 1)
     ]
     metrics, tests = run(table, benchmark, evaluation_sets=sets)
-    default = metrics[(metrics["selection"] == "default") & (metrics["metric"] == "auc")]
+    default = metrics[
+        (metrics["selection"] == "default") & (metrics["metric"] == "auc")
+    ]
     numbers = {
-        (row.evaluation_set, row.method, None if pd.isna(row.draw) else row.draw): (row.n_members, row.value)
+        (row.evaluation_set, row.method, None if pd.isna(row.draw) else row.draw): (
+            row.n_members,
+            row.value,
+        )
         for row in default.itertuples()
     }
     assert {key: n for key, (n, _) in numbers.items()} == {
@@ -77,7 +104,9 @@ def test_a_set_of_a_draw_holds_its_texts_and_methods_without_prefix_carry_its_dr
         ("without_prefixes", "plain", 0): 95, ("without_prefixes", "other", 0): 95,
         ("without_prefixes", "plain", 1): 90, ("without_prefixes", "other", 1): 90,
     }  # fmt: skip
-    assert numbers["without_prefixes", "plain", 1][1] == pytest.approx(auc(noise(200)[20:], LABEL[20:]))
+    assert numbers["without_prefixes", "plain", 1][1] == pytest.approx(
+        auc(noise(200)[20:], LABEL[20:])
+    )
     pairs = tests[(tests["baseline"] == "other") & (tests["test"] == "t_as_published")]
     numbers = set(zip(pairs["evaluation_set"], pairs["draw"], strict=True))
     assert numbers == {("without_prefixes", 0), ("without_prefixes", 1)}
@@ -95,7 +124,9 @@ def test_views_start_tokens_and_references_keep_apart():
     assert partner(blank, [bos, none]) is None
     assert partner(key(draw=1), [key(draw=0), key(draw=1)]) == key(draw=1)
     assert partner(key(draw=1), [key(draw=0)]) is None
-    web, code, small = (key(reference=reference) for reference in ("web", "code", "small-model"))
+    web, code, small = (
+        key(reference=reference) for reference in ("web", "code", "small-model")
+    )
     assert partner(web, [web, code]) == web
     assert partner(web, [small]) == small
     assert partner(key(), [web, code]) is None
@@ -111,10 +142,15 @@ def test_a_method_that_scores_one_class_alone_differs_from_none():
     assert sound[["difference", "p"]].notna().all(axis=None)
 
 
-@pytest.mark.parametrize(("nonmembers", "tested"), [(19, {"auc"}), (20, {"auc", "rate"})])
+@pytest.mark.parametrize(
+    ("nonmembers", "tested"), [(19, {"auc"}), (20, {"auc", "rate"})]
+)
 def test_a_rate_of_fewer_than_20_nonmembers_has_no_p(nonmembers, tested):
     label = np.arange(60 + nonmembers) < 60
-    columns = {(name, ""): noise(len(label), seed=seed) for seed, name in enumerate(("plain", "other"))}
+    columns = {
+        (name, ""): noise(len(label), seed=seed)
+        for seed, name in enumerate(("plain", "other"))
+    }
     _, tests = run(columns, texts(label.astype(int)))
     kinds = tests["metric"].where(tests["metric"] == "auc", "rate")
     bootstrap = tests["test"] == "bootstrap"
@@ -123,22 +159,36 @@ def test_a_rate_of_fewer_than_20_nonmembers_has_no_p(nonmembers, tested):
 
 @pytest.fixture(scope="module")
 def texts_table() -> pd.DataFrame:
-    words = [f"text {number} of its own words {number * 7} and {number * 11}" for number in range(30)]
+    words = [
+        f"text {number} of its own words {number * 7} and {number * 11}"
+        for number in range(30)
+    ]
     label = np.r_[np.ones(20), np.zeros(10)]
     return texts(label, text=words, document=[f"d{number}" for number in range(30)])
 
 
 @pytest.fixture(scope="module")
 def prefixes(texts_table: pd.DataFrame) -> pd.DataFrame:
-    shots = ((0, "member", 0), (0, "nonmember", 20), (1, "member", 5), (1, "nonmember", 21))
-    rows = [{"draw": draw, "kind": kind, "text_id": f"64-{number:05d}"} for draw, kind, number in shots]
+    shots = (
+        (0, "member", 0),
+        (0, "nonmember", 20),
+        (1, "member", 5),
+        (1, "nonmember", 21),
+    )
+    rows = [
+        {"draw": draw, "kind": kind, "text_id": f"64-{number:05d}"}
+        for draw, kind, number in shots
+    ]
     frame = pd.DataFrame(rows).assign(nonmembers="", subset="", length=64, position=0)
     return frame.astype({"length": "Int64"})
 
 
-def test_prefix_texts_leave_their_own_draw_alone_and_balanced_cuts_the_larger_class(texts_table, prefixes):
+def test_prefix_texts_leave_their_own_draw_alone_and_balanced_cuts_the_larger_class(
+    texts_table, prefixes
+):
     sets = {
-        (chosen.name, chosen.draw): set(chosen.ids or ()) for chosen in evaluation_sets(texts_table, prefixes)
+        (chosen.name, chosen.draw): set(chosen.ids or ())
+        for chosen in evaluation_sets(texts_table, prefixes)
     }
     everything = set(texts_table["text_id"])
     assert sets["without_prefixes", 0] == everything - {"64-00000", "64-00020"}
@@ -151,7 +201,10 @@ def test_prefix_texts_leave_their_own_draw_alone_and_balanced_cuts_the_larger_cl
 
 
 def test_the_sets_are_those_of_the_draws_of_the_runs(texts_table, prefixes):
-    sets = [(texts.name, texts.draw) for texts in evaluation_sets(texts_table, prefixes, [1])]
+    sets = [
+        (texts.name, texts.draw)
+        for texts in evaluation_sets(texts_table, prefixes, [1])
+    ]
     assert sets == [("all", None), ("without_prefixes", 1), ("balanced", 1)]
     assert evaluation_sets(texts_table) == [EvaluationSet()]
 
@@ -161,9 +214,13 @@ def test_pooled_ranks_the_subsets_together_beside_each_alone():
     both = pd.concat(parts, ignore_index=True)
     values = noise(400) + 0.5 * both["label"].to_numpy(dtype=float)
     metrics, tests = run({("plain", ""): values}, both, pooled=True)
-    rows = metrics[(metrics["selection"] == "default") & (metrics["metric"] == "auc")].set_index("subset")
+    rows = metrics[
+        (metrics["selection"] == "default") & (metrics["metric"] == "auc")
+    ].set_index("subset")
     assert set(rows.index) == set(tests["subset"]) == {"", "early", "late"}
-    assert rows.loc["", "value"] == pytest.approx(auc(values, both["label"].to_numpy(dtype=int)))
+    assert rows.loc["", "value"] == pytest.approx(
+        auc(values, both["label"].to_numpy(dtype=int))
+    )
     assert (rows.loc["", "n_members"], rows.loc["early", "n_members"]) == (200, 100)
 
 

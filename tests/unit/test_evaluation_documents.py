@@ -29,7 +29,9 @@ def table(results: Results, kind: str) -> pd.DataFrame:
     return read_parquet(results.path("metrics", PAIR).parent / f"{kind}.parquet")
 
 
-def scores_of(results: Results, method: str, setting: str = "") -> tuple[np.ndarray, np.ndarray]:
+def scores_of(
+    results: Results, method: str, setting: str = ""
+) -> tuple[np.ndarray, np.ndarray]:
     """Scores of the members and of the non-members."""
     scores = read_parquet(results.path("metrics", PAIR).with_name("scores.parquet"))
     rows = scores[(scores["method"] == method) & (scores["setting"] == setting)]
@@ -38,7 +40,9 @@ def scores_of(results: Results, method: str, setting: str = "") -> tuple[np.ndar
 
 
 @pytest.mark.parametrize("digits", [1, 6])
-def test_balanced_accuracy_at_youdens_threshold_is_that_of_binarised_predictions(digits):
+def test_balanced_accuracy_at_youdens_threshold_is_that_of_binarised_predictions(
+    digits,
+):
     rng = np.random.default_rng(0)
     for _ in range(20):
         label = rng.random(30) < 0.4
@@ -47,15 +51,25 @@ def test_balanced_accuracy_at_youdens_threshold_is_that_of_binarised_predictions
         label_of_drawn, scored = np.repeat(label, drawn), np.repeat(scores, drawn)
         if label_of_drawn.all() or not label_of_drawn.any():
             continue
-        false, true, thresholds = roc_curve(label_of_drawn, scored, drop_intermediate=False)
-        expected = roc_auc_score(label_of_drawn, scored >= thresholds[np.argmax(true - false)])
+        false, true, thresholds = roc_curve(
+            label_of_drawn, scored, drop_intermediate=False
+        )
+        expected = roc_auc_score(
+            label_of_drawn, scored >= thresholds[np.argmax(true - false)]
+        )
         accuracy = youden_accuracy(scores, label, drawn[:, None].astype(float))
         assert accuracy.item() == pytest.approx(expected)
 
 
 def test_auc_is_over_documents(results):
     expected = auc(np.concatenate(scores_of(results, "de_cop")), np.arange(16) < 8)
-    row = only(table(results, "metrics"), metric="auc", method="de_cop", selection="default", setting="")
+    row = only(
+        table(results, "metrics"),
+        metric="auc",
+        method="de_cop",
+        selection="default",
+        setting="",
+    )
     assert row["value"] == pytest.approx(expected)
     assert (row["unit"], row["n_members"], row["n_nonmembers"]) == ("document", 8, 8)
     assert row["low"] <= expected <= row["high"]
@@ -64,9 +78,13 @@ def test_auc_is_over_documents(results):
 def test_accuracies_are_means_over_documents_of_every_setting(results):
     rows = table(results, "metrics")
     grid = rows[rows["selection"] == "grid"].set_index(["method", "setting", "metric"])
-    for method, setting in (("de_cop", ""), ("de_cop", "calibration=cross_fitted"), ("completion", "k=32"),
-                            ("completion", "k=50"), ("name_cloze", ""), ("longest_option", "")):  # fmt: skip
-        for metric, values in zip(ACCURACIES, scores_of(results, method, setting), strict=True):
+    for method, setting in (("de_cop", ""), ("de_cop", "calibration=cross_fitted"),
+                            ("completion", "k=32"),
+                            ("completion", "k=50"), ("name_cloze", ""),
+                            ("longest_option", "")):  # fmt: skip
+        for metric, values in zip(
+            ACCURACIES, scores_of(results, method, setting), strict=True
+        ):
             row = grid.loc[(method, setting, metric)]
             assert row["value"] == pytest.approx(values.mean())
             assert row["low"] <= row["value"] <= row["high"]
@@ -82,7 +100,10 @@ def test_cross_fitted_calibration_is_marked_and_nothing_else_is(results):
 def test_what_is_published_of_documents_is_of_one_setting():
     benchmark = texts(np.arange(30) % 2)
     benchmark["document"] = benchmark["text_id"]
-    columns = {(method, ""): noise(30, seed=number) for number, method in enumerate(("plain", "other"))}
+    columns = {
+        (method, ""): noise(30, seed=number)
+        for number, method in enumerate(("plain", "other"))
+    }
     rows, _ = run(scores(benchmark, columns).assign(unit="document"), benchmark)
     held_out = set(rows.loc[rows["selection"] == "held_out", "metric"])
     assert "auc" in held_out
@@ -99,13 +120,19 @@ def test_welchs_test_is_scipys_on_the_documents(results):
     assert row["difference"] == pytest.approx(members.mean() - nonmembers.mean())
     assert (row["low"], row["high"]) == pytest.approx((interval.low, interval.high))
     assert (row["baseline"], row["metric"]) == ("nonmembers", "mean_score")
-    assert "odd_one_out" not in set(welch["method"]), "without any spread there is nothing to test"
+    assert "odd_one_out" not in set(welch["method"]), (
+        "without any spread there is nothing to test"
+    )
 
 
 def test_a_class_of_equal_scores_is_tested_without_a_warning():
     """Welch's t-test is then that of the other class's mean against this score."""
     scores = np.array([0.1] * 5 + [0.2, 0.3, 0.5, 0.6, 0.7])
-    units = SimpleNamespace(scores=scores[None], scored=np.ones((1, 10), dtype=bool), label=np.arange(10) < 5)
+    units = SimpleNamespace(
+        scores=scores[None],
+        scored=np.ones((1, 10), dtype=bool),
+        label=np.arange(10) < 5,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         [test] = welch_tests(units, [Estimand("default", 0, RankingKey((0,)))])

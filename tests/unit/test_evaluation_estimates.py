@@ -1,4 +1,5 @@
-"""What is shown beside metrics and tests: curves, tokens, shifts by a prefix, answers, and averages."""
+"""What is shown beside metrics and tests: curves, tokens, shifts by a prefix, answers,
+and averages."""
 
 import made_up_prefixes
 import made_up_results as made_up
@@ -40,7 +41,9 @@ def test_densities_are_of_each_class_scaled_together():
     members, nonmembers = curves[1], curves[0]
     for density in (members, nonmembers):
         assert 0.8 < np.trapezoid(density, DENSITY_GRID) <= 1.001
-    assert np.average(DENSITY_GRID, weights=members) > np.average(DENSITY_GRID, weights=nonmembers)
+    assert np.average(DENSITY_GRID, weights=members) > np.average(
+        DENSITY_GRID, weights=nonmembers
+    )
 
 
 def test_a_class_of_equal_scores_has_no_density():
@@ -61,8 +64,14 @@ def test_hexagons_are_those_of_matplotlib():
     x, y = rng.gamma(2, 1, 500), -rng.gamma(2, 2, 500)
     extent = (0.0, float(x.max()), float(np.quantile(y, 0.01)), 0.0)
     drawn = Figure().subplots().hexbin(x, y, gridsize=HEXAGONS, extent=extent, mincnt=1)
-    ours = pd.DataFrame(np.stack(hexagons(x, y, extent), axis=1).round(9)).value_counts().to_dict()
-    theirs = dict(zip(map(tuple, drawn.get_offsets().round(9)), drawn.get_array(), strict=True))
+    ours = (
+        pd.DataFrame(np.stack(hexagons(x, y, extent), axis=1).round(9))
+        .value_counts()
+        .to_dict()
+    )
+    theirs = dict(
+        zip(map(tuple, drawn.get_offsets().round(9)), drawn.get_array(), strict=True)
+    )
     assert ours == theirs
 
 
@@ -82,19 +91,33 @@ def test_surprising_tokens_are_those_below_both_thresholds():
 
 def test_shifts_are_signed_distances_of_every_set_and_place(tmp_path):
     benchmark = made_up_prefixes.texts()
-    chosen_texts = benchmark["label"].eq(0) & benchmark["text_id"].str.endswith(("1", "3", "5"))
+    chosen_texts = benchmark["label"].eq(0) & benchmark["text_id"].str.endswith(
+        ("1", "3", "5")
+    )
     ids = set(benchmark.loc[chosen_texts | benchmark["label"].eq(1), "text_id"])
-    sets = [EvaluationSet(), EvaluationSet("without_prefixes", 0, ids), EvaluationSet("balanced", 1, ids)]
+    sets = [
+        EvaluationSet(),
+        EvaluationSet("without_prefixes", 0, ids),
+        EvaluationSet("balanced", 1, ids),
+    ]
     manifest = made_up_prefixes.manifest(tmp_path, benchmark)
-    passes = Passes(PassIndex(manifest, tmp_path / "store"), benchmark, sets, 100, "tiny on eras")
+    passes = Passes(
+        PassIndex(manifest, tmp_path / "store"), benchmark, sets, 100, "tiny on eras"
+    )
     rows = pd.DataFrame(shifts(passes))
     assert set(rows["subset"]) == {"", "early", "late"}
-    assert set(rows["evaluation_set"]) == {"all", "without_prefixes"}, "no shots of the other draw"
+    assert set(rows["evaluation_set"]) == {"all", "without_prefixes"}, (
+        "no shots of the other draw"
+    )
     here = chosen_texts.to_numpy(dtype=bool)
     plain, given = (
-        made_up_prefixes.log_likelihood(benchmark, *keys)[here] for keys in (("", 0), ("nonmember", 5))
+        made_up_prefixes.log_likelihood(benchmark, *keys)[here]
+        for keys in (("", 0), ("nonmember", 5))
     )
-    chosen = "subset == '' and evaluation_set == 'without_prefixes' and label == 0 and shots == 5"
+    chosen = (
+        "subset == '' and evaluation_set == 'without_prefixes' and label == 0 and "
+        "shots == 5"
+    )
     (row,) = rows.query(f"{chosen} and prefix == 'nonmember'").to_dict("records")
     assert row["n"] == chosen_texts.sum()
     assert row["value"] == pytest.approx(signed_wasserstein(given, plain))
@@ -106,7 +129,17 @@ def test_a_pass_that_is_stored_twice_is_an_error(tmp_path):
     manifest = made_up_prefixes.manifest(tmp_path, benchmark)
     twice = manifest | {"views": manifest["views"][:1] + manifest["views"]}
     with pytest.raises(InputError, match=r"have 'original, start token .* twice"):
-        list(shifts(Passes(PassIndex(twice, tmp_path), benchmark, [EvaluationSet()], 100, "tiny on eras")))
+        list(
+            shifts(
+                Passes(
+                    PassIndex(twice, tmp_path),
+                    benchmark,
+                    [EvaluationSet()],
+                    100,
+                    "tiny on eras",
+                )
+            )
+        )
 
 
 def test_a_mean_over_documents_counts_each_once_and_one_alone_has_no_interval():

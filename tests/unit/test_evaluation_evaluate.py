@@ -1,4 +1,5 @@
-"""The tables of metrics and tests: what enters, how it is marked, and that they are the same every time."""
+"""The tables of metrics and tests: what enters, how it is marked, and that they are the
+same every time."""
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,9 @@ def test_scores_are_each_labelled_texts_own_wherever_the_parts_end(rows):
     some = np.where(np.arange(200) < 9, np.nan, noise(200))
     blocks = [
         scores(
-            benchmark, {("tuned", f"k={k}"): noise(200, seed=k) for k in (1, 2, 3)} | {("plain", ""): some}
+            benchmark,
+            {("tuned", f"k={k}"): noise(200, seed=k) for k in (1, 2, 3)}
+            | {("plain", ""): some},
         ),
         scores(benchmark, {("plain", ""): noise(200, seed=9)}, view="delete-10"),
         scores(benchmark, {("other", ""): noise(200, seed=8)}, draw=1),
@@ -27,7 +30,9 @@ def test_scores_are_each_labelled_texts_own_wherever_the_parts_end(rows):
     parts = [table[start : start + rows] for start in range(0, len(table), rows)]
     units, columns, _ = scores_of(parts, benchmark)["text"]
     keys = list(Column._fields)
-    wide = table.assign(draw=table["draw"].fillna(-1)).pivot(index="id", columns=keys, values="score")
+    wide = table.assign(draw=table["draw"].fillna(-1)).pivot(
+        index="id", columns=keys, values="score"
+    )
     assert set(columns) == set(map(Column._make, wide.columns))
     for column, values in columns.items():
         np.testing.assert_array_equal(values, wide[tuple(column)].reindex(units["id"]))
@@ -40,29 +45,44 @@ FOREIGN = scores(texts(LABEL, subset="x"), {("plain", ""): noise(200)})
 @pytest.mark.parametrize(
     ("given", "label", "says"),
     [
-        *(({("plain", ""): noise(20)}, label, r"'benchmark' has \d+ members .* need both classes. Add")
+        *(({("plain", ""): noise(20)}, label,
+           r"'benchmark' has \d+ members .* need both classes. Add")
           for label in (np.ones(20), np.zeros(20), np.full(20, np.nan))),
         (FOREIGN, LABEL, "no score of model belongs to a labelled text of 'benchmark'"),
     ],
 )  # fmt: skip
-def test_one_class_alone_and_scores_of_another_benchmark_are_errors_with_a_remedy(given, label, says):
+def test_one_class_alone_and_scores_of_another_benchmark_are_errors_with_a_remedy(
+    given, label, says
+):
     with pytest.raises(InputError, match=says):
         run(given, texts(label))
 
 
 def test_a_subset_of_one_class_is_left_out_and_logged(caplog):
-    benchmark = pd.concat([texts(LABEL, subset="both"), texts(np.ones(20), subset="lone")], ignore_index=True)
+    benchmark = pd.concat(
+        [texts(LABEL, subset="both"), texts(np.ones(20), subset="lone")],
+        ignore_index=True,
+    )
     metrics, tests = run({("plain", ""): noise(220)}, benchmark)
     assert set(metrics["subset"]) == set(tests["subset"]) == {"both"}
-    assert "text/lone/64/all, view original: no metrics, because one class is missing" in caplog.text
+    assert (
+        "text/lone/64/all, view original: no metrics, because one class is missing"
+        in caplog.text
+    )
 
 
 def test_tests_rest_on_the_texts_that_both_methods_score(log_lines):
     full, partial = noise(200) + LABEL, noise(200, seed=1)
     partial[:50] = np.nan
     metrics, tests = run({("plain", ""): full, ("other", ""): partial}, resamples=200)
-    assert only(metrics, method="other", selection="default", metric="auc")["n_members"] == 75
-    assert only(metrics, method="plain", selection="default", metric="auc")["n_members"] == 100
+    assert (
+        only(metrics, method="other", selection="default", metric="auc")["n_members"]
+        == 75
+    )
+    assert (
+        only(metrics, method="plain", selection="default", metric="auc")["n_members"]
+        == 100
+    )
     both = slice(50, None)
     expected = auc(full[both], LABEL[both]) - auc(partial[both], LABEL[both])
     keys = {"method": "plain", "selection": "default", "metric": "auc"}
@@ -78,10 +98,17 @@ def test_marks():
     benchmark = texts(LABEL[:60])
     surprised = noise(60)
     surprised[:4] = 0.0
-    columns = {("surprised", "k=1"): surprised, ("surprised", "k=2"): noise(60), ("plain", ""): noise(60)}
+    columns = {
+        ("surprised", "k=1"): surprised,
+        ("surprised", "k=2"): noise(60),
+        ("plain", ""): noise(60),
+    }
     metrics, _ = run(columns, benchmark)
     rows = metrics.set_index(["method", "selection", "metric", "setting"])["marks"]
-    assert rows["surprised", "default", "auc", "k=1"] == "convention_default;over_5_percent_empty"
+    assert (
+        rows["surprised", "default", "auc", "k=1"]
+        == "convention_default;over_5_percent_empty"
+    )
     assert rows["surprised", "grid", "auc", "k=1"] == "over_5_percent_empty"
     assert rows["surprised", "grid", "auc", "k=2"] == ""
     assert rows["plain", "default", "tpr_at_1_fpr", ""] == "level_below_resolution"
@@ -89,10 +116,15 @@ def test_marks():
 
 
 def test_intervals_of_true_positive_rates_cover_their_mean_over_test_sets():
-    """Resamples as they are lie too high: 14 % of the intervals would lie above at 1 %, and 19 % below 5 %."""
+    """Resamples as they are lie too high: 14 % of the intervals would lie above at 1 %,
+    and 19 % below 5 %."""
     label = np.arange(200) < 100
     sets = [
-        run({("plain", ""): noise(200, seed=seed) + label / 2}, texts(label), resamples=200)[0]
+        run(
+            {("plain", ""): noise(200, seed=seed) + label / 2},
+            texts(label),
+            resamples=200,
+        )[0]
         for seed in range(60)
     ]
     metrics = pd.concat(sets)
@@ -104,7 +136,9 @@ def test_intervals_of_true_positive_rates_cover_their_mean_over_test_sets():
 
 
 def test_a_prefix_that_lost_shots_is_marked_with_those_it_has():
-    benchmark = pd.concat([texts(LABEL, length=words) for words in (32, 64)], ignore_index=True)
+    benchmark = pd.concat(
+        [texts(LABEL, length=words) for words in (32, 64)], ignore_index=True
+    )
     table = scores(benchmark, {("recall", "shots=7"): noise(400)}, draw=0)
     table["shots_used"] = np.where(benchmark["length"].eq(64), 1, 7)
     sets = [EvaluationSet("without_prefixes", 0)]
@@ -116,7 +150,9 @@ def test_a_prefix_that_lost_shots_is_marked_with_those_it_has():
 @pytest.mark.parametrize("size", [1, 2, 4, 5, 9, 10])
 def test_a_class_below_five_texts_has_no_interval_and_below_ten_no_test(size):
     label = np.arange(20 + size) < size
-    metrics, tests = run({("plain", ""): label * 2.0, ("other", ""): noise(20 + size)}, texts(label))
+    metrics, tests = run(
+        {("plain", ""): label * 2.0, ("other", ""): noise(20 + size)}, texts(label)
+    )
     assert metrics["value"].notna().all()
     assert set(metrics[["low", "high"]].notna().all(axis=1)) == {size >= 5}
     assert metrics["marks"].str.contains("few_texts").eq(size < 5).all()
@@ -129,7 +165,9 @@ def test_a_class_below_five_texts_has_no_interval_and_below_ten_no_test(size):
 
 
 def test_intervals_of_few_documents_are_marked():
-    document = np.where(LABEL == 1, [f"speech-{number % 20}" for number in range(200)], "address")
+    document = np.where(
+        LABEL == 1, [f"speech-{number % 20}" for number in range(200)], "address"
+    )
     benchmark = texts(LABEL, document=document)
     metrics, _ = run({("plain", ""): noise(200)}, benchmark)
     auc_rows = metrics[metrics["metric"] == "auc"].set_index("selection")["marks"]
@@ -140,31 +178,50 @@ def test_intervals_of_few_documents_are_marked():
 
 
 def test_few_documents_have_default_settings_and_no_test_between_methods():
-    """With ten of each class there are tests, and settings of other folds; with nine there are none."""
-    columns = {("tuned", f"k={k}"): noise(200, seed=k) for k in (1, 2, 3)} | {("plain", ""): noise(200)}
+    """With ten of each class there are tests, and settings of other folds; with nine
+    there are none."""
+    columns = {("tuned", f"k={k}"): noise(200, seed=k) for k in (1, 2, 3)} | {
+        ("plain", ""): noise(200)
+    }
     for documents in (9, 10):
-        names = [f"d{label}-{number // 2 % documents}" for number, label in enumerate(LABEL)]
+        names = [
+            f"d{label}-{number // 2 % documents}" for number, label in enumerate(LABEL)
+        ]
         metrics, tests = run(columns, texts(LABEL, document=names))
-        rows = metrics[(metrics["metric"] == "auc") & (metrics["method"] == "tuned")].set_index("selection")
+        rows = metrics[
+            (metrics["metric"] == "auc") & (metrics["method"] == "tuned")
+        ].set_index("selection")
         few = documents == 9
         assert ("few_documents" in rows["marks"]["held_out"]) == few
-        assert (rows["setting"]["held_out"] == "k=2") == few, "the default of this method"
+        assert (rows["setting"]["held_out"] == "k=2") == few, (
+            "the default of this method"
+        )
         assert ("bootstrap" not in set(tests["test"])) == few
     _, tests = run(columns, texts(LABEL))
-    assert "bootstrap" in set(tests["test"]), "texts without documents are their own units"
+    assert "bootstrap" in set(tests["test"]), (
+        "texts without documents are their own units"
+    )
 
 
 def test_row_order_does_not_matter_and_equal_inputs_give_equal_bytes(tmp_path):
     document = [f"speech-{number % 17}" for number in range(200)]
     benchmark = pd.concat(
-        [texts(LABEL, document=document), texts(LABEL, length=32), texts([np.nan] * 5, length=16)],
+        [
+            texts(LABEL, document=document),
+            texts(LABEL, length=32),
+            texts([np.nan] * 5, length=16),
+        ],
         ignore_index=True,
     )
     some = np.where(np.arange(405) % 9 == 0, np.nan, noise(405, seed=8))
-    columns = {("tuned", f"k={k}"): noise(405, seed=k) for k in (1, 2, 3)} | {("plain", ""): some}
+    columns = {("tuned", f"k={k}"): noise(405, seed=k) for k in (1, 2, 3)} | {
+        ("plain", ""): some
+    }
     table = scores(benchmark, columns)
     first = run(table, benchmark)
-    mixed = run(table.sample(frac=1, random_state=1), benchmark.sample(frac=1, random_state=2))
+    mixed = run(
+        table.sample(frac=1, random_state=1), benchmark.sample(frac=1, random_state=2)
+    )
     for pair in zip(first, mixed, strict=True):
         for name, frame in zip("ab", pair, strict=True):
             write_parquet(tmp_path / name, frame)
@@ -173,8 +230,14 @@ def test_row_order_does_not_matter_and_equal_inputs_give_equal_bytes(tmp_path):
 
 def test_seed_comes_from_the_names_of_the_run():
     table = scores(texts(LABEL), {("plain", ""): noise(200)})
-    low = [only(run(table, texts(LABEL).assign(**changes))[0], selection="default", metric="auc")["low"]
-           for changes in ({}, {}, {"subset": "x"})]  # fmt: skip
+    low = [
+        only(
+            run(table, texts(LABEL).assign(**changes))[0],
+            selection="default",
+            metric="auc",
+        )["low"]
+        for changes in ({}, {}, {"subset": "x"})
+    ]
     assert low[0] == low[1] != low[2]
 
 

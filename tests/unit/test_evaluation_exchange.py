@@ -1,4 +1,5 @@
-"""The exchange test: against all relabellings by brute force, and by how often it finds nothing where nothing is."""
+"""The exchange test: against all relabellings by brute force, and by how often it finds
+nothing where nothing is."""
 
 from dataclasses import replace
 from itertools import combinations, product
@@ -7,15 +8,30 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pretrace.evaluation.exchange import AuditedTexts, Units, above, exchanged_p, normal_scores, units_of
+from pretrace.evaluation.exchange import (
+    AuditedTexts,
+    Units,
+    above,
+    exchanged_p,
+    normal_scores,
+    units_of,
+)
 from pretrace.evaluation.resampling import DRAWN, relabellings, ways
 
 
 def texts_of(sizes, suspects, rng, *, icc=0.2, shift=0.0, methods=1):
-    """Texts of documents with these numbers of texts; the first `suspects` documents are in question."""
+    """Texts of documents with these numbers of texts; the first `suspects` documents
+    are in question."""
     code = np.repeat(np.arange(len(sizes)), sizes)
-    shared, own = rng.normal(size=len(sizes))[code], rng.normal(size=(len(code), methods))
-    scores = np.sqrt(icc) * shared[:, None] + np.sqrt(1 - icc) * own + shift * (code < suspects)[:, None]
+    shared, own = (
+        rng.normal(size=len(sizes))[code],
+        rng.normal(size=(len(code), methods)),
+    )
+    scores = (
+        np.sqrt(icc) * shared[:, None]
+        + np.sqrt(1 - icc) * own
+        + shift * (code < suspects)[:, None]
+    )
     return AuditedTexts(scores, code, np.zeros_like(code), code < suspects)
 
 
@@ -24,10 +40,15 @@ def units(texts, combined=(0,)) -> Units:
 
 
 def brute_force(scores, suspect, stratum) -> float:
-    """The share of all ways to deal out each stratum's labels in which suspects have at least their sum."""
+    """The share of all ways to deal out each stratum's labels in which suspects have at
+    least their sum."""
     strata = [np.flatnonzero(stratum == code) for code in np.unique(stratum)]
-    choices = product(*(combinations(rows, int(suspect[rows].sum())) for rows in strata))
-    sums = np.array([sum(scores[row] for chosen in choice for row in chosen) for choice in choices])
+    choices = product(
+        *(combinations(rows, int(suspect[rows].sum())) for rows in strata)
+    )
+    sums = np.array(
+        [sum(scores[row] for chosen in choice for row in chosen) for choice in choices]
+    )
     return float((sums >= scores[suspect].sum() - 1e-9).mean())
 
 
@@ -60,7 +81,9 @@ def test_p_of_documents_is_that_of_all_relabellings(suspects, known):
     rng = np.random.default_rng(suspects)
     found = units(texts_of([5] * (suspects + known), suspects, rng, shift=0.6))
     means = found.mean  # with as many texts each, p follows from the means
-    assert found.p(seed=1) == pytest.approx(brute_force(means, found.suspect, found.stratum))
+    assert found.p(seed=1) == pytest.approx(
+        brute_force(means, found.suspect, found.stratum)
+    )
     assert found.ways == len(list(combinations(range(suspects + known), suspects)))
 
 
@@ -74,7 +97,8 @@ def test_drawn_relabellings_come_near_to_all_of_them():
 
 
 def test_sides_that_differ_in_number_are_compared_by_welchs_t():
-    """Seven of them scatter thrice as much as eighteen, around the same mean; a sum finds too much there."""
+    """Seven of them scatter thrice as much as eighteen, around the same mean; a sum
+    finds too much there."""
     suspect, stratum = np.arange(25) < 7, np.zeros(25, dtype=int)
     low = {exchanged_p: 0, sum_p: 0}
     for seed in range(400):
@@ -85,7 +109,9 @@ def test_sides_that_differ_in_number_are_compared_by_welchs_t():
 
 
 def sum_p(values, suspect, stratum, seed, drawn) -> float:
-    sums = np.concatenate([values @ labels for labels in relabellings(suspect, stratum, seed, drawn)])
+    sums = np.concatenate(
+        [values @ labels for labels in relabellings(suspect, stratum, seed, drawn)]
+    )
     return float((sums >= sums[0] - 1e-9).mean())
 
 
@@ -103,7 +129,9 @@ def test_welchs_t_is_summed_over_strata():
         ours, theirs = sides[True][0][code], sides[False][0][code]
         weight = len(ours) * len(theirs) / 9
         numerator += weight * (ours.mean() - theirs.mean())
-        variance += weight**2 * (sides[True][1] / len(ours) + sides[False][1] / len(theirs))
+        variance += weight**2 * (
+            sides[True][1] / len(ours) + sides[False][1] / len(theirs)
+        )
     found = above(values, suspect[:, None].astype(float), stratum)
     assert found == pytest.approx(numerator / np.sqrt(variance))
 
@@ -116,7 +144,9 @@ def test_documents_exchange_with_those_of_the_same_slices():
     texts = AuditedTexts(rng.normal(size=(30, 1)), document, slices, document % 5 == 0)
     found = units(texts)
     assert len(np.unique(found.stratum)) == 3
-    assert found.p(seed=0) == pytest.approx(brute_force(found.standardised, found.suspect, found.stratum))
+    assert found.p(seed=0) == pytest.approx(
+        brute_force(found.standardised, found.suspect, found.stratum)
+    )
 
 
 def test_labels_drawn_within_documents_are_exchanged_there():
@@ -125,14 +155,23 @@ def test_labels_drawn_within_documents_are_exchanged_there():
     document = np.repeat(np.arange(4), [3, 4, 5, 3])
     suspect = np.r_[True, np.diff(document) > 0]
     texts = AuditedTexts(
-        rng.normal(size=(15, 1)) + document[:, None], document, np.zeros(15, int), suspect, within=True
+        rng.normal(size=(15, 1)) + document[:, None],
+        document,
+        np.zeros(15, int),
+        suspect,
+        within=True,
     )
     found = units(texts)
     assert found.ways == 3 * 4 * 5 * 3 == ways(suspect, document)
     assert found.p(seed=0) == pytest.approx(brute_force(found.mean, suspect, document))
     weights = np.array([3, 4, 5, 3])
-    gaps = [found.mean[document == d][0] - found.mean[document == d][1:].mean() for d in range(4)]
-    assert found.effect == pytest.approx(np.average(gaps, weights=(weights - 1) / weights))
+    gaps = [
+        found.mean[document == d][0] - found.mean[document == d][1:].mean()
+        for d in range(4)
+    ]
+    assert found.effect == pytest.approx(
+        np.average(gaps, weights=(weights - 1) / weights)
+    )
 
 
 def test_every_relabelling_comes_once_where_all_are_made():
@@ -147,10 +186,14 @@ def test_every_relabelling_comes_once_where_all_are_made():
 def test_a_mean_of_few_texts_is_measured_by_how_much_such_means_vary():
     rng = np.random.default_rng(6)
     found = units(texts_of([2] * 10 + [30] * 10, 10, rng, icc=0.0))
-    spread = [found.standardised[rows].std() for rows in (found.texts == 2, found.texts == 30)]
+    spread = [
+        found.standardised[rows].std() for rows in (found.texts == 2, found.texts == 30)
+    ]
     assert max(spread) / min(spread) < 2 < found.mean[:10].std() / found.mean[10:].std()
     swapped = replace(found, suspect=~found.suspect)
-    assert swapped.standardised == pytest.approx(found.standardised), "labels play no part"
+    assert swapped.standardised == pytest.approx(found.standardised), (
+        "labels play no part"
+    )
 
 
 def test_a_document_has_its_rank_among_the_known_ones():
@@ -158,7 +201,9 @@ def test_a_document_has_its_rank_among_the_known_ones():
     for unit in range(3):
         expected = (1 + (found.mean[3:] >= found.mean[unit]).sum()) / 12
         assert found.conformal_p[unit] == pytest.approx(expected)
-        assert found.above_known[unit] == pytest.approx(found.mean[unit] - found.mean[3:].mean())
+        assert found.above_known[unit] == pytest.approx(
+            found.mean[unit] - found.mean[3:].mean()
+        )
     assert np.isnan(found.conformal_p[3:]).all()
 
 
@@ -176,7 +221,9 @@ def test_the_smallest_effect_is_found_in_four_of_five_cases():
 FAMILIES = {
     "normal": lambda rng, count: rng.normal(size=count),
     "skewed": lambda rng, count: rng.lognormal(size=count),
-    "mixture": lambda rng, count: rng.normal(size=count) + 6 * (rng.random(count) < 0.1),
+    "mixture": lambda rng, count: (
+        rng.normal(size=count) + 6 * (rng.random(count) < 0.1)
+    ),
 }
 
 
@@ -189,5 +236,10 @@ def test_false_alarms_stay_at_their_level(family, sizes):
     code = np.repeat(np.arange(16), sizes)
     for _ in range(times):
         scores = 0.5 * draw(rng, 16)[code] + draw(rng, len(code))
-        alarms += units(AuditedTexts(scores[:, None], code, np.zeros_like(code), code < 4)).p(seed=0) <= 0.05
+        alarms += (
+            units(AuditedTexts(scores[:, None], code, np.zeros_like(code), code < 4)).p(
+                seed=0
+            )
+            <= 0.05
+        )
     assert alarms <= stats.binom.ppf(0.999, times, 0.06)

@@ -1,4 +1,5 @@
-"""Placebos: each member document as the non-members, against scikit-learn; ranks; what learns learns anew."""
+"""Placebos: each member document as the non-members, against scikit-learn; ranks; what
+learns learns anew."""
 
 from typing import Any
 
@@ -10,7 +11,12 @@ from sklearn.metrics import roc_auc_score
 
 from pretrace.benchmarks.folds import assign_folds
 from pretrace.benchmarks.sources import Text
-from pretrace.evaluation.placebos import PLACEBO_KEYS, ends_of_time, first_of_any, placebos
+from pretrace.evaluation.placebos import (
+    PLACEBO_KEYS,
+    ends_of_time,
+    first_of_any,
+    placebos,
+)
 from pretrace.evaluation.scores import evaluation_sets, scores_of
 from pretrace.methods.blind import blind
 from pretrace.methods.statistics import LabelledTexts
@@ -27,28 +33,53 @@ OF_EACH = 20
 def texts_table() -> pd.DataFrame:
     rng = np.random.default_rng(0)
     document = np.repeat(DOCUMENTS, OF_EACH)
-    words = [[name] * int(rng.integers(0, 3)) + [f"{name}w{row % OF_EACH}n{n}" for n in range(30)]
-             for row, name in enumerate(document)]  # fmt: skip
+    words = [
+        [name] * int(rng.integers(0, 3))
+        + [f"{name}w{row % OF_EACH}n{n}" for n in range(30)]
+        for row, name in enumerate(document)
+    ]
     fold = np.arange(len(document)) % OF_EACH % 5
-    return texts(document != "new", fold=fold, document=document, length=32, text=list(map(" ".join, words)))
+    return texts(
+        document != "new",
+        fold=fold,
+        document=document,
+        length=32,
+        text=list(map(" ".join, words)),
+    )
 
 
 def scored(benchmark: pd.DataFrame, draws: tuple[int, ...] = ()) -> pd.DataFrame:
-    """`loss` of every text, `blind`, and `recall` for each draw: random, with an effect of documents."""
+    """`loss` of every text, `blind`, and `recall` for each draw: random, with an effect
+    of documents."""
     rng = np.random.default_rng(1)
-    effect = benchmark["document"].map(dict(zip(DOCUMENTS, rng.normal(size=len(DOCUMENTS)), strict=True)))
+    effect = benchmark["document"].map(
+        dict(zip(DOCUMENTS, rng.normal(size=len(DOCUMENTS)), strict=True))
+    )
     values = [effect + rng.normal(size=len(benchmark)) for _ in range(1 + len(draws))]
     plain = scores(
-        benchmark, {("loss", ""): values[0], ("blind", ""): benchmark["text_id"].map(learned(benchmark))}
+        benchmark,
+        {
+            ("loss", ""): values[0],
+            ("blind", ""): benchmark["text_id"].map(learned(benchmark)),
+        },
     )
-    drawn = [scores(benchmark, {("recall", ""): values[1 + draw]}, draw=draw) for draw in draws]
+    drawn = [
+        scores(benchmark, {("recall", ""): values[1 + draw]}, draw=draw)
+        for draw in draws
+    ]
     return pd.concat([plain, *drawn])
 
 
 def learned(table: pd.DataFrame) -> dict[str, float]:
     labels = table["label"].astype(int).tolist()
     return blind(
-        LabelledTexts(table["text_id"].tolist(), table["text"].tolist(), labels, table["fold"].tolist(), "en")
+        LabelledTexts(
+            table["text_id"].tolist(),
+            table["text"].tolist(),
+            labels,
+            table["fold"].tolist(),
+            "en",
+        )
     )
 
 
@@ -56,26 +87,40 @@ def computed(
     table: pd.DataFrame, benchmark: pd.DataFrame, prefixes: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     sets = evaluation_sets(benchmark, prefixes)
-    return placebos(scores_of([table], benchmark), benchmark, name="b", evaluation_sets=sets, settings=known)
+    return placebos(
+        scores_of([table], benchmark),
+        benchmark,
+        name="b",
+        evaluation_sets=sets,
+        settings=known,
+    )
 
 
 def placebo_table(benchmark: pd.DataFrame, document: str) -> pd.DataFrame:
-    """The benchmark with a member document in the non-members' place, folds dealt anew."""
+    """The benchmark with a member document in the non-members' place, folds dealt
+    anew."""
     members = benchmark[benchmark["label"].eq(1)]
     members = members.assign(label=members["document"].ne(document).astype(int))
     rows = members.to_dict("records")
     own = [
-        Text(*(row[key] for key in ("text_id", "text", "label", "subset", "length", "document")))
+        Text(
+            *(
+                row[key]
+                for key in ("text_id", "text", "label", "subset", "length", "document")
+            )
+        )
         for row in rows
     ]
-    return members.assign(fold=assign_folds(own, seed_of("placebo_folds", "b", document)).numbers)
+    return members.assign(
+        fold=assign_folds(own, seed_of("placebo_folds", "b", document)).numbers
+    )
 
 
 def values_of(table: pd.DataFrame, **keys: Any) -> pd.DataFrame:
     keys = {"metric": "auc", "selection": "default", "evaluation_set": "all"} | keys
-    return table[np.logical_and.reduce([table[key] == value for key, value in keys.items()])].set_index(
-        "document"
-    )
+    return table[
+        np.logical_and.reduce([table[key] == value for key, value in keys.items()])
+    ].set_index("document")
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +128,9 @@ def table(texts_table: pd.DataFrame) -> pd.DataFrame:
     return computed(scored(texts_table), texts_table)
 
 
-def test_each_documents_value_is_the_auc_of_the_other_members_against_it(texts_table, table):
+def test_each_documents_value_is_the_auc_of_the_other_members_against_it(
+    texts_table, table
+):
     """What learns from labels learns from the placebo's labels."""
     loss = scored(texts_table).query("method == 'loss'").set_index("id")["score"]
     rows = {method: values_of(table, method=method) for method in ("loss", "blind")}
@@ -102,13 +149,18 @@ def test_the_real_documents_rows_are_those_of_the_metrics(texts_table, table):
     keys = [key for key in PLACEBO_KEYS if key != "length"]
     real = table[~table["placebo"]].set_index(keys)["value"]
     assert len(real) > 10
-    expected = metrics[metrics["selection"] != "grid"].set_index(keys)["value"].loc[real.index]
+    expected = (
+        metrics[metrics["selection"] != "grid"].set_index(keys)["value"].loc[real.index]
+    )
     pd.testing.assert_series_equal(expected, real)
 
 
 def test_rank_mean_and_spread_are_of_the_placebos(table):
     rows = values_of(table, method="loss")
-    placebo, own = rows.loc[list(DOCUMENTS[1:]), "value"].to_numpy(dtype=float), rows.loc["new"]
+    placebo, own = (
+        rows.loc[list(DOCUMENTS[1:]), "value"].to_numpy(dtype=float),
+        rows.loc["new"],
+    )
     assert own["placebos"] == 6
     assert own["mean"] == pytest.approx(placebo.mean())
     assert own["sd"] == pytest.approx(placebo.std(ddof=1))
@@ -118,7 +170,12 @@ def test_rank_mean_and_spread_are_of_the_placebos(table):
 
 def test_a_draw_of_prefixes_belongs_to_the_document_of_its_shots(texts_table):
     prefixes = draw_prefixes(texts_table, pool=3, draws=1, seed=0, placebos=2, texts=8)
-    documents = prefixes.drop_duplicates("draw").set_index("draw")["nonmembers"].replace("", "new").to_dict()
+    documents = (
+        prefixes.drop_duplicates("draw")
+        .set_index("draw")["nonmembers"]
+        .replace("", "new")
+        .to_dict()
+    )
     assert documents[0] == "new"
     assert len(set(documents.values())) == 3
     ids = {
@@ -127,7 +184,9 @@ def test_a_draw_of_prefixes_belongs_to_the_document_of_its_shots(texts_table):
         if chosen.name == "without_prefixes"
     }
     recall = (
-        scored(texts_table, draws=(0, 1, 2)).query("method == 'recall'").set_index(["draw", "id"])["score"]
+        scored(texts_table, draws=(0, 1, 2))
+        .query("method == 'recall'")
+        .set_index(["draw", "id"])["score"]
     )
     rows = computed(scored(texts_table, draws=(0, 1, 2)), texts_table, prefixes)
     rows = values_of(rows, method="recall", evaluation_set="without_prefixes")
@@ -137,32 +196,49 @@ def test_a_draw_of_prefixes_belongs_to_the_document_of_its_shots(texts_table):
         own = own[own["text_id"].isin(ids[draw])]
         expected = roc_auc_score(own["label"].astype(int), recall[draw][own["text_id"]])
         assert rows.loc[document, "value"] == pytest.approx(expected)
-        assert (rows.loc[document, "n_members"], rows.loc[document, "n_nonmembers"]) == (8, 8)
+        assert (
+            rows.loc[document, "n_members"],
+            rows.loc[document, "n_nonmembers"],
+        ) == (8, 8)
         assert not set(own["text_id"]) & excluded_ids(prefixes, texts_table, draw)
 
 
-def test_shots_of_a_placebo_come_from_its_document_and_from_the_other_members(texts_table):
+def test_shots_of_a_placebo_come_from_its_document_and_from_the_other_members(
+    texts_table,
+):
     prefixes = draw_prefixes(texts_table, pool=3, draws=1, seed=0, placebos=6, texts=8)
     document = texts_table.set_index("text_id")["document"]
     for (_, placebo), rows in prefixes.groupby(["draw", "nonmembers"]):
         own = rows.assign(document=document[rows["text_id"]].to_numpy())
-        assert set(own.loc[own["kind"] == "nonmember", "document"]) == {placebo or "new"}
-        assert not {placebo or "new", "new"} & set(own.loc[own["kind"] == "member", "document"])
+        assert set(own.loc[own["kind"] == "nonmember", "document"]) == {
+            placebo or "new"
+        }
+        assert not {placebo or "new", "new"} & set(
+            own.loc[own["kind"] == "member", "document"]
+        )
 
 
 def test_too_many_documents_of_non_members_or_placebos_are_refused(texts_table):
     several = texts_table.assign(document=texts_table["text_id"])
-    with pytest.raises(InputError, match="benchmark 'b': placebos need non-members of one document"):
+    with pytest.raises(
+        InputError, match="benchmark 'b': placebos need non-members of one document"
+    ):
         computed(scored(texts_table), several)
-    with pytest.raises(InputError, match="7 placebos are asked for, and the members come from 6 documents"):
+    with pytest.raises(
+        InputError,
+        match="7 placebos are asked for, and the members come from 6 documents",
+    ):
         draw_prefixes(texts_table, pool=3, draws=1, seed=0, placebos=7)
 
 
 def test_how_many_documents_are_first_for_at_least_one_method():
     values = pd.DataFrame(
-        {"loss": [3, 2, 1], "zlib": [1, 3, 3], "min_k": [3, 1, 2]}, index=["d0", "d1", "d2"]
+        {"loss": [3, 2, 1], "zlib": [1, 3, 3], "min_k": [3, 1, 2]},
+        index=["d0", "d1", "d2"],
     )
-    frame = values.rename_axis("document").reset_index().melt("document", var_name="method")
+    frame = (
+        values.rename_axis("document").reset_index().melt("document", var_name="method")
+    )
     assert first_of_any(frame) == (3, 3), "a tie counts for both"
     assert first_of_any(frame[frame["method"] != "zlib"]) == (1, 3)
     assert ends_of_time(["2008-b", "2005-a", "2020-c"]) == ("2005-a", "2020-c")

@@ -1,4 +1,5 @@
-"""The bootstrap: what is drawn, that memory is bounded, and that its intervals cover what they should."""
+"""The bootstrap: what is drawn, that memory is bounded, and that its intervals cover
+what they should."""
 
 import numpy as np
 import pytest
@@ -39,13 +40,17 @@ TEN = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
 @pytest.mark.parametrize(
     ("groups", "together", "apart"),
     [
-        pytest.param({"document": [*TEN, *range(5, 11)], "members": 10}, (0, 1), (0, 2), id="a document"),
-        pytest.param({"text": [0, 0, 1, 2, 3, 4, *range(5, 11)]}, (0, 1), (1, 2), id="equal texts"),
+        pytest.param({"document": [*TEN, *range(5, 11)], "members": 10}, (0, 1), (0, 2),
+                     id="a document"),
+        pytest.param({"text": [0, 0, 1, 2, 3, 4, *range(5, 11)]}, (0, 1), (1, 2),
+                     id="equal texts"),
         pytest.param({"document": [*TEN, 5, 5, *range(6, 12)], "members": 12,
                       "text": [0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, *range(11, 17)]},
                      (0, 1, 2, 3), (0, 4), id="documents of an equal text"),
-        pytest.param({"document": [*range(6), *range(6)]}, (2, 8), (2, 7), id="a document of both classes"),
-        pytest.param({"text": [*range(6), 0, *range(6, 11)]}, (0, 6), (1, 7), id="equal texts of both classes"),
+        pytest.param({"document": [*range(6), *range(6)]}, (2, 8), (2, 7),
+                     id="a document of both classes"),
+        pytest.param({"text": [*range(6), 0, *range(6, 11)]}, (0, 6), (1, 7),
+                     id="equal texts of both classes"),
     ],
 )  # fmt: skip
 def test_what_shares_a_document_or_a_text_is_drawn_together(groups, together, apart):
@@ -55,7 +60,8 @@ def test_what_shares_a_document_or_a_text_is_drawn_together(groups, together, ap
 
 
 def test_documents_of_one_class_alone_are_drawn_within_it():
-    """Five documents of both classes, five of members, six of non-members: each kind keeps its number."""
+    """Five documents of both classes, five of members, six of non-members: each kind
+    keeps its number."""
     document = [*range(10), *range(5), *range(10, 16)]
     groups = groups_of(document=document, members=10, nonmembers=11)
     weights = all_weights(groups)
@@ -65,7 +71,8 @@ def test_documents_of_one_class_alone_are_drawn_within_it():
 
 
 def test_few_documents_of_one_class_alone_are_drawn_with_those_of_both():
-    """A single document in a stratum of its own would be drawn once in every resample."""
+    """A single document in a stratum of its own would be drawn once in every
+    resample."""
     document = [*range(6), *range(7)]
     weights = all_weights(groups_of(document=document, members=6, nonmembers=7))
     assert weights[12].var() > 0.5
@@ -74,7 +81,8 @@ def test_few_documents_of_one_class_alone_are_drawn_with_those_of_both():
 
 
 def test_a_class_of_few_documents_is_drawn_apart_from_the_other():
-    """Members of three documents by text; the non-members of these and twenty more by document."""
+    """Members of three documents by text; the non-members of these and twenty more by
+    document."""
     document = [0, 0, 1, 1, 2, 2, *range(23), *range(23)]
     groups = groups_of(document=document, members=6, nonmembers=46)
     weights = all_weights(groups)
@@ -96,11 +104,15 @@ def test_a_class_of_few_documents_is_drawn_by_text_and_marked():
 
 def test_few_texts_without_a_document_are_not_marked():
     assert not groups_of(members=3, nonmembers=3).conditional
-    assert not groups_of(document=[0, 1, 2, 3, 4, 5], members=3, nonmembers=3).conditional
+    assert not groups_of(
+        document=[0, 1, 2, 3, 4, 5], members=3, nonmembers=3
+    ).conditional
 
 
 def test_memory_is_bounded_for_a_million_texts():
-    groups = resampling.Groups(np.arange(1_000_000) // 2, np.arange(1_000_000) % 2, False)
+    groups = resampling.Groups(
+        np.arange(1_000_000) // 2, np.arange(1_000_000) % 2, False
+    )
     assert next(resample(groups, 2000, 1)).shape == (1_000_000, 8)
 
 
@@ -108,12 +120,14 @@ def aucs(scores, label, groups, resamples, seed):
     """The AUC under each resample."""
     ranking = Ranking.of(scores, label, np.arange(len(label)))
     counts = [ranking.counts(weights) for weights in resample(groups, resamples, seed)]
-    return np.concatenate([numerators[:1] / pairs for numerators, pairs in counts], axis=1)[0]
+    return np.concatenate(
+        [numerators[:1] / pairs for numerators, pairs in counts], axis=1
+    )[0]
 
 
 def covered(texts, documents, shift, repetitions, share, *, both=False):
-    """How often the AUC's interval holds the true value; documents, of one class or of `both`, make `share` of the
-    variance.
+    """How often the AUC's interval holds the true value; documents, of one class or of
+    `both`, make `share` of the variance.
     """
     rng = np.random.default_rng([texts, documents])
     label = np.arange(texts) < texts // 2
@@ -133,12 +147,20 @@ def covered(texts, documents, shift, repetitions, share, *, both=False):
 
 @pytest.mark.parametrize(
     ("texts", "documents", "shift", "both"),
-    [(100, 0, 0.5, False), (400, 0, 0.0, False), (400, 25, 0.5, False), (400, 40, 0.0, True)],
+    [
+        (100, 0, 0.5, False),
+        (400, 0, 0.0, False),
+        (400, 25, 0.5, False),
+        (400, 40, 0.0, True),
+    ],
 )
 def test_intervals_cover_in_95_percent(texts, documents, shift, both):
-    """Neither less nor more: documents of both classes, drawn apart, would have intervals that never miss."""
+    """Neither less nor more: documents of both classes, drawn apart, would have
+    intervals that never miss."""
     repetitions = 300
-    hits = covered(texts, documents, shift, repetitions, share=0.4 if documents else 0.0, both=both)
+    hits = covered(
+        texts, documents, shift, repetitions, share=0.4 if documents else 0.0, both=both
+    )
     low, high = binom.interval(0.999, repetitions, 0.94)
     assert low <= hits <= high
 

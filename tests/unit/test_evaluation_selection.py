@@ -1,4 +1,5 @@
-"""Default, best on test and held out: what is chosen, where it is measured, and that nothing leaks."""
+"""Default, best on test and held out: what is chosen, where it is measured, and that
+nothing leaks."""
 
 import numpy as np
 import pandas as pd
@@ -18,19 +19,25 @@ def value_of(metric, values, label):
         return roc_auc_score(label, values)
     false, true, _ = roc_curve(label, values, drop_intermediate=False)
     level = level_of(metric) / 100
-    return true[(false < level) if metric.endswith("_strict") else (false <= level)].max(initial=0.0)
+    return true[
+        (false < level) if metric.endswith("_strict") else (false <= level)
+    ].max(initial=0.0)
 
 
 def chosen_by_hand(metric, columns, label, fold):
-    """(setting, value) of each selection among the settings of one method, its default first."""
+    """(setting, value) of each selection among the settings of one method, its default
+    first."""
     rows = np.isfinite(next(iter(columns.values()))) & np.isfinite(label)
     inside = [rows & (fold == number) for number in range(5)]
 
     def best(where):
         values_of = {
-            setting: value_of(metric, values[where], label[where]) for setting, values in columns.items()
+            setting: value_of(metric, values[where], label[where])
+            for setting, values in columns.items()
         }
-        return max(values_of, key=lambda setting: np.nan_to_num(values_of[setting], nan=-1.0))
+        return max(
+            values_of, key=lambda setting: np.nan_to_num(values_of[setting], nan=-1.0)
+        )
 
     folds = [best(rows & ~own) for own in inside]
     if len({*folds}) == 1:
@@ -46,42 +53,73 @@ def chosen_by_hand(metric, columns, label, fold):
         name: (setting, value_of(metric, columns[setting][rows], label[rows]))
         for name, setting in (("default", default), ("best_on_test", on_test))
     }
-    return numbers | {"held_out": ("|".join(folds), value_of(metric, pooled[rows], label[rows]))}
+    return numbers | {
+        "held_out": ("|".join(folds), value_of(metric, pooled[rows], label[rows]))
+    }
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_every_selection_is_that_of_scikit_learn_by_hand(seed):
-    """Ties, texts without a label or a score, a fold that lacks a class, and settings of different scales."""
+    """Ties, texts without a label or a score, a fold that lacks a class, and settings
+    of different scales."""
     rng = np.random.default_rng(seed)
     label = np.where(rng.random(200) < 0.1, np.nan, LABEL)
-    fold = np.where(label == 1, rng.integers(0, 5, 200), rng.integers(0, 5 - seed % 2, 200))
+    fold = np.where(
+        label == 1, rng.integers(0, 5, 200), rng.integers(0, 5 - seed % 2, 200)
+    )
     gains = rng.normal(size=(6, 5))
     # a scale of its own for each setting, which nothing may pool
-    tuned = {k: k + 10.0**k * np.round(rng.normal(size=200) + gains[k, fold] * LABEL, 1) for k in range(1, 6)}
+    tuned = {
+        k: k + 10.0**k * np.round(rng.normal(size=200) + gains[k, fold] * LABEL, 1)
+        for k in range(1, 6)
+    }
     plain = np.where(rng.random(200) < 0.1, np.nan, rng.normal(size=200))
-    settings = {("tuned", f"k={k}"): tuned[k] for k in (3, 1, 2, 5, 4)} | {("plain", ""): plain}
+    settings = {("tuned", f"k={k}"): tuned[k] for k in (3, 1, 2, 5, 4)} | {
+        ("plain", ""): plain
+    }
     metrics, _ = run(settings, texts(label, fold=fold))
     grid = metrics[metrics["selection"] == "grid"].set_index(["setting", "metric"])
     assert len(grid) == 6 * len(METRICS)
     assert metrics[["low", "high"]].notna().all(axis=None)
-    by_method = {"tuned": {f"k={k}": tuned[k] for k in (2, 1, 3, 4, 5)}, "plain": {"": plain}}
+    by_method = {
+        "tuned": {f"k={k}": tuned[k] for k in (2, 1, 3, 4, 5)},
+        "plain": {"": plain},
+    }
     for method, columns in by_method.items():
         for metric in METRICS:
             for setting, values in columns.items():
                 rows = np.isfinite(values) & np.isfinite(label)
                 row = grid.loc[(setting, metric)]
-                assert row["value"] == pytest.approx(value_of(metric, values[rows], label[rows]))
+                assert row["value"] == pytest.approx(
+                    value_of(metric, values[rows], label[rows])
+                )
                 assert row["n_members"] == (label[rows] == 1).sum()
-            for name, (setting, value) in chosen_by_hand(metric, columns, label, fold).items():
+            for name, (setting, value) in chosen_by_hand(
+                metric, columns, label, fold
+            ).items():
                 row = only(metrics, method=method, selection=name, metric=metric)
                 assert (row["setting"], row["value"]) == (setting, pytest.approx(value))
 
 
 def test_a_method_with_nothing_to_tune_has_one_value_of_each_metric():
-    """With 60 non-members a mean over folds of 12 was 1.5 times the rate of all at 5 %, and 3.5 times at 1 %."""
+    """With 60 non-members a mean over folds of 12 was 1.5 times the rate of all at 5 %,
+    and 3.5 times at 1 %."""
     label = np.arange(120) % 2
-    metrics, _ = run({("plain", ""): noise(120) + label, ("other", ""): noise(120, seed=1)}, texts(label))
-    columns = ["method", "setting", "metric", "n_members", "n_nonmembers", "value", "low", "high", "marks"]
+    metrics, _ = run(
+        {("plain", ""): noise(120) + label, ("other", ""): noise(120, seed=1)},
+        texts(label),
+    )
+    columns = [
+        "method",
+        "setting",
+        "metric",
+        "n_members",
+        "n_nonmembers",
+        "value",
+        "low",
+        "high",
+        "marks",
+    ]
     default, held_out = (
         metrics.loc[metrics["selection"] == selection, columns].reset_index(drop=True)
         for selection in ("default", "held_out")
@@ -99,40 +137,65 @@ def test_a_method_with_nothing_to_tune_has_one_value_of_each_metric():
         ((2, 5, 20), 20, False),  # the parameter's range ends there
     ],
 )
-def test_a_choice_at_an_edge_that_a_wider_grid_could_pass_is_marked(tried, best, marked):
-    columns = {("tuned", f"k={k}"): noise(200, seed=k) + (9.0 * LABEL if k == best else 0) for k in tried}
+def test_a_choice_at_an_edge_that_a_wider_grid_could_pass_is_marked(
+    tried, best, marked
+):
+    columns = {
+        ("tuned", f"k={k}"): noise(200, seed=k) + (9.0 * LABEL if k == best else 0)
+        for k in tried
+    }
     rows = (
-        run(columns)[0].query("metric == 'auc'").set_index("selection")["marks"].str.contains("at_grid_edge")
+        run(columns)[0]
+        .query("metric == 'auc'")
+        .set_index("selection")["marks"]
+        .str.contains("at_grid_edge")
     )
     assert rows[["best_on_test", "held_out"]].tolist() == [marked, marked]
     assert not rows[["default", "grid"]].any()
 
 
-@pytest.mark.parametrize(("first", "rest", "chosen"), [(3, 1, "33311"), (1, 3, "11133")])
-def test_held_out_is_marked_where_more_than_half_of_the_folds_choose_an_edge(first, rest, chosen):
-    """One setting tells the classes apart in folds 0 to 2, another, and better, in 3 and 4; k=1 is the edge."""
+@pytest.mark.parametrize(
+    ("first", "rest", "chosen"), [(3, 1, "33311"), (1, 3, "11133")]
+)
+def test_held_out_is_marked_where_more_than_half_of_the_folds_choose_an_edge(
+    first, rest, chosen
+):
+    """One setting tells the classes apart in folds 0 to 2, another, and better, in 3
+    and 4; k=1 is the edge."""
     benchmark = texts(LABEL)
     first_folds = (benchmark["fold"] < 3).to_numpy()
     signal = {rest: 2.0 * first_folds, first: 4.0 * ~first_folds, 9: 0.0}
-    columns = {("tuned", f"k={k}"): noise(200, seed=k) + gain * LABEL for k, gain in signal.items()}
+    columns = {
+        ("tuned", f"k={k}"): noise(200, seed=k) + gain * LABEL
+        for k, gain in signal.items()
+    }
     row = only(run(columns, benchmark)[0], selection="held_out", metric="auc")
     assert row["setting"] == "|".join(f"k={k}" for k in chosen)
     assert ("at_grid_edge" in row["marks"]) == (chosen.count("1") > 2)
 
 
 def test_limits_of_ranges_are_no_edges():
-    """A share of all tokens, all percentiles and one shot have nothing beyond; a weight of 1 has."""
+    """A share of all tokens, all percentiles and one shot have nothing beyond; a weight
+    of 1 has."""
     limits = {
-        ("min_k", "k", 1.0): True, ("min_k", "k", 0.1): False, ("surp", "percentile", 100): True,
-        ("surp", "percentile", 10): False, ("surp", "eps", 10.0): False, ("recall", "shots", 1): True,
-        ("recall", "shots", 10): False, ("con_recall", "gamma", 0.1): False,
-        ("con_recall", "gamma", 1.0): False, ("dc_pdd", "a", 0.001): False, ("completion", "k", 50): False,
-    }  # fmt: skip
+        ("min_k", "k", 1.0): True,
+        ("min_k", "k", 0.1): False,
+        ("surp", "percentile", 100): True,
+        ("surp", "percentile", 10): False,
+        ("surp", "eps", 10.0): False,
+        ("recall", "shots", 1): True,
+        ("recall", "shots", 10): False,
+        ("con_recall", "gamma", 0.1): False,
+        ("con_recall", "gamma", 1.0): False,
+        ("dc_pdd", "a", 0.001): False,
+        ("completion", "k", 50): False,
+    }
     assert {value: known.is_limit(*value) for value in limits} == limits
 
 
 def test_a_setting_scored_on_other_texts_than_the_default_is_not_chosen(log_lines):
-    """A sweep over a subset, as of shots: the best number of all, on a quarter of the texts."""
+    """A sweep over a subset, as of shots: the best number of all, on a quarter of the
+    texts."""
     perfect = np.where(np.arange(len(LABEL)) % 8 < 2, LABEL * 10.0, np.nan)
     values = {2: noise(200), 3: perfect, 4: noise(200, seed=4)}
     metrics, _ = run({("tuned", f"k={k}"): own for k, own in values.items()})
@@ -144,11 +207,20 @@ def test_a_setting_scored_on_other_texts_than_the_default_is_not_chosen(log_line
 
 
 def test_a_variant_off_the_grid_chooses_for_itself_and_enters_no_test():
-    variant = {("tuned", f"k={k};upper=0"): LABEL * (10.0 if k == 3 else 0.1) + noise(200) for k in (2, 3)}
-    metrics, tests = run({("tuned", "k=2"): noise(200), ("other", ""): noise(200, seed=1)} | variant)
-    best = metrics[(metrics["selection"] == "best_on_test") & (metrics["metric"] == "auc")]
+    variant = {
+        ("tuned", f"k={k};upper=0"): LABEL * (10.0 if k == 3 else 0.1) + noise(200)
+        for k in (2, 3)
+    }
+    metrics, tests = run(
+        {("tuned", "k=2"): noise(200), ("other", ""): noise(200, seed=1)} | variant
+    )
+    best = metrics[
+        (metrics["selection"] == "best_on_test") & (metrics["metric"] == "auc")
+    ]
     assert set(best["setting"]) == {"k=2", "", "k=3;upper=0"}
-    held_out = metrics[(metrics["selection"] == "held_out") & metrics["setting"].str.contains("upper")]
+    held_out = metrics[
+        (metrics["selection"] == "held_out") & metrics["setting"].str.contains("upper")
+    ]
     assert set(held_out.loc[held_out["metric"] == "auc", "setting"]) == {"k=3;upper=0"}
     assert held_out[["low", "high"]].notna().all(axis=None)
     assert not tests["setting"].str.contains("upper").any()
@@ -157,16 +229,24 @@ def test_a_variant_off_the_grid_chooses_for_itself_and_enters_no_test():
 
 def test_values_beyond_the_methods_own_grid_are_never_chosen():
     beyond = {("tuned", "k=-1"): LABEL * 10.0, ("tuned", "k=0"): LABEL * 10.0}
-    metrics, _ = run({("tuned", "k=2"): noise(200), ("tuned", "k=4"): noise(200, seed=1)} | beyond)
-    chosen = metrics.loc[metrics["selection"] != "grid", "setting"].str.split("|").explode()
+    metrics, _ = run(
+        {("tuned", "k=2"): noise(200), ("tuned", "k=4"): noise(200, seed=1)} | beyond
+    )
+    chosen = (
+        metrics.loc[metrics["selection"] != "grid", "setting"].str.split("|").explode()
+    )
     assert set(chosen) <= {"k=2", "k=4"}
-    assert {"k=-1", "k=0"} <= set(metrics.loc[metrics["selection"] == "grid", "setting"])
+    assert {"k=-1", "k=0"} <= set(
+        metrics.loc[metrics["selection"] == "grid", "setting"]
+    )
     assert only(run(beyond)[0], selection="default", metric="auc")["setting"] == "k=-1"
 
 
 def test_ties_between_settings_go_to_the_default():
     metrics, _ = run({("tuned", f"k={k}"): noise(200) for k in (1, 2, 3)})
-    assert set(metrics.loc[metrics["selection"] == "best_on_test", "setting"]) == {"k=2"}
+    assert set(metrics.loc[metrics["selection"] == "best_on_test", "setting"]) == {
+        "k=2"
+    }
     assert set(metrics.loc[metrics["selection"] == "held_out", "setting"]) == {"k=2"}
 
 
@@ -178,16 +258,23 @@ def test_where_nothing_can_be_chosen_the_default_is_taken_and_logged(log_lines):
 
 
 def held_out_interval(columns):
-    """The width of the held-out interval of a method with these settings, by that of a method with the first alone."""
-    settings = {("tuned", f"k={k}"): values for k, values in enumerate(columns, start=1)}
+    """The width of the held-out interval of a method with these settings, by that of a
+    method with the first alone."""
+    settings = {
+        ("tuned", f"k={k}"): values for k, values in enumerate(columns, start=1)
+    }
     metrics, _ = run(settings | {("plain", ""): columns[1]}, resamples=300)
-    rows = [only(metrics, method=method, selection="held_out", metric="auc") for method in ("tuned", "plain")]
+    rows = [
+        only(metrics, method=method, selection="held_out", metric="auc")
+        for method in ("tuned", "plain")
+    ]
     tuned, plain = (row["high"] - row["low"] for row in rows)
     return tuned / plain
 
 
 def test_held_out_intervals_are_wider_the_less_the_settings_rank_alike():
-    """The choice follows noise where nothing is to be found: 1.31 in a simulation of unrelated settings."""
+    """The choice follows noise where nothing is to be found: 1.31 in a simulation of
+    unrelated settings."""
     common = noise(200, seed=7)
     alike = [3.0 * common + k for k in range(5)]
     assert held_out_interval(alike) == pytest.approx(1.0)
@@ -202,19 +289,24 @@ def test_held_out_intervals_are_wider_the_less_the_settings_rank_alike():
 
 
 def test_most_texts_may_tie_at_the_default():
-    """What the default scatters by is then no measure: the chosen setting has an interval as wide as it has alone."""
+    """What the default scatters by is then no measure: the chosen setting has an
+    interval as wide as it has alone."""
     ties = np.where(np.arange(200) < 190, 0.0, noise(200, seed=3))
     found = LABEL + noise(200, seed=4)
     tied = {("tuned", "k=2"): ties, ("tuned", "k=3"): found, ("plain", ""): found}
     metrics, _ = run(tied, resamples=300)
-    rows = [only(metrics, method=method, selection="held_out", metric="auc") for method in ("tuned", "plain")]
+    rows = [
+        only(metrics, method=method, selection="held_out", metric="auc")
+        for method in ("tuned", "plain")
+    ]
     tuned, plain = (row["high"] - row["low"] for row in rows)
     assert tuned < 1.5 * plain
 
 
 @pytest.mark.full
 def test_held_out_intervals_leave_out_chance_in_about_5_percent_where_nothing_is_to_be_found():
-    """Five settings with nothing in common, the worst case, 300 draws; as they were in 10 to 15 %."""
+    """Five settings with nothing in common, the worst case, 300 draws; as they were in
+    10 to 15 %."""
     missed = []
     for seed in range(300):
         rng = np.random.default_rng([seed, 48])

@@ -1,4 +1,5 @@
-"""ROC AUC, rates and tests of differences: by scikit-learn, scipy and brute force, and of the size that they say."""
+"""ROC AUC, rates and tests of differences: by scikit-learn, scipy and brute force, and
+of the size that they say."""
 
 import numpy as np
 import pytest
@@ -25,9 +26,17 @@ def test_equal_scores_differ_by_nothing():
 
 
 def test_bootstrap_p_counts_both_tails_and_is_never_zero():
-    draws = np.array([[-1.0, 1, 2, 3, 4, 5, 6, 7, 8], [1.0, 1, 2, 3, 4, 5, 6, 7, 8], [0.0] * 4 + [1.0] * 5])
+    draws = np.array(
+        [
+            [-1.0, 1, 2, 3, 4, 5, 6, 7, 8],
+            [1.0, 1, 2, 3, 4, 5, 6, 7, 8],
+            [0.0] * 4 + [1.0] * 5,
+        ]
+    )
     for side in (draws, -draws):
-        assert bootstrap_test(side).p.tolist() == pytest.approx([2 * 2 / 10, 2 * 1 / 10, 2 * 5 / 10])
+        assert bootstrap_test(side).p.tolist() == pytest.approx(
+            [2 * 2 / 10, 2 * 1 / 10, 2 * 5 / 10]
+        )
 
 
 def test_what_cannot_be_told_has_no_p_and_is_in_no_family():
@@ -38,17 +47,23 @@ def test_what_cannot_be_told_has_no_p_and_is_in_no_family():
     draws[2, [0, 5]] = np.nan
     published = t_test_as_published(draws)
     assert np.isnan(published.p).tolist() == [True, True, False, False]
-    assert published.p[2] == pytest.approx(ttest_1samp(np.delete(draws[2], [0, 5])[:10], 0).pvalue)
+    assert published.p[2] == pytest.approx(
+        ttest_1samp(np.delete(draws[2], [0, 5])[:10], 0).pvalue
+    )
     assert np.isnan(bootstrap_test(draws[:1]).p).all()
     few = np.array([[0.1, 0.2, np.nan, 0.3]])
     assert bootstrap_test(few).p[0] == pytest.approx(2 / 4)
-    assert percentile_interval(few)[1][0] == pytest.approx(np.quantile([0.1, 0.2, 0.3], 0.975))
+    assert percentile_interval(few)[1][0] == pytest.approx(
+        np.quantile([0.1, 0.2, 0.3], 0.975)
+    )
 
 
 def test_centred_resamples_have_the_estimate_as_their_mean():
     draws = np.array([[0.1, 0.2, 0.6], [0.2, np.nan, 0.4], [np.nan] * 3])
     moved = centre_resamples(draws, np.array([0.2, 0.1, 0.5]))
-    np.testing.assert_allclose(moved, [[0.0, 0.1, 0.5], [0.0, np.nan, 0.2], [np.nan] * 3], atol=1e-12)
+    np.testing.assert_allclose(
+        moved, [[0.0, 0.1, 0.5], [0.0, np.nan, 0.2], [np.nan] * 3], atol=1e-12
+    )
 
 
 def test_t_as_published_is_the_paired_t_test_over_ten_resamples():
@@ -56,13 +71,16 @@ def test_t_as_published_is_the_paired_t_test_over_ten_resamples():
     expected = ttest_rel(ours[0, :10], theirs[0, :10])
     result = t_test_as_published(ours - theirs)
     assert result.p[0] == pytest.approx(expected.pvalue)
-    assert (result.low[0], result.high[0]) == pytest.approx(tuple(expected.confidence_interval()))
+    assert (result.low[0], result.high[0]) == pytest.approx(
+        tuple(expected.confidence_interval())
+    )
 
 
 @pytest.mark.parametrize(
     ("p", "adjusted"),
     [
-        # sorted .01 .02 .03 .04 times 4 3 2 1 = .04 .06 .06 .04; never falling: .04 .06 .06 .06
+        # sorted .01 .02 .03 .04 times 4 3 2 1 = .04 .06 .06 .04; never falling: .04 .06
+        # .06 .06
         ([0.03, 0.01, 0.04, 0.02], [0.06, 0.04, 0.06, 0.06]),
         ([0.6, 0.7], [1.0, 1.0]),
         ([np.nan, 0.03, 0.01], [np.nan, 0.03, 0.02]),
@@ -79,7 +97,9 @@ def test_chance_is_what_random_scores_reach(nonmembers):
     rows, ones = np.arange(len(label)), np.ones((len(label), 1))
     reached = np.zeros(len(METRICS))
     for _ in range(2000):
-        numerators, pairs = Ranking.of(rng.normal(size=len(label)), label, rows).counts(ones)
+        numerators, pairs = Ranking.of(rng.normal(size=len(label)), label, rows).counts(
+            ones
+        )
         reached += numerators[:, 0] / pairs / 2000
     expected = [chance(metric, nonmembers) for metric in METRICS]
     np.testing.assert_allclose(reached, expected, atol=5 * 0.08 / np.sqrt(2000))
@@ -93,7 +113,9 @@ CONVENTIONS = [(level, strict) for level in LEVELS for strict in (False, True)]
 def from_sklearn(scores, label):
     false, true, _ = roc_curve(label, scores, drop_intermediate=False)
     rates = [
-        true[(false < level / 100) if strict else (false <= level / 100)].max(initial=0.0)
+        true[(false < level / 100) if strict else (false <= level / 100)].max(
+            initial=0.0
+        )
         for level, strict in CONVENTIONS
     ]
     return np.array([roc_auc_score(label, scores), *rates])
@@ -104,7 +126,10 @@ def tied_scores(draw):
     label = np.array([True, False, *draw(st.lists(st.booleans(), max_size=60))])
     distinct = draw(st.integers(1, 8))
     scores = np.array(
-        draw(st.lists(st.integers(0, distinct), min_size=len(label), max_size=len(label))), float
+        draw(
+            st.lists(st.integers(0, distinct), min_size=len(label), max_size=len(label))
+        ),
+        float,
     )
     return scores, label
 
@@ -116,11 +141,15 @@ def test_weights_are_repeated_texts(drawn, seed):
     weights = np.random.default_rng(seed).integers(0, 4, (len(scores), 3)).astype(float)
     weights[0] += 1
     weights[1] += 1
-    numerators, pairs = Ranking.of(scores, label, np.arange(len(scores))).counts(weights)
+    numerators, pairs = Ranking.of(scores, label, np.arange(len(scores))).counts(
+        weights
+    )
     for column in range(3):
         repeat = weights[:, column].astype(int)
         expected = from_sklearn(np.repeat(scores, repeat), np.repeat(label, repeat))
-        np.testing.assert_allclose((numerators / pairs)[:, column], expected, atol=1e-12)
+        np.testing.assert_allclose(
+            (numerators / pairs)[:, column], expected, atol=1e-12
+        )
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -128,13 +157,20 @@ def test_weights_are_repeated_texts(drawn, seed):
 def test_allowed_false_positives_are_exact_whole_numbers(level, strict):
     for nonmembers in range(1, 2001):
         wrong = np.arange(nonmembers + 1)
-        fits = wrong * 100 < level * nonmembers if strict else wrong * 100 <= level * nonmembers
-        assert allowed_false(f"tpr_at_{level}_fpr{strict}", nonmembers) == wrong[fits].max()
+        fits = (
+            wrong * 100 < level * nonmembers
+            if strict
+            else wrong * 100 <= level * nonmembers
+        )
+        assert (
+            allowed_false(f"tpr_at_{level}_fpr{strict}", nonmembers)
+            == wrong[fits].max()
+        )
 
 
 def test_a_class_that_a_resample_lost_leaves_no_pairs():
-    numerators, pairs = Ranking.of(np.arange(4.0), np.arange(4) < 2, np.arange(4)).counts(
-        np.array([[0.0, 0, 1, 1]]).T
-    )
+    numerators, pairs = Ranking.of(
+        np.arange(4.0), np.arange(4) < 2, np.arange(4)
+    ).counts(np.array([[0.0, 0, 1, 1]]).T)
     assert pairs == 0
     assert not numerators.any()

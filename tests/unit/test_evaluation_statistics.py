@@ -17,12 +17,25 @@ def inputs(tmp_path_factory) -> StatisticInputs:
     folder = tmp_path_factory.mktemp("pair")
     benchmark, table = made_up.texts(), made_up.scores(made_up.texts())
     prefixes = draw_prefixes(benchmark, pool=made_up.POOL, draws=2, seed=3)
-    names = {"study": "made_up", "model": made_up.MODEL, "benchmark_name": made_up.BENCHMARK}
+    names = {
+        "study": "made_up",
+        "model": made_up.MODEL,
+        "benchmark_name": made_up.BENCHMARK,
+    }
     sets = evaluation_sets(benchmark, prefixes, [0])
     metrics, _ = evaluate(
-        scores_of([table], benchmark), benchmark, resamples=20, evaluation_sets=sets, **names
+        scores_of([table], benchmark),
+        benchmark,
+        resamples=20,
+        evaluation_sets=sets,
+        **names,
     )
-    frames = {"benchmark": benchmark, "scores": table, "prefixes": prefixes, "metrics": metrics}
+    frames = {
+        "benchmark": benchmark,
+        "scores": table,
+        "prefixes": prefixes,
+        "metrics": metrics,
+    }
     for kind, frame in frames.items():
         write_parquet(folder / f"{kind}.parquet", frame)
     write_json(folder / "passes.json", made_up.manifest(folder, benchmark))
@@ -40,7 +53,9 @@ def inputs(tmp_path_factory) -> StatisticInputs:
 
 
 @pytest.mark.parametrize("name", ["roc", "density", "shift"])
-def test_a_statistic_has_the_columns_that_it_registers_and_reads_back_the_same(name, inputs, tmp_path):
+def test_a_statistic_has_the_columns_that_it_registers_and_reads_back_the_same(
+    name, inputs, tmp_path
+):
     table = STATISTICS[name].table(inputs)
     assert len(table)
     assert list(table) == STATISTICS[name].columns
@@ -63,11 +78,16 @@ def test_curves_are_of_every_set_of_the_draws_at_default_and_best_settings(input
 @pytest.mark.parametrize("texts", [40, 3000])
 def test_weights_of_half_the_memory_give_the_same_metrics(texts):
     rng = np.random.default_rng(texts)
-    scores, label = rng.integers(0, texts // 2, texts).astype(float), rng.random(texts) < 0.4
+    scores, label = (
+        rng.integers(0, texts // 2, texts).astype(float),
+        rng.random(texts) < 0.4,
+    )
     weights = rng.poisson(1.0, (texts, 30)).astype(np.float64)
     assert compact(weights).dtype == np.float32
     ranking = Ranking.of(scores, label, np.arange(texts))
-    for exact, shared in zip(ranking.counts(weights), ranking.counts(compact(weights)), strict=True):
+    for exact, shared in zip(
+        ranking.counts(weights), ranking.counts(compact(weights)), strict=True
+    ):
         assert np.array_equal(exact, shared)
 
 

@@ -1,6 +1,8 @@
-"""Seeded mutations of study files and registries: each is refused with its place, or planned with all that it names.
+"""Seeded mutations of study files and registries: each is refused with its place, or
+planned with all that it names.
 
-A traceback, a hang, a message longer than a screen and a method that is missing without a word fail the test.
+A traceback, a hang, a message longer than a screen and a method that is missing without
+a word fail the test.
 """
 
 import json
@@ -19,13 +21,18 @@ from pretrace.methods import METHODS
 from pretrace.studies import Plan, Study, load_study
 
 tiers = pytest.mark.parametrize(
-    "seeds", [range(10), pytest.param(range(10, 150), marks=pytest.mark.full)], ids=["few", "many"]
+    "seeds",
+    [range(10), pytest.param(range(10, 150), marks=pytest.mark.full)],
+    ids=["few", "many"],
 )
 
 VALUES: tuple[Any, ...] = (
-    "nope", "MIN_K", "Loss", "smollm2-135m", "sotu_split", "docstrings", "original", "{x}", "a\nb", "embedded", "*", "",
-    "x" * 300, "x" * 1_000_000, "\0", "../..", "=1", "true", 0, -1, 1e308, 10**30, float("nan"), float("inf"), True,
-    None, [], {}, [[]], [None], {"x": 1}, {None: 1}, {5: 1}, ["loss", "min_k"], ["nope"], [1000000], [32, 32],
+    "nope", "MIN_K", "Loss", "smollm2-135m", "sotu_split", "docstrings", "original",
+    "{x}", "a\nb", "embedded", "*", "",
+    "x" * 300, "x" * 1_000_000, "\0", "../..", "=1", "true", 0, -1, 1e308, 10**30,
+    float("nan"), float("inf"), True,
+    None, [], {}, [[]], [None], {"x": 1}, {None: 1}, {5: 1}, ["loss", "min_k"],
+    ["nope"], [1000000], [32, 32],
 )  # fmt: skip
 
 
@@ -36,31 +43,87 @@ def mine() -> dict[str, Any]:
         "study": "mine",
         "title": "Mine",
         "first": ["results_auc"],
-        "models": {"tiny": {"source": "local", "path": "tiny", "dtype": "float32", "resources": {"gpu": 0}}},
-        "benchmarks": {
-            "own": {"source": "local", "path": "texts.jsonl", "language": "en", "prefix": {"pool": 10, "draws": 2}}
+        "models": {
+            "tiny": {
+                "source": "local",
+                "path": "tiny",
+                "dtype": "float32",
+                "resources": {"gpu": 0},
+            }
         },
-        "corpora": {"web": {"source": "local", "path": "texts.jsonl", "field": "text", "shards": 2}},
+        "benchmarks": {
+            "own": {
+                "source": "local",
+                "path": "texts.jsonl",
+                "language": "en",
+                "prefix": {"pool": 10, "draws": 2},
+            }
+        },
+        "corpora": {
+            "web": {
+                "source": "local",
+                "path": "texts.jsonl",
+                "field": "text",
+                "shards": 2,
+            }
+        },
         "runs": [
-            run | {"id": "all", "lengths": [32, 64], "references": ["tiny"], "corpora": ["docstrings", "web"],
-                   "methods": ["loss", "ref", {"dc_pdd": {"a": [0.01]}}, {"recall": {"shots": [3]}}, "min_k"]},
-            run | {"views": ["original", "delete-10"],
-                   "methods": ["loss", {"min_k": {"k": [0.1, 0.2], "window": [1, 2]}}]},
-            {"model": ["tiny", "smollm2-135m"], "benchmark": "own", "start_token": "none", "draws": [0, 1]},
-            {"model": "smollm2-135m", "benchmark": "sotu", "extraction": {"stride": 2}, "calibrate_on": "own",
-             "methods": ["loss"]},
-            {"model": "smollm2-135m", "benchmark": "own", "extraction": {"stride": 2}, "methods": ["loss"]},
+            run
+            | {
+                "id": "all",
+                "lengths": [32, 64],
+                "references": ["tiny"],
+                "corpora": ["docstrings", "web"],
+                "methods": [
+                    "loss",
+                    "ref",
+                    {"dc_pdd": {"a": [0.01]}},
+                    {"recall": {"shots": [3]}},
+                    "min_k",
+                ],
+            },
+            run
+            | {
+                "views": ["original", "delete-10"],
+                "methods": ["loss", {"min_k": {"k": [0.1, 0.2], "window": [1, 2]}}],
+            },
+            {
+                "model": ["tiny", "smollm2-135m"],
+                "benchmark": "own",
+                "start_token": "none",
+                "draws": [0, 1],
+            },
+            {
+                "model": "smollm2-135m",
+                "benchmark": "sotu",
+                "extraction": {"stride": 2},
+                "calibrate_on": "own",
+                "methods": ["loss"],
+            },
+            {
+                "model": "smollm2-135m",
+                "benchmark": "own",
+                "extraction": {"stride": 2},
+                "methods": ["loss"],
+            },
         ],
         "artifacts": {
             "results_auc": ["all"],
-            "results_tpr": {"panels": [run | {"length": [32, 64], "references": ["web"]}], "methods": ["loss", "ref"]},
-            "surp_figure4": {"panels": [run | {"length": 64}], "options": {"x": "k", "y": "window", "method": "min_k"}},
+            "results_tpr": {
+                "panels": [run | {"length": [32, 64], "references": ["web"]}],
+                "methods": ["loss", "ref"],
+            },
+            "surp_figure4": {
+                "panels": [run | {"length": 64}],
+                "options": {"x": "k", "y": "window", "method": "min_k"},
+            },
         },
-    }  # fmt: skip
+    }
 
 
 BASES = {"mine": mine()} | {
-    name: yaml.safe_load((ROOT / "config" / "studies" / f"{name}.yaml").read_text()) | {"study": "mine"}
+    name: yaml.safe_load((ROOT / "config" / "studies" / f"{name}.yaml").read_text())
+    | {"study": "mine"}
     for name in ("embedded", "frontier", "paper")
 }
 
@@ -69,7 +132,10 @@ BASES = {"mine": mine()} | {
 def folder(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("studies")
     checkpoint(folder / "tiny")
-    rows = [{"text": f"text number {n}", "label": n % 2, "document": f"d{n}"} for n in range(8)]
+    rows = [
+        {"text": f"text number {n}", "label": n % 2, "document": f"d{n}"}
+        for n in range(8)
+    ]
     (folder / "texts.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     return folder
 
@@ -83,28 +149,41 @@ def mutated(study: Any, draw: random.Random) -> Any:
 
 
 def written_runs(study: Study, text: str) -> list[dict[str, Any]]:
-    """The runs of a file that was read, each of one model and benchmark, as they are written."""
+    """The runs of a file that was read, each of one model and benchmark, as they are
+    written."""
     runs = []
     for run in yaml.safe_load(text)["runs"]:
         models, benchmarks = (
-            run[key] if isinstance(run[key], list) else [run[key]] for key in ("model", "benchmark")
+            run[key] if isinstance(run[key], list) else [run[key]]
+            for key in ("model", "benchmark")
         )
         runs += [
-            run | {"model": model, "benchmark": benchmark} for model in models for benchmark in benchmarks
+            run | {"model": model, "benchmark": benchmark}
+            for model in models
+            for benchmark in benchmarks
         ]
-    return [run for run in runs if (run["model"], run["benchmark"]) in study.runs_by_pair]
+    return [
+        run for run in runs if (run["model"], run["benchmark"]) in study.runs_by_pair
+    ]
 
 
 def check_that_no_method_is_lost(study: Study, text: str) -> None:
-    """Every method that a run names, or could have by default, is computed or left out with a reason.
+    """Every method that a run names, or could have by default, is computed or left out
+    with a reason.
 
-    A panel names nothing that does not exist: a misspelled reference would leave its methods out without a word.
+    A panel names nothing that does not exist: a misspelled reference would leave its
+    methods out without a word.
     """
     every = {id for id, method in METHODS.items() if not method.on_request}
     for written in written_runs(study, text):
         runs = study.runs_by_pair[written["model"], written["benchmark"]]
-        named = {item if isinstance(item, str) else next(iter(item)) for item in written.get("methods") or ()}
-        named |= every if "methods" not in written and "extraction" not in written else set()
+        named = {
+            item if isinstance(item, str) else next(iter(item))
+            for item in written.get("methods") or ()
+        }
+        named |= (
+            every if "methods" not in written and "extraction" not in written else set()
+        )
         computed = {item.method for run in runs for item in run.methods + run.questions}
         reasons = {id for run in runs for id in run.left_out}
         assert named <= computed | reasons | {"prefix_similarity"}, written
@@ -112,7 +191,11 @@ def check_that_no_method_is_lost(study: Study, text: str) -> None:
     for artifact in study.artifacts.values():
         for panel in artifact.panels if not artifact.unavailable else ():
             unknown = {name for name in panel.references or () if name not in known}
-            views = {view for run in study.runs for view in (*run.neighbours, run.paraphraser)}
+            views = {
+                view
+                for run in study.runs
+                for view in (*run.neighbours, run.paraphraser)
+            }
             assert unknown <= views, (artifact.slug, panel)
 
 
@@ -121,7 +204,11 @@ def planned(study: Study) -> None:
     plan = Plan(study)
     for run in study.runs:
         pair = plan.pair(run.model, run.benchmark)
-        for parameters in (pair.pass_requests, pair.answer_requests, pair.method_input_files):
+        for parameters in (
+            pair.pass_requests,
+            pair.answer_requests,
+            pair.method_input_files,
+        ):
             assert isinstance(parameters, list)
     for artifact in study.artifacts:
         assert isinstance(plan.rendering(artifact).reads, list)
@@ -133,7 +220,11 @@ def load(folder: Path, content: bytes) -> str:
     path = folder / "study.yaml"
     path.write_bytes(content)
     studies: list[Study] = []
-    refused = refuses(lambda: studies.append(load_study(CONFIG | {"study": str(path)}, ROOT / "config")))
+    refused = refuses(
+        lambda: studies.append(
+            load_study(CONFIG | {"study": str(path)}, ROOT / "config")
+        )
+    )
     if not refused:
         refused = refuses(lambda: planned(studies[0]))
         assert not refused, f"what was read cannot be planned: {refused}"
@@ -169,7 +260,9 @@ def test_a_damaged_file_is_refused_or_loses_no_method(folder, seeds):
             load(folder, damaged(text_of(BASES["mine"]), draw))
 
 
-@pytest.mark.parametrize("kind", ["models", "benchmarks", "corpora", "artifacts", "downloads"])
+@pytest.mark.parametrize(
+    "kind", ["models", "benchmarks", "corpora", "artifacts", "downloads"]
+)
 @seeds(4)
 def test_a_spoiled_registry_is_refused_or_read(folder, kind, seed):
     config = folder / "config"
@@ -179,7 +272,11 @@ def test_a_spoiled_registry_is_refused_or_read(folder, kind, seed):
     path.write_bytes(text_of(spoiled(written, random.Random(seed))))
     (folder / "study.yaml").write_bytes(text_of(BASES["embedded"]))
     before = sorted(folder.rglob("*"))
-    refuses(lambda: planned(load_study(CONFIG | {"study": str(folder / "study.yaml")}, config)))
+    refuses(
+        lambda: planned(
+            load_study(CONFIG | {"study": str(folder / "study.yaml")}, config)
+        )
+    )
     assert sorted(folder.rglob("*")) == before, "reading a study writes nothing"
 
 
@@ -189,12 +286,18 @@ GOOD_STUDY = text_of(BASES["embedded"])
 @pytest.mark.parametrize(
     "content",
     [
-        b"", b"\0", b"- a\n- b\n", b"just words", b"{", b"a: [1,", b"a: &a [*a]", b"\xff\xfe", b"study: \x00\n",
-        b"study: !!python/object/apply:os.system ['true']", b"%YAML 9.9\n---\nstudy: a", b"study: a\nstudy: b\n",
-        b"? {a: b}\n: c\n", b"study: a\n\tbad: tab\n", b"[" * 5000, b"study: mine\nruns: 5\n", b"study: mine\n",
-        b"a: &a [1,1]\nb: &b [*a,*a]\nc: [*b,*b]\n", b"study: 2026-11-22\nruns: []\n", b"--- a\n--- b\n",
-        "study: mine".encode("utf-16"), "study: é".encode("latin-1"), GOOD_STUDY[: len(GOOD_STUDY) // 2] + b"\n {",
-        "study: mine".encode("utf-32"), b"study: .nan\nruns: []\n", b"<<: 5\n", b"study: " + b"x" * 1_000_000,
+        b"", b"\0", b"- a\n- b\n", b"just words", b"{", b"a: [1,", b"a: &a [*a]",
+        b"\xff\xfe", b"study: \x00\n",
+        b"study: !!python/object/apply:os.system ['true']", b"%YAML 9.9\n---\nstudy: a",
+        b"study: a\nstudy: b\n",
+        b"? {a: b}\n: c\n", b"study: a\n\tbad: tab\n", b"[" * 5000,
+        b"study: mine\nruns: 5\n", b"study: mine\n",
+        b"a: &a [1,1]\nb: &b [*a,*a]\nc: [*b,*b]\n", b"study: 2026-11-22\nruns: []\n",
+        b"--- a\n--- b\n",
+        "study: mine".encode("utf-16"), "study: é".encode("latin-1"),
+        GOOD_STUDY[: len(GOOD_STUDY) // 2] + b"\n {",
+        "study: mine".encode("utf-32"), b"study: .nan\nruns: []\n", b"<<: 5\n",
+        b"study: " + b"x" * 1_000_000,
     ],
 )  # fmt: skip
 def test_what_is_no_study_file_is_refused(folder, content):

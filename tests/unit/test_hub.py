@@ -6,19 +6,32 @@ from huggingface_hub import constants
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.hub import fetch_file, list_files, names_in, snapshot
 
-FILES = {"data/a.parquet": b"first", "data/b.parquet": b"second", "README.md": b"read me", "run.py": b"raise"}
+FILES = {
+    "data/a.parquet": b"first",
+    "data/b.parquet": b"second",
+    "README.md": b"read me",
+    "run.py": b"raise",
+}
 
 
 def test_files_that_match_are_fetched_with_the_commit_that_the_revision_names(hub):
     sha = hub.add("datasets", "a/b", FILES)
     fetched = snapshot("a/b", "dataset", "main", ["data/*"])
-    assert (fetched.commit, fetched.files) == (sha, ("data/a.parquet", "data/b.parquet"))
+    assert (fetched.commit, fetched.files) == (
+        sha,
+        ("data/a.parquet", "data/b.parquet"),
+    )
     assert (fetched.folder / "data/a.parquet").read_bytes() == b"first"
     assert not any(path.endswith("run.py") for _, path, _ in hub.asked)
     assert names_in("a/b", "dataset", "main") == sorted(FILES)
-    sha = hub.add("datasets", "a/b", {"data/a.parquet": b"other"}, revision="refs/pr/31")
+    sha = hub.add(
+        "datasets", "a/b", {"data/a.parquet": b"other"}, revision="refs/pr/31"
+    )
     fetched = snapshot("a/b", "dataset", "refs/pr/31", ["data/*"])
-    assert (fetched.commit, (fetched.folder / "data/a.parquet").read_bytes()) == (sha, b"other")
+    assert (fetched.commit, (fetched.folder / "data/a.parquet").read_bytes()) == (
+        sha,
+        b"other",
+    )
 
 
 def test_what_is_in_the_cache_is_taken_without_a_network(hub, monkeypatch):
@@ -35,7 +48,8 @@ def test_what_is_in_the_cache_is_taken_without_a_network(hub, monkeypatch):
 def test_a_gated_repository_says_how_to_get_in(hub, monkeypatch):
     hub.add("datasets", "a/b", FILES, token="hf_right")
     with pytest.raises(
-        InputError, match=r"a/b is gated: accept its terms at .*/datasets/a/b and set HF_TOKEN"
+        InputError,
+        match=r"a/b is gated: accept its terms at .*/datasets/a/b and set HF_TOKEN",
     ):
         snapshot("a/b", "dataset", "main", ["data/*"])
     monkeypatch.setenv("HF_TOKEN", "hf_wrong")
@@ -63,11 +77,20 @@ def test_bytes_that_are_not_the_hubs_are_refused_and_not_kept(hub, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "page", [b"<html>Please log in</html>", b"[3]", b"null", b'{"sha": 7}', b'{"siblings": [3]}']
+    "page",
+    [
+        b"<html>Please log in</html>",
+        b"[3]",
+        b"null",
+        b'{"sha": 7}',
+        b'{"siblings": [3]}',
+    ],
 )
 def test_a_page_of_a_proxy_is_not_a_defect(hub, monkeypatch, page):
     json_type = {"Content-Type": "application/json"}
-    monkeypatch.setattr(hub, "answer", lambda request: request.reply(200, page, json_type))
+    monkeypatch.setattr(
+        hub, "answer", lambda request: request.reply(200, page, json_type)
+    )
     hub._server.answer = hub.answer
     for ask in (
         lambda: snapshot("a/b", "dataset", "main", ["*"]),

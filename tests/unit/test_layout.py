@@ -1,4 +1,5 @@
-"""What every file of the project may import, with which versions; benches start as their docstrings say."""
+"""What every file of the project may import, with which versions; benches start as
+their docstrings say."""
 
 import ast
 import os
@@ -48,7 +49,9 @@ def test_a_room_imports_only_from_those_before_it(room):
         if name.startswith("pretrace.")
     }
     assert names
-    assert {(path, name) for path, name in names if name.split(".")[1] not in allowed} == set()
+    assert {
+        (path, name) for path, name in names if name.split(".")[1] not in allowed
+    } == set()
 
 
 def test_every_room_has_its_place():
@@ -56,9 +59,16 @@ def test_every_room_has_its_place():
 
 
 def test_the_room_that_no_digest_counts_draws_and_computes_nothing():
-    names = {name.split(".")[0] for path in (LIBRARY / "runtime").rglob("*.py") for name in imported(path)}
+    names = {
+        name.split(".")[0]
+        for path in (LIBRARY / "runtime").rglob("*.py")
+        for name in imported(path)
+    }
     assert not names & {"numpy", "random", "scipy", "sklearn", "torch"}
-    assert not any("pretrace.seeds" in imported(path) for path in (LIBRARY / "runtime").rglob("*.py"))
+    assert not any(
+        "pretrace.seeds" in imported(path)
+        for path in (LIBRARY / "runtime").rglob("*.py")
+    )
 
 
 def test_the_library_never_sees_snakemake():
@@ -67,7 +77,8 @@ def test_the_library_never_sees_snakemake():
 
 
 NEEDS_MODELS = {"complete_openings", "convert_gguf", "train_model", "train_shadows"}
-"""The scripts whose library code needs the extra `hf`; what others need of it they import in functions."""
+"""The scripts whose library code needs the extra `hf`; what others need of it they
+import in functions."""
 
 IMPORT_WITHOUT = """
 import importlib
@@ -90,18 +101,34 @@ for name in names:
 
 @pytest.mark.parametrize(
     ("packages", "exempt"),
-    [("torch,transformers,accelerate,safetensors,gguf", NEEDS_MODELS), ("openai", set())],
+    [
+        ("torch,transformers,accelerate,safetensors,gguf", NEEDS_MODELS),
+        ("openai", set()),
+    ],
     ids=["models", "apis"],
 )
 def test_scripts_import_without_the_packages_of_what_they_do_not_run(packages, exempt):
-    """What a script takes from the library, as its first lines do, is imported where these are not installed."""
+    """What a script takes from the library, as its first lines do, is imported where
+    these are not installed."""
     paths = [path for path in sorted(SCRIPTS.glob("*.py")) if path.stem not in exempt]
-    lines = [line for path in paths for line in ast.parse(path.read_text(encoding="utf-8")).body]
-    froms = [line for line in lines if isinstance(line, ast.ImportFrom) and "pretrace" in str(line.module)]
-    names = sorted({f"{line.module}.{alias.name}" for line in froms for alias in line.names})
+    lines = [
+        line
+        for path in paths
+        for line in ast.parse(path.read_text(encoding="utf-8")).body
+    ]
+    froms = [
+        line
+        for line in lines
+        if isinstance(line, ast.ImportFrom) and "pretrace" in str(line.module)
+    ]
+    names = sorted(
+        {f"{line.module}.{alias.name}" for line in froms for alias in line.names}
+    )
     assert len(names) > 50
     command = [sys.executable, "-c", IMPORT_WITHOUT, packages, *names]
-    done = subprocess.run(command, env={"PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True)
+    done = subprocess.run(
+        command, env={"PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -111,7 +138,8 @@ def nodes(path: Path) -> list[ast.AST]:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Every module that a file imports, in functions too, and every name from one as `module.name`."""
+    """Every module that a file imports, in functions too, and every name from one as
+    `module.name`."""
     for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -120,17 +148,31 @@ def imported(path: Path) -> Iterator[str]:
 
 
 def test_the_library_that_is_installed_is_the_clones(tmp_path):
-    """An editable install must not copy the library into site-packages, where it would hide the clone's."""
+    """An editable install must not copy the library into site-packages, where it would
+    hide the clone's."""
     command = [sys.executable, "-c", "import pretrace; print(pretrace.__file__)"]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    shown = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONPATH"
+    }
+    shown = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert Path(shown.stdout.strip()).parent.parent.name == "src"
 
 
 def test_the_image_has_a_python_that_the_package_runs_on():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+        "project"
+    ]
     dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-    assert re.search(r"FROM python:([\d.]+)-", dockerfile)[1] in SpecifierSet(project["requires-python"])
+    assert re.search(r"FROM python:([\d.]+)-", dockerfile)[1] in SpecifierSet(
+        project["requires-python"]
+    )
 
 
 BENCHES = sorted((ROOT / "tests" / "bench").glob("*.py"))
@@ -140,19 +182,31 @@ BENCHES = sorted((ROOT / "tests" / "bench").glob("*.py"))
 @pytest.mark.parametrize("bench", BENCHES, ids=lambda path: path.stem)
 def test_a_bench_says_how_it_is_run_and_starts(bench: Path):
     path = bench.relative_to(ROOT).as_posix()
-    assert re.search(rf"^ *python {path}", bench.read_text(encoding="utf-8"), re.MULTILINE)
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    assert re.search(
+        rf"^ *python {path}", bench.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    environment = {
+        name: value for name, value in os.environ.items() if name != "PYTHONPATH"
+    }
     done = subprocess.run(
-        [sys.executable, path, "--help"], cwd=ROOT, env=environment, capture_output=True, text=True
+        [sys.executable, path, "--help"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("usage:")
 
 
-TEXT_WAY, FIGURE_WAY = (ROOT / "docs" / "one_text.md").read_text(encoding="utf-8").split("\n## ")
+TEXT_WAY, FIGURE_WAY = (
+    (ROOT / "docs" / "one_text.md").read_text(encoding="utf-8").split("\n## ")
+)
 
 
-@pytest.mark.parametrize(("way", "folder"), [(TEXT_WAY, LIBRARY), (FIGURE_WAY, ROOT)], ids=["text", "figure"])
+@pytest.mark.parametrize(
+    ("way", "folder"), [(TEXT_WAY, LIBRARY), (FIGURE_WAY, ROOT)], ids=["text", "figure"]
+)
 def test_a_way_names_files_that_are_there_at_most_20(way, folder):
     files = re.findall(r"\| `([\w./]+/\w+\.\w+)`", way)
     assert f"These are {len(files)} files" in way
@@ -161,8 +215,16 @@ def test_a_way_names_files_that_are_there_at_most_20(way, folder):
 
 
 def test_the_way_of_one_figure_names_every_file_that_decides_about_it(tmp_path):
-    """Files that check runs and registries, and those that only read and write, are left out."""
-    checks = {"__init__", "audit_study", "questions", "registries", "revisions", "shared"}
+    """Files that check runs and registries, and those that only read and write, are
+    left out."""
+    checks = {
+        "__init__",
+        "audit_study",
+        "questions",
+        "registries",
+        "revisions",
+        "shared",
+    }
     passed = set()
 
     def note(frame, event, _):
@@ -171,16 +233,25 @@ def test_the_way_of_one_figure_names_every_file_that_decides_about_it(tmp_path):
             passed.add(path.relative_to(ROOT).as_posix())
 
     results = make_study(tmp_path)
-    figure = artifact("ablation_bars", options={"method": "dc_pdd", "settings": {"with SFO": "a=0.01"}})
+    figure = artifact(
+        "ablation_bars",
+        options={"method": "dc_pdd", "settings": {"with SFO": "a=0.01"}},
+    )
     sys.setprofile(note)
     try:
-        study = load_study(CONFIG | {"study": "paper", "only": ["dc_pdd_figure2"]}, ROOT / "config")
+        study = load_study(
+            CONFIG | {"study": "paper", "only": ["dc_pdd_figure2"]}, ROOT / "config"
+        )
         Plan(study).rendering("dc_pdd_figure2")
         render(figure, results, tmp_path)
     finally:
         sys.setprofile(None)
     rooms = ("src/pretrace/studies/", "src/pretrace/render/")
-    decide = {path for path in passed if path.startswith(rooms) and Path(path).stem not in checks}
+    decide = {
+        path
+        for path in passed
+        if path.startswith(rooms) and Path(path).stem not in checks
+    }
     assert len(decide) > 12
     assert {path for path in decide if f"`{path}`" not in FIGURE_WAY} == set()
 
@@ -190,16 +261,21 @@ def test_every_script_runs_in_the_frame_that_marks_its_outputs():
     scripts = sorted((ROOT / "scripts").glob("*.py"))
     assert len(scripts) > 30
     assert [
-        path.name for path in scripts if "run_job(snakemake)" not in path.read_text(encoding="utf-8")
+        path.name
+        for path in scripts
+        if "run_job(snakemake)" not in path.read_text(encoding="utf-8")
     ] == []
 
 
 def test_no_test_takes_what_a_widespread_plugin_calls_its_own():
-    """pytest-benchmark ends a run in which an argument `benchmark` is not its fixture."""
+    """pytest-benchmark ends a run in which an argument `benchmark` is not its
+    fixture."""
     taking = []
     for path in sorted((ROOT / "tests").rglob("*.py")):
         for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(function, ast.FunctionDef) and function.name.startswith("test_"):
+            if isinstance(function, ast.FunctionDef) and function.name.startswith(
+                "test_"
+            ):
                 names = {argument.arg for argument in function.args.args}
                 taking += [f"{path.name}: {function.name}"] * ("benchmark" in names)
     assert not taking
@@ -209,6 +285,9 @@ def test_the_identity_is_the_last_input_of_every_rule_that_has_one():
     """The function that gives it leaves the last input out."""
     for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
         rules = path.read_text(encoding="utf-8")
-        after = re.findall(r"        identity=identity\([^=]*?(?:code=\([^)]*\)\s*)?\),\n( *)\S", rules)
+        after = re.findall(
+            r"        identity=identity\([^=]*?(?:code=\([^)]*\),?\s*)?\),\n( *)\S",
+            rules,
+        )
         assert len(after) == rules.count("        identity=identity(")
         assert {len(indent) for indent in after} <= {4}, path

@@ -1,4 +1,5 @@
-"""The bag of words against scikit-learn's own vectoriser, which keeps a vocabulary; columns may be in any order."""
+"""The bag of words against scikit-learn's own vectoriser, which keeps a vocabulary;
+columns may be in any order."""
 
 from collections import Counter
 from itertools import pairwise
@@ -12,7 +13,9 @@ from pretrace.methods.bag_of_words import word_counts, word_weights
 
 RNG = np.random.default_rng(0)
 WORDS = [f"Word{number}" for number in range(40)]
-TEXTS = [" ".join(RNG.choice(WORDS, size=15, p=np.arange(1, 41) / 820)) for _ in range(60)]
+TEXTS = [
+    " ".join(RNG.choice(WORDS, size=15, p=np.arange(1, 41) / 820)) for _ in range(60)
+]
 TEXTS += ["", "?", "zygote"]
 TRAIN, OTHERS = TEXTS[:40], TEXTS[40:]
 
@@ -35,9 +38,13 @@ def found() -> np.ndarray:
     return products(train.toarray(), others.toarray())
 
 
-def test_the_most_frequent_words_of_the_texts_to_learn_from_stand(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_most_frequent_words_of_the_texts_to_learn_from_stand(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     words = [text.lower().split() for text in TRAIN]
-    frequencies = Counter(word for text in words for word in [*text, *pairwise(text)]).most_common()
+    frequencies = Counter(
+        word for text in words for word in [*text, *pairwise(text)]
+    ).most_common()
     most = next(
         place
         for place, (pair, other) in enumerate(pairwise(frequencies), 1)
@@ -48,7 +55,9 @@ def test_the_most_frequent_words_of_the_texts_to_learn_from_stand(monkeypatch: p
     assert found() != pytest.approx(expected(), abs=1e-3)
 
 
-def test_texts_are_counted_some_at_a_time_to_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_are_counted_some_at_a_time_to_the_same_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     whole = word_counts(TEXTS, "en")
     monkeypatch.setattr(bag_of_words, "_TEXTS_AT_ONCE", 7)
     parts = word_counts(TEXTS, "en")

@@ -1,4 +1,5 @@
-"""The blind control: out-of-fold, against a plain scikit-learn loop, and without anything to learn from."""
+"""The blind control: out-of-fold, against a plain scikit-learn loop, and without
+anything to learn from."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,18 @@ from sklearn.linear_model import LogisticRegression
 
 from pretrace.methods import METHODS, LabelledTexts
 
-WORDS = ["liberty", "economy", "Congress", "peace", "Taxes", "schools", "oil", "farms", "trade", "jobs"]
+WORDS = [
+    "liberty",
+    "economy",
+    "Congress",
+    "peace",
+    "Taxes",
+    "schools",
+    "oil",
+    "farms",
+    "trade",
+    "jobs",
+]
 
 
 def made_up(count: int = 60, *, language: str = "en", seed: int = 0) -> LabelledTexts:
@@ -20,11 +32,15 @@ def made_up(count: int = 60, *, language: str = "en", seed: int = 0) -> Labelled
     texts, labels = [], []
     for i in range(count):
         label = i % 2
-        weights = np.ones(len(WORDS)) + 2 * label * (np.arange(len(WORDS)) < len(WORDS) // 2)
+        weights = np.ones(len(WORDS)) + 2 * label * (
+            np.arange(len(WORDS)) < len(WORDS) // 2
+        )
         texts.append(" ".join(rng.choice(WORDS, size=12, p=weights / weights.sum())))
         labels.append(label)
     folds = [int(fold) for fold in rng.permutation(np.arange(count) % 5)]
-    return LabelledTexts([f"t{i}" for i in range(count)], texts, labels, folds, language)
+    return LabelledTexts(
+        [f"t{i}" for i in range(count)], texts, labels, folds, language
+    )
 
 
 def blind(texts: LabelledTexts) -> dict[str, float]:
@@ -33,11 +49,16 @@ def blind(texts: LabelledTexts) -> dict[str, float]:
     return scores
 
 
-def decisions(texts: LabelledTexts, test: list[int], train: list[int], **cut: Any) -> np.ndarray:
-    """Plainly by scikit-learn: decision values of the texts at `test` by a classifier of those at `train`."""
+def decisions(
+    texts: LabelledTexts, test: list[int], train: list[int], **cut: Any
+) -> np.ndarray:
+    """Plainly by scikit-learn: decision values of the texts at `test` by a classifier
+    of those at `train`."""
     weights = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, **cut)
     matrix = weights.fit_transform([texts.texts[i] for i in train])
-    model = LogisticRegression(C=10, max_iter=2000).fit(matrix, [texts.labels[i] for i in train])
+    model = LogisticRegression(C=10, max_iter=2000).fit(
+        matrix, [texts.labels[i] for i in train]
+    )
     return model.decision_function(weights.transform([texts.texts[i] for i in test]))
 
 
@@ -47,13 +68,18 @@ def fold_of(texts: LabelledTexts, fold: int) -> tuple[list[int], list[int]]:
     return here, [i for i in range(len(texts.folds)) if i not in here]
 
 
-def test_scores_are_those_of_a_classifier_fitted_without_the_fold_around_the_folds_mean() -> None:
+def test_scores_are_those_of_a_classifier_fitted_without_the_fold_around_the_folds_mean() -> (
+    None
+):
     texts = made_up()
     expected = {}
     for fold in range(5):
         here, train = fold_of(texts, fold)
         values = decisions(texts, here, train)
-        expected |= {f"t{i}": value for i, value in zip(here, values - values.mean(), strict=True)}
+        expected |= {
+            f"t{i}": value
+            for i, value in zip(here, values - values.mean(), strict=True)
+        }
     assert blind(texts) == pytest.approx(expected, abs=1e-9)
 
 
@@ -66,23 +92,37 @@ def test_unlabelled_texts_teach_nothing_and_are_scored_by_all_labelled_ones() ->
     )  # fmt: skip
     scores = blind(extra)
     assert {id: scores[id] for id in texts.ids} == labelled
-    everywhere = np.concatenate([decisions(texts, *fold_of(texts, fold)) for fold in range(5)])
-    expected = decisions(extra, [len(texts.ids), len(texts.ids) + 1], list(range(len(texts.ids))))
-    assert [scores["u1"], scores["u2"]] == pytest.approx(list(expected - everywhere.mean()), abs=1e-9)
+    everywhere = np.concatenate(
+        [decisions(texts, *fold_of(texts, fold)) for fold in range(5)]
+    )
+    expected = decisions(
+        extra, [len(texts.ids), len(texts.ids) + 1], list(range(len(texts.ids)))
+    )
+    assert [scores["u1"], scores["u2"]] == pytest.approx(
+        list(expected - everywhere.mean()), abs=1e-9
+    )
 
 
 def test_a_fold_without_both_classes_to_learn_from_has_no_score_and_is_logged(
     log_lines: pytest.LogCaptureFixture,
 ) -> None:
-    """All members sit in fold 0: nothing can be learned for it, the others are scored."""
+    """All members sit in fold 0: nothing can be learned for it, the others are
+    scored."""
     texts = made_up(20)
     folds = [0 if label else 1 + i % 4 for i, label in enumerate(texts.labels)]
     scores = blind(replace(texts, folds=folds))
-    assert set(scores) == {id for id, fold in zip(texts.ids, folds, strict=True) if fold}
-    assert "no score for 10 texts: the texts to learn from are of one class" in log_lines.text
+    assert set(scores) == {
+        id for id, fold in zip(texts.ids, folds, strict=True) if fold
+    }
+    assert (
+        "no score for 10 texts: the texts to learn from are of one class"
+        in log_lines.text
+    )
 
 
-def test_one_class_alone_or_no_word_to_learn_from_has_no_score(log_lines: pytest.LogCaptureFixture) -> None:
+def test_one_class_alone_or_no_word_to_learn_from_has_no_score(
+    log_lines: pytest.LogCaptureFixture,
+) -> None:
     texts = made_up(10)
     assert blind(replace(texts, labels=[1] * 10)) == {}
     assert blind(replace(texts, labels=[None] * 10)) == {}
@@ -95,11 +135,16 @@ def test_chinese_words_are_cut_by_jieba() -> None:
     texts = made_up(40, language="zh")
     texts = replace(
         texts,
-        texts=[phrases[2 * label + i // 2 % 2] + phrases[i % 4] for i, label in enumerate(texts.labels)],
+        texts=[
+            phrases[2 * label + i // 2 % 2] + phrases[i % 4]
+            for i, label in enumerate(texts.labels)
+        ],
     )
     here, train = fold_of(texts, texts.folds[0])
     values = decisions(texts, here, train, tokenizer=jieba.lcut, token_pattern=None)
     expected = values[0] - values.mean()
     assert blind(texts)["t0"] == pytest.approx(expected, abs=1e-9)
     assert blind(replace(texts, language="zh-Hans")) == blind(texts)
-    assert blind(replace(texts, language="en"))["t0"] != pytest.approx(expected, abs=1e-3)
+    assert blind(replace(texts, language="en"))["t0"] != pytest.approx(
+        expected, abs=1e-3
+    )

@@ -1,4 +1,5 @@
-"""Each method against its formula, written here in plain Python on hand-made statistics; edge cases."""
+"""Each method against its formula, written here in plain Python on hand-made
+statistics; edge cases."""
 
 import math
 import zlib
@@ -40,7 +41,8 @@ EXAMPLE = text_of(
     given_member=[-5.0, -1.0, -2.0, -1.0, -2.0, -4.0],
     shadows=[[-2.0, -3.0], [-4.0, -5.0]],
 )
-L, L_LOWER, L_REF = 3.2, 3.0, 2.75  # mean surprise of the example, its lower-cased text, its reference model
+# mean surprise of the example, its lower-cased text, its reference model
+L, L_LOWER, L_REF = 3.2, 3.0, 2.75
 L_NON, L_MEM = 4.0, 2.5  # after the prefix of non-members and of members
 
 
@@ -50,7 +52,11 @@ L_NON, L_MEM = 4.0, 2.5  # after the prefix of non-members and of members
         ("loss", {}, -L),
         ("loss", {"form": "perplexity"}, -math.exp(L)),
         ("zlib", {}, -L / len(zlib.compress(SPEECH.encode()))),
-        ("zlib", {"form": "perplexity"}, -math.exp(L) / len(zlib.compress(SPEECH.encode()))),
+        (
+            "zlib",
+            {"form": "perplexity"},
+            -math.exp(L) / len(zlib.compress(SPEECH.encode())),
+        ),
         ("lowercase", {}, -L / L_LOWER),
         ("lowercase", {"form": "perplexity"}, -math.exp(L) / math.exp(L_LOWER)),
         ("ref", {}, -(L - L_REF)),
@@ -58,7 +64,12 @@ L_NON, L_MEM = 4.0, 2.5  # after the prefix of non-members and of members
         ("ref", {"form": "con_recall_code"}, -L - math.exp(-L_REF)),
         ("neighbor", {}, -(L - (5.0 + 3.0 + 2.0) / 3)),
         ("neighbor", {"neighbours": 2}, -(L - (5.0 + 3.0) / 2)),
-        ("rmia", {}, -L - math.log((math.exp(-2) + math.exp(-3) + math.exp(-4) + math.exp(-5)) / 4)),
+        (
+            "rmia",
+            {},
+            -L
+            - math.log((math.exp(-2) + math.exp(-3) + math.exp(-4) + math.exp(-5)) / 4),
+        ),
         ("option_likelihood", {}, -L + 2.0),
         ("option_likelihood", {"form": "likeliest"}, 0.0),
         ("recall", {}, -L_NON / -L),
@@ -72,15 +83,21 @@ L_NON, L_MEM = 4.0, 2.5  # after the prefix of non-members and of members
         ("min_k", {"k": 0.4}, -6.0),
         ("min_k", {"k": 1.0}, -L),
         ("min_k_pp", {"k": 0.4}, (-6.1 / 4 - 1.0) / 2),  # z: 0, -1/3, 0, -1, -1.525
-        # 40th percentile of -8, -4, -2.5, -1, -0.5: position 1.6, so -3.1; below it -8 and -4
+        # 40th percentile of -8, -4, -2.5, -1, -0.5: position 1.6, so -3.1; below it -8
+        # and -4
         ("surp", {}, -8.0),
         ("surp", {"eps": 3.5}, -6.0),
         ("surp", {"eps": 3.0}, -8.0),  # strict: the token of entropy 3 is not below 3
-        ("surp", {"percentile": 100, "eps": 1.75}, -1.75),  # strict: the most likely token is left out
+        # strict: the most likely token is left out
+        ("surp", {"percentile": 100, "eps": 1.75}, -1.75),
         ("surp", {"eps": 1.0}, 0.0),
         ("surp", {"eps": 1.0, "empty": -100.0}, -100.0),
         # first occurrences are tokens 5, 7, 9 at positions 0, 1, 3
-        ("dc_pdd", {"a": 10.0}, (3 * math.exp(-1) + 9 * math.exp(-4) + 6 * math.exp(-2.5)) / 3),
+        (
+            "dc_pdd",
+            {"a": 10.0},
+            (3 * math.exp(-1) + 9 * math.exp(-4) + 6 * math.exp(-2.5)) / 3,
+        ),
         ("dc_pdd", {"a": 0.5}, (0.5 + 9 * math.exp(-4) + 6 * math.exp(-2.5)) / 3),
         ("dc_pdd", {}, 0.01),
     ],
@@ -93,32 +110,48 @@ SHARED = {"entropies": [1.0] * 100, "variances": [1.0] * 100}
 
 
 @few
-@example(text_of(logprobs=-np.arange(100.0), **SHARED), 29)  # 0.29 * 100 is 28.999999999999996
+# 0.29 * 100 is 28.999999999999996
+@example(text_of(logprobs=-np.arange(100.0), **SHARED), 29)
 @given(texts(), st.integers(1, 100))
-def test_min_k_and_min_k_pp_are_means_of_the_exact_share_of_lowest_values(text, percent):
+def test_min_k_and_min_k_pp_are_means_of_the_exact_share_of_lowest_values(
+    text, percent
+):
     count = max(1, math.floor(Fraction(percent, 100) * len(text.logprobs)))
     for id, values in (("min_k", list(text.logprobs)), ("min_k_pp", oracle_z(text))):
         expected = average(sorted(values)[:count])
-        assert score(id, text, k=percent / 100) == pytest.approx(expected, rel=1e-9, abs=1e-9)
-
-
-@few
-@given(texts(), st.sampled_from([s / 2 for s in range(1, 21)]), st.sampled_from(range(10, 101, 10)))
-def test_surp_is_the_mean_over_confident_and_unlikely_tokens(text, eps, percent):
-    for empty in (0.0, -100.0):
-        expected = oracle_surp(text, eps, percent, empty)
-        assert score("surp", text, eps=eps, percentile=percent, empty=empty) == pytest.approx(
-            expected, abs=1e-9
+        assert score(id, text, k=percent / 100) == pytest.approx(
+            expected, rel=1e-9, abs=1e-9
         )
 
 
 @few
-@given(texts(), st.sampled_from([0.001, 0.01, 0.1, 1.0, 10.0]), st.booleans(), st.booleans())
+@given(
+    texts(),
+    st.sampled_from([s / 2 for s in range(1, 21)]),
+    st.sampled_from(range(10, 101, 10)),
+)
+def test_surp_is_the_mean_over_confident_and_unlikely_tokens(text, eps, percent):
+    for empty in (0.0, -100.0):
+        expected = oracle_surp(text, eps, percent, empty)
+        assert score(
+            "surp", text, eps=eps, percentile=percent, empty=empty
+        ) == pytest.approx(expected, abs=1e-9)
+
+
+@few
+@given(
+    texts(),
+    st.sampled_from([0.001, 0.01, 0.1, 1.0, 10.0]),
+    st.booleans(),
+    st.booleans(),
+)
 def test_dc_pdd_is_the_mean_divergence_with_and_without_its_two_restrictions(
     text, a, upper_bound, first_occurrence
 ):
     expected = oracle_dc_pdd(text, a, upper_bound, first_occurrence)
-    actual = score("dc_pdd", text, a=a, upper_bound=upper_bound, first_occurrence=first_occurrence)
+    actual = score(
+        "dc_pdd", text, a=a, upper_bound=upper_bound, first_occurrence=first_occurrence
+    )
     assert actual == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
@@ -129,29 +162,70 @@ TEXT_METHODS = [id for id, method in METHODS.items() if method.scope == "text"]
     ("logprobs", "entropies", "variances", "frequencies"),
     [
         pytest.param([-2.0], [1.0], [2.0], [-5.0], id="one token"),
-        pytest.param([-2.0] * 6, [1.0] * 6, [2.0] * 6, [-5.0] * 6, id="all tokens equal"),
-        pytest.param([0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [-5.0, -6.0], id="certain: p = 1 and no variance"),
-        pytest.param([-90.0, -100.0], [10.0, 11.0], [0, 0], [-25.0, -0.0], id="hopeless: p = e-40"),
+        pytest.param(
+            [-2.0] * 6, [1.0] * 6, [2.0] * 6, [-5.0] * 6, id="all tokens equal"
+        ),
+        pytest.param(
+            [0.0, 0.0],
+            [0.0, 0.0],
+            [0.0, 0.0],
+            [-5.0, -6.0],
+            id="certain: p = 1 and no variance",
+        ),
+        pytest.param(
+            [-90.0, -100.0],
+            [10.0, 11.0],
+            [0, 0],
+            [-25.0, -0.0],
+            id="hopeless: p = e-40",
+        ),
     ],
 )
-def test_edge_cases_score_finite_numbers_in_every_setting(logprobs, entropies, variances, frequencies):
+def test_edge_cases_score_finite_numbers_in_every_setting(
+    logprobs, entropies, variances, frequencies
+):
     """With altered texts that are as likely, and with one that is certain."""
     text = text_of(
-        text="", logprobs=logprobs, entropies=entropies, variances=variances, log_frequencies=frequencies,
-        lowercase=logprobs, reference=[0.0], neighbours=[logprobs], shadows=(logprobs, [0.0]),
-        given_nonmember=logprobs, given_member=[0.0],
-        highest=logprobs, ranks=[0.0] * len(logprobs), aligned_reference=logprobs,
-    )  # fmt: skip
-    others = {"max_renyi": {"entropy": ["shannon", "min"]}, "wbc": {"widths": ["paper", "code", "one"]},
-              "ez_mia": {"edge": ["paper", "code"]}, "min_k": {"window": [1, 3]}}  # fmt: skip
-    forms = {"loss": ["log_perplexity", "perplexity"], "ref": ["difference", "ratio", "con_recall_code"]}
-    forms |= {"zlib": forms["loss"], "lowercase": forms["loss"], "option_likelihood": ["margin", "likeliest"]}
+        text="",
+        logprobs=logprobs,
+        entropies=entropies,
+        variances=variances,
+        log_frequencies=frequencies,
+        lowercase=logprobs,
+        reference=[0.0],
+        neighbours=[logprobs],
+        shadows=(logprobs, [0.0]),
+        given_nonmember=logprobs,
+        given_member=[0.0],
+        highest=logprobs,
+        ranks=[0.0] * len(logprobs),
+        aligned_reference=logprobs,
+    )
+    others = {
+        "max_renyi": {"entropy": ["shannon", "min"]},
+        "wbc": {"widths": ["paper", "code", "one"]},
+        "ez_mia": {"edge": ["paper", "code"]},
+        "min_k": {"window": [1, 3]},
+    }
+    forms = {
+        "loss": ["log_perplexity", "perplexity"],
+        "ref": ["difference", "ratio", "con_recall_code"],
+    }
+    forms |= {
+        "zlib": forms["loss"],
+        "lowercase": forms["loss"],
+        "option_likelihood": ["margin", "likeliest"],
+    }
     for id in TEXT_METHODS:
-        for params in settings(id, {"form": forms[id]} if id in forms else others.get(id, {})):
+        for params in settings(
+            id, {"form": forms[id]} if id in forms else others.get(id, {})
+        ):
             assert math.isfinite(score(id, text, **params)), (id, params)
 
 
-@pytest.mark.parametrize("id", [id for id in TEXT_METHODS if "logprobs" in METHODS[id].needs])
+@pytest.mark.parametrize(
+    "id", [id for id in TEXT_METHODS if "logprobs" in METHODS[id].needs]
+)
 def test_a_text_that_the_model_knows_scores_higher(id):
     """Member-like: every token has half the surprise, all else equal."""
     known = replace(EXAMPLE, logprobs=EXAMPLE.logprobs / 2)
@@ -161,4 +235,6 @@ def test_a_text_that_the_model_knows_scores_higher(id):
 
 def test_zlib_counts_bytes_of_the_utf8_text():
     chinese = text_of(text="人民日报" * 9, logprobs=[-2.0])
-    assert score("zlib", chinese) == -2.0 / len(zlib.compress(("人民日报" * 9).encode("utf-8")))
+    assert score("zlib", chinese) == -2.0 / len(
+        zlib.compress(("人民日报" * 9).encode("utf-8"))
+    )

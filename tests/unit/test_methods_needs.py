@@ -19,13 +19,18 @@ from pretrace.methods.registry import FULL_VOCABULARY, OF_WHOLE_PREDICTIONS
         ({"language": ""}, set()),
         ({"lacking": FULL_VOCABULARY}, {"min_k_pp", "surp", "ez_mia"}),
         ({"lacking": OF_WHOLE_PREDICTIONS}, {"min_k_pp", "surp"}),
-        ({"log_probabilities": False}, {"loss", "zlib", "lowercase", "min_k", "min_k_pp", "surp", "ez_mia"}),
+        (
+            {"log_probabilities": False},
+            {"loss", "zlib", "lowercase", "min_k", "min_k_pp", "surp", "ez_mia"},
+        ),
     ],
 )
 def test_a_method_applies_where_the_model_and_the_language_allow_it(lacking, without):
     ours = {"loss", "zlib", "lowercase", "min_k", "min_k_pp", "surp", "ez_mia", "blind"}
     run = {"references": ["small"]}
-    assert {id for id in ours if obstacle(id, run, **{"language": "en"} | lacking)} == without
+    assert {
+        id for id in ours if obstacle(id, run, **{"language": "en"} | lacking)
+    } == without
 
 
 @pytest.mark.parametrize(
@@ -37,8 +42,12 @@ def test_a_method_applies_where_the_model_and_the_language_allow_it(lacking, wit
         ("min", FULL_VOCABULARY, False),
     ],
 )
-def test_a_method_applies_in_the_settings_whose_statistics_there_are(entropy, lacking, applies):
-    hindered = obstacle("max_renyi", {}, {"entropy": entropy}, language="en", lacking=lacking)
+def test_a_method_applies_in_the_settings_whose_statistics_there_are(
+    entropy, lacking, applies
+):
+    hindered = obstacle(
+        "max_renyi", {}, {"entropy": entropy}, language="en", lacking=lacking
+    )
     assert (hindered is None) == applies
 
 
@@ -67,13 +76,25 @@ def entry(method: str, **parameters: Any) -> Chosen:
             {("nonmember", 7), ("zero_access", 7), ("member", 7)},
         ),
         (
-            [entry("con_recall", separator="space", access="zero", manipulate_prefix=True)],
-            {("nonmember;separator=space;manipulate_prefix=true", 7), ("zero_access;separator=space", 7)},
+            [
+                entry(
+                    "con_recall",
+                    separator="space",
+                    access="zero",
+                    manipulate_prefix=True,
+                )
+            ],
+            {
+                ("nonmember;separator=space;manipulate_prefix=true", 7),
+                ("zero_access;separator=space", 7),
+            },
         ),
     ],
 )
 def test_each_prefix_and_number_of_shots_is_one_pass(entries, expected):
-    assert {(prefix.name, shots) for item in entries for prefix, shots in item.prefixes} == expected
+    assert {
+        (prefix.name, shots) for item in entries for prefix, shots in item.prefixes
+    } == expected
 
 
 def test_a_finer_gamma_needs_no_further_pass():

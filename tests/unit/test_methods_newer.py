@@ -1,4 +1,5 @@
-"""Methods published since 2024: values that the authors' own functions gave, and oracles written from the formulas."""
+"""Methods published since 2024: values that the authors' own functions gave, and
+oracles written from the formulas."""
 
 import math
 from dataclasses import replace
@@ -34,7 +35,9 @@ COPIES = [
     ],
 )
 def test_gap_k_gives_the_values_of_the_authors_function(params, expected):
-    text = text_of(logprobs=LOGPROBS, highest=HIGHEST, variances=[sigma**2 for sigma in SIGMAS])
+    text = text_of(
+        logprobs=LOGPROBS, highest=HIGHEST, variances=[sigma**2 for sigma in SIGMAS]
+    )
     assert score("gap_k", text, **params) == pytest.approx(expected, abs=1e-6)
 
 
@@ -51,7 +54,9 @@ def windows(values: list[float], width: int) -> list[list[float]]:
 def test_gap_k_and_windowed_min_k_equal_their_oracles(text):
     gaps = [
         (own - highest) / math.sqrt(max(variance, 1e-8))
-        for own, highest, variance in zip(text.logprobs, text.highest, text.variances, strict=True)
+        for own, highest, variance in zip(
+            text.logprobs, text.highest, text.variances, strict=True
+        )
     ]
     for width in (1, 3, 6):
         smooth = [average(part) for part in windows(gaps, width)] or gaps
@@ -60,11 +65,17 @@ def test_gap_k_and_windowed_min_k_equal_their_oracles(text):
         )
         logprobs = list(text.logprobs)
         smooth = [average(part) for part in windows(logprobs, width)] or logprobs
-        assert score("min_k", text, window=width) == pytest.approx(average(lowest(smooth, 0.2)), abs=1e-9)
+        assert score("min_k", text, window=width) == pytest.approx(
+            average(lowest(smooth, 0.2)), abs=1e-9
+        )
 
 
 def test_max_renyi_is_the_mean_of_the_highest_entropies_whatever_the_tokens_are():
-    text = text_of(logprobs=[-9.0] * 4, entropies=[1.0, 4.0, 2.0, 3.0], highest=[-0.5, -0.1, -0.7, -0.2])
+    text = text_of(
+        logprobs=[-9.0] * 4,
+        entropies=[1.0, 4.0, 2.0, 3.0],
+        highest=[-0.5, -0.1, -0.7, -0.2],
+    )
     assert score("max_renyi", text) == -4.0  # at least one
     assert score("max_renyi", text, k=0.5) == -3.5
     assert score("max_renyi", text, k=1.0, entropy="min") == pytest.approx(-0.375)
@@ -72,9 +83,13 @@ def test_max_renyi_is_the_mean_of_the_highest_entropies_whatever_the_tokens_are(
 
 
 def test_pac_gives_the_values_of_the_authors_function():
-    assert score("pac", text_of(logprobs=LOGPROBS, neighbours=COPIES)) == pytest.approx(0.525, abs=1e-6)
+    assert score("pac", text_of(logprobs=LOGPROBS, neighbours=COPIES)) == pytest.approx(
+        0.525, abs=1e-6
+    )
     long = [-number / 10 for number in range(1, 41)]
-    assert score("pac", text_of(logprobs=long, neighbours=[[-1.0]])) == pytest.approx(-3.3, abs=1e-6)
+    assert score("pac", text_of(logprobs=long, neighbours=[[-1.0]])) == pytest.approx(
+        -3.3, abs=1e-6
+    )
     assert score("pac", text_of(logprobs=[-1.0], neighbours=[[-7.0]])) == 0.0
 
 
@@ -88,13 +103,20 @@ SEVEN = [1, 2, 0.5, 3, 1.5, 0.8, 2.2], [1.6, 1.5, 0.3, 3.6, 1.2, 0.4, 2.7]
         (LOGPROBS, REFERENCE, "code", 0.9238095),
         (LOGPROBS, REFERENCE, "paper", 0.9238095),
         ([-loss for loss in SEVEN[0]], [-loss for loss in SEVEN[1]], "code", 0.7366667),
-        ([-loss for loss in SEVEN[0]], [-loss for loss in SEVEN[1]], "paper", 0.8033333),
+        (
+            [-loss for loss in SEVEN[0]],
+            [-loss for loss in SEVEN[1]],
+            "paper",
+            0.8033333,
+        ),
         ([-loss for loss in SEVEN[0]], [-loss for loss in SEVEN[1]], "one", 0.4285714),
         ([-1, -2], [-2, -1], "code", 0.0),
         ([-0.1, -0.2], [-0.3, -0.0], "code", 0.0),  # a tie but for rounding
     ],
 )
-def test_wbc_gives_the_values_of_the_authors_function(target, reference, widths, expected):
+def test_wbc_gives_the_values_of_the_authors_function(
+    target, reference, widths, expected
+):
     text = text_of(logprobs=target, aligned_reference=reference)
     assert score("wbc", text, widths=widths) == pytest.approx(expected, abs=1e-6)
 
@@ -124,7 +146,10 @@ def test_a_reference_of_other_tokens_gives_no_aligned_log_probabilities():
     text = text_of(token_ids=[1, 2, 3], logprobs=[-1, -2, -3])
     same = text_of(token_ids=[1, 2, 3], logprobs=[-4, -5, -6])
     assert aligned_logprobs(text, same).tolist() == [-4, -5, -6]
-    assert aligned_logprobs(text, text_of(token_ids=[1, 2, 4], logprobs=[-4, -5, -6])) is None
+    assert (
+        aligned_logprobs(text, text_of(token_ids=[1, 2, 4], logprobs=[-4, -5, -6]))
+        is None
+    )
     assert aligned_logprobs(text, text_of(token_ids=[1, 2], logprobs=[-4, -5])) is None
     unknown = text_of(token_ids=[-1, -1, -1], logprobs=[-4, -5, -6])
     assert aligned_logprobs(unknown, unknown) is None
@@ -132,10 +157,15 @@ def test_a_reference_of_other_tokens_gives_no_aligned_log_probabilities():
 
 
 def test_transpositions_keep_the_words_and_move_some():
-    text = "We the people of the United States in order to form a more perfect union\nestablish justice"
+    text = (
+        "We the people of the United States in order to form a more perfect "
+        "union\nestablish justice"
+    )
     copies = VIEWS["transpositions-5"].variants(text, 7)
     assert (
-        copies == VIEWS["transpositions-5"].variants(text, 7) != VIEWS["transpositions-5"].variants(text, 8)
+        copies
+        == VIEWS["transpositions-5"].variants(text, 7)
+        != VIEWS["transpositions-5"].variants(text, 8)
     )
     assert len(set(copies)) == 5
     for copy in copies:

@@ -1,4 +1,5 @@
-"""The register: how a method is added, what a configuration may ask of it, and the names of its settings."""
+"""The register: how a method is added, what a configuration may ask of it, and the
+names of its settings."""
 
 import sys
 
@@ -20,7 +21,10 @@ def spare_register(monkeypatch):
 
 def test_a_costly_parameter_stays_at_its_default_unless_a_run_lists_values():
     """Each number of shots is a forward pass over every text; gamma is arithmetic."""
-    names = [methods.setting_name("con_recall", values) for values in methods.settings("con_recall")]
+    names = [
+        methods.setting_name("con_recall", values)
+        for values in methods.settings("con_recall")
+    ]
     assert names == [f"gamma={i / 10:g};shots=7" for i in range(1, 11)]
     assert len([*methods.settings("recall", {"shots": list(range(1, 11))})]) == 10
 
@@ -31,7 +35,10 @@ def test_a_costly_parameter_stays_at_its_default_unless_a_run_lists_values():
         ({"a": 0.01}, ["a=0.01"]),
         ({"a": [10, 0.001]}, ["a=10", "a=0.001"]),
         ({"a": [10, 10.0]}, ["a=10"]),
-        ({"a": 0.5, "first_occurrence": [True, False]}, ["a=0.5", "a=0.5;first_occurrence=false"]),
+        (
+            {"a": 0.5, "first_occurrence": [True, False]},
+            ["a=0.5", "a=0.5;first_occurrence=false"],
+        ),
         (
             {"first_occurrence": False, "upper_bound": False, "a": 0.01},
             ["a=0.01;upper_bound=false;first_occurrence=false"],
@@ -40,14 +47,16 @@ def test_a_costly_parameter_stays_at_its_default_unless_a_run_lists_values():
 )
 def test_parameters_narrow_and_extend_the_grid(parameters, expected):
     assert [
-        methods.setting_name("dc_pdd", values) for values in methods.settings("dc_pdd", parameters)
+        methods.setting_name("dc_pdd", values)
+        for values in methods.settings("dc_pdd", parameters)
     ] == expected
 
 
 @pytest.mark.parametrize(
     ("id", "parameters", "words"),
     [
-        ("dc_pdd", {"uper_bound": False}, ["no parameter 'uper_bound'", "did you mean 'upper_bound'"]),
+        ("dc_pdd", {"uper_bound": False},
+         ["no parameter 'uper_bound'", "did you mean 'upper_bound'"]),
         ("loss", {"k": 0.2}, ["no parameter 'k'", "valid: form"]),
         ("blind", {"k": 0.2}, ["no parameter 'k'", "none to choose from"]),
         ("min_k", {"k": "0.2"}, ["'k' of method 'min_k'", "'0.2' is not a number"]),
@@ -67,7 +76,9 @@ def test_parameters_narrow_and_extend_the_grid(parameters, expected):
         ("min_k_p", {}, ["unknown method 'min_k_p'", "did you mean 'min_k_pp'"]),
     ],
 )  # fmt: skip
-def test_a_wrong_parameter_is_an_error_that_says_what_would_be_right(id, parameters, words):
+def test_a_wrong_parameter_is_an_error_that_says_what_would_be_right(
+    id, parameters, words
+):
     with pytest.raises(InputError) as error:
         methods.settings(id, parameters)
     for word in words:
@@ -91,13 +102,16 @@ def test_a_setting_is_read_back_as_it_was_written(id):
         ("dc_pdd", {"upper_bound": False}, "a=0.01;upper_bound=false"),
     ],
 )
-def test_a_setting_names_grid_parameters_always_and_others_off_their_default(id, params, name):
+def test_a_setting_names_grid_parameters_always_and_others_off_their_default(
+    id, params, name
+):
     assert methods.setting_name(id, params) == name
     assert methods.parse_setting(id, name) == METHODS[id].defaults | params
 
 
 @pytest.mark.parametrize(
-    ("setting", "word"), [("k", "not key=value"), ("q=1", "no parameter"), ("k=x", "not a number")]
+    ("setting", "word"),
+    [("k", "not key=value"), ("q=1", "no parameter"), ("k=x", "not a number")],
 )
 def test_a_setting_that_no_method_wrote_is_an_error(setting, word):
     with pytest.raises(InputError, match=word):
@@ -125,7 +139,9 @@ def test_the_score_of_an_empty_set_follows_the_setting():
         ({"id": "loss"}, r"'loss'.*taken by .*loss\.py"),
     ],
 )
-def test_a_method_that_contradicts_itself_is_not_registered(spare_register, options, words):
+def test_a_method_that_contradicts_itself_is_not_registered(
+    spare_register, options, words
+):
     with pytest.raises(InputError, match=words):
 
         @method(**{"id": "new", "needs": ("logprobs",)} | options)

@@ -1,4 +1,5 @@
-"""Scores are made of some texts at a time: what that leaves in memory, and that it changes no number."""
+"""Scores are made of some texts at a time: what that leaves in memory, and that it
+changes no number."""
 
 import itertools
 import tracemalloc
@@ -20,33 +21,67 @@ from pretrace.views.readings import PassKey, Reading
 
 @pytest.fixture
 def everything(tmp_path):
-    """What the scores of all kinds of methods are made of: altered texts, references, neighbours, prefixes, counts."""
+    """What the scores of all kinds of methods are made of: altered texts, references,
+    neighbours, prefixes, counts."""
     benchmark = made_up_benchmark(23, lengths=(32, 64))
     skipped = {"32-07": {"skipped": "no tokens", "token_ids": [], "logprobs": []}}
-    store = Store(tmp_path, "tiny", benchmark).add(changes=skipped | {"64-03": {"absent": True}})
+    store = Store(tmp_path, "tiny", benchmark).add(
+        changes=skipped | {"64-03": {"absent": True}}
+    )
     store.add(altered="lowercase", changes={"32-11": {"absent": True}})
     store.add(altered="transpositions-3", variants=3)
     for draw, kind, shots in itertools.product((0, 1), ("nonmember", "member"), (1, 2)):
         store.add(prefix=kind, draw=draw, shots=shots)
     small = Store(tmp_path, "small", benchmark).add()
-    methods = ["loss", "zlib", "lowercase", "ref", "min_k", "min_k_pp", "surp", "dc_pdd", "neighbor", "blind"]
-    prefixed = [{"method": id, "parameters": {"shots": [1, 2]}} for id in ("recall", "con_recall")]
-    run = a_run(*methods, *prefixed, references=["small"], corpora=["web"], neighbours=["transpositions-3"],
-                draws=[0, 1])  # fmt: skip
+    methods = [
+        "loss",
+        "zlib",
+        "lowercase",
+        "ref",
+        "min_k",
+        "min_k_pp",
+        "surp",
+        "dc_pdd",
+        "neighbor",
+        "blind",
+    ]
+    prefixed = [
+        {"method": id, "parameters": {"shots": [1, 2]}}
+        for id in ("recall", "con_recall")
+    ]
+    run = a_run(
+        *methods,
+        *prefixed,
+        references=["small"],
+        corpora=["web"],
+        neighbours=["transpositions-3"],
+        draws=[0, 1],
+    )
     given = {
         "files": {
             "reference": {"small": small.manifest_file()},
-            "frequencies": {"web": counts_file(tmp_path / "counts.parquet", {1: 3, 7: 90})},
+            "frequencies": {
+                "web": counts_file(tmp_path / "counts.parquet", {1: 3, 7: 90})
+            },
         },
         "prefixes": draw_prefixes(benchmark, pool=2, draws=2, seed=0),
     }
-    return lambda: list(score([run], Inputs(store.passes, benchmark, language="en", **given)))
+    return lambda: list(
+        score([run], Inputs(store.passes, benchmark, language="en", **given))
+    )
 
 
-def test_no_number_depends_on_how_many_texts_are_read_at_a_time(everything, monkeypatch):
+def test_no_number_depends_on_how_many_texts_are_read_at_a_time(
+    everything, monkeypatch
+):
     whole = pd.concat(everything(), ignore_index=True)
     rows = whole["method"].value_counts()
-    assert (rows["blind"], rows["loss"], rows["lowercase"], rows["recall"]) == (46, 44, 43, 4 * 44)
+    assert (rows["blind"], rows["loss"], rows["lowercase"], rows["recall"]) == (
+        46,
+        44,
+        43,
+        4 * 44,
+    )
     assert set(whole["draw"].dropna()) == {0, 1}
     monkeypatch.setattr(inputs, "ROWS_AT_ONCE", 4)
     monkeypatch.setattr(scoring, "_ROWS", 60)
@@ -64,15 +99,28 @@ def test_a_pass_that_is_not_ordered_is_no_pass(tmp_path):
 
 def test_the_tokens_of_a_pass_are_never_in_memory_as_a_whole(tmp_path, monkeypatch):
     texts, tokens = 1500, 400
-    benchmark = made_up_benchmark(texts).assign(text_id=[f"{i:05d}" for i in range(texts)])
+    benchmark = made_up_benchmark(texts).assign(
+        text_id=[f"{i:05d}" for i in range(texts)]
+    )
     store = Store(tmp_path, "tiny", benchmark[:1]).add()
     rng = np.random.default_rng(0)
-    lists = pa.array(list(-rng.exponential(3, (texts, tokens)).astype("float32")), pa.list_(pa.float32()))
+    lists = pa.array(
+        list(-rng.exponential(3, (texts, tokens)).astype("float32")),
+        pa.list_(pa.float32()),
+    )
     ids = pa.array([[7] * tokens] * texts, pa.list_(pa.int32()))
-    nothing = {"shots_used": pa.nulls(texts, pa.int32()), "skipped": pa.nulls(texts, pa.string())}
+    nothing = {
+        "shots_used": pa.nulls(texts, pa.int32()),
+        "skipped": pa.nulls(texts, pa.string()),
+    }
     entry = store.manifest["views"][0]
-    columns = {"text_id": benchmark["text_id"].tolist(), "variant": pa.array([0] * texts, pa.int32())}
-    columns |= {"token_ids": ids} | dict.fromkeys(TOKEN_STATISTICS["top40"], lists) | nothing
+    columns = {
+        "text_id": benchmark["text_id"].tolist(),
+        "variant": pa.array([0] * texts, pa.int32()),
+    }
+    columns |= (
+        {"token_ids": ids} | dict.fromkeys(TOKEN_STATISTICS["top40"], lists) | nothing
+    )
     write_parquet(tmp_path / entry["files"][0]["file"], pa.table(columns))
     entry["files"][0]["sha256"] = sha256_file(tmp_path / entry["files"][0]["file"])
     monkeypatch.setattr(inputs, "ROWS_AT_ONCE", 50)

@@ -1,6 +1,8 @@
-"""The API client: every answer stored once, none asked twice, the budget never passed, the key nowhere.
+"""The API client: every answer stored once, none asked twice, the budget never passed,
+the key nowhere.
 
-A store of answers that cannot be used is named with the remedy, and what is in it stays.
+A store of answers that cannot be used is named with the remedy, and what is in it
+stays.
 """
 
 import os
@@ -42,7 +44,10 @@ def paid_client(url, store, budget_usd, **keys):
 
 def asked_for(count, first=0):
     numbers = range(first, first + count)
-    return [ApiRequest({"prompt": f"question {number}", "max_tokens": 4}) for number in numbers]
+    return [
+        ApiRequest({"prompt": f"question {number}", "max_tokens": 4})
+        for number in numbers
+    ]
 
 
 def text_of(body):
@@ -61,11 +66,15 @@ def ask(url, path, count=20, budget_usd=1.0, progress=lambda n: None, **changes)
 EXPECTED = [f"answer to question {number}" for number in range(20)]
 
 
-def test_answers_stand_in_the_order_of_the_requests_and_are_never_asked_for_again(tmp_path):
+def test_answers_stand_in_the_order_of_the_requests_and_are_never_asked_for_again(
+    tmp_path,
+):
     seen = []
     with Loopback(echoed) as server:
         for _ in range(2):
-            assert ask(server.url, tmp_path / "a.sqlite", progress=seen.append) == EXPECTED
+            assert (
+                ask(server.url, tmp_path / "a.sqlite", progress=seen.append) == EXPECTED
+            )
             assert server.requests == 20
         assert server.authorization == {f"Bearer {KEY}"}
     assert sum(seen) == 40
@@ -84,18 +93,23 @@ def test_equal_requests_are_asked_once_unless_they_are_wanted_again(tmp_path):
 @pytest.mark.parametrize("fault", ["429", "500", "cut", "malformed", "no choices"])
 def test_a_passing_fault_loses_nothing(tmp_path, fault):
     generator = random.Random(0)
-    with Loopback(echoed, lambda number, body: fault if generator.random() < 0.4 else None) as server:
+    with Loopback(
+        echoed, lambda number, body: fault if generator.random() < 0.4 else None
+    ) as server:
         assert ask(server.url, tmp_path / "a.sqlite", attempts=20) == EXPECTED
         assert set(server.answered.values()) == {1}
         assert server.requests > 20
 
 
 def test_what_the_server_asks_to_wait_holds_for_every_worker(tmp_path):
-    with Loopback(echoed, lambda number, body: "429" if number == 0 else None, retry_after="0.6") as server:
+    with Loopback(
+        echoed, lambda number, body: "429" if number == 0 else None, retry_after="0.6"
+    ) as server:
         ask(server.url, tmp_path / "a.sqlite", count=12, concurrency=2)
     first = server.moments[0]
     early = [moment for moment in server.moments[1:] if moment - first < 0.55]
-    assert len(early) <= 2  # what the other worker had in flight, and one it took before the answer came
+    # what the other worker had in flight, and one it took before the answer came
+    assert len(early) <= 2
     assert max(server.moments) - first >= 0.6
 
 
@@ -104,14 +118,17 @@ def test_a_wait_has_a_line_in_the_log_once_and_not_for_each_request(tmp_path, ca
         client = paid_client("http://127.0.0.1:9", store, 1.0)
         asking = _Asking(client, {}, text_of, {}, lambda n: None)
         for after in (30.0, 30.5, 31.0, 300.0, 1.0):
-            assert asking._should_retry(FailedRequestError("status 429", after=after, limited=True), 0)
+            assert asking._should_retry(
+                FailedRequestError("status 429", after=after, limited=True), 0
+            )
     assert [record.args[1] for record in caplog.records] == [30.0, 300.0], (
         "a wait that is much longer is another one"
     )
 
 
 class Bucket:
-    """Answers a number of requests a second, and sends the others back with the time to wait."""
+    """Answers a number of requests a second, and sends the others back with the time to
+    wait."""
 
     def __init__(self, rate):
         self.interval, self.next, self.early = 1 / rate, 0.0, 0
@@ -124,12 +141,18 @@ class Bucket:
         return None
 
 
-def test_a_request_that_comes_too_early_is_no_attempt_and_fewer_are_in_flight_then(tmp_path, caplog):
+def test_a_request_that_comes_too_early_is_no_attempt_and_fewer_are_in_flight_then(
+    tmp_path, caplog
+):
     bucket = Bucket(20)
     with Loopback(echoed, bucket, retry_after="0.05") as server:
-        assert ask(server.url, tmp_path / "a.sqlite", concurrency=8, attempts=2) == EXPECTED
+        assert (
+            ask(server.url, tmp_path / "a.sqlite", concurrency=8, attempts=2)
+            == EXPECTED
+        )
     assert bucket.early > 2 * 8, "else attempts would have sufficed"
-    # one at a time, a request comes too early once: the eight that begin, and a few that were under way with them
+    # one at a time, a request comes too early once: the eight that begin, and a few
+    # that were under way with them
     assert bucket.early <= 3 * 20
     assert "1 at once from now on" in caplog.text
 
@@ -143,7 +166,9 @@ def test_a_server_that_answers_nothing_but_wait_ends_the_job(tmp_path, monkeypat
         ask(server.url, tmp_path / "a.sqlite", attempts=2)
     with (
         Loopback(echoed, lambda number, body: "429", retry_after="soon") as server,
-        pytest.raises(InputError, match="failed 2 times, the last time with status 429"),
+        pytest.raises(
+            InputError, match="failed 2 times, the last time with status 429"
+        ),
     ):
         ask(server.url, tmp_path / "b.sqlite", attempts=2)
 
@@ -162,8 +187,12 @@ def test_retry_after_is_read_as_seconds_or_as_a_date():
 
 
 def test_a_failing_server_ends_the_job_and_what_was_answered_stays(tmp_path):
-    with Loopback(echoed, lambda number, body: "500" if number >= 7 else None) as server:
-        with pytest.raises(InputError, match=r"failed 3 times.*500.*7 answers.*13 missing"):
+    with Loopback(
+        echoed, lambda number, body: "500" if number >= 7 else None
+    ) as server:
+        with pytest.raises(
+            InputError, match=r"failed 3 times.*500.*7 answers.*13 missing"
+        ):
             ask(server.url, tmp_path / "a.sqlite", concurrency=1, attempts=3)
         assert server.requests == 7 + 3
     with AnswerStore(tmp_path / "a.sqlite") as store:
@@ -175,10 +204,15 @@ def test_a_failing_server_ends_the_job_and_what_was_answered_stays(tmp_path):
     [
         ("refused", "refuses a request"),
         ("quota", "refuses a request"),
-        ("redirect", r"redirects to http://127\.0\.0\.2:9/v1/completions.*give it as base_url"),
+        (
+            "redirect",
+            r"redirects to http://127\.0\.0\.2:9/v1/completions.*give it as base_url",
+        ),
     ],
 )
-def test_a_refusal_is_not_tried_again_and_a_redirect_takes_no_text_to_another_address(tmp_path, fault, says):
+def test_a_refusal_is_not_tried_again_and_a_redirect_takes_no_text_to_another_address(
+    tmp_path, fault, says
+):
     with Loopback(echoed, lambda number, body: fault) as server:
         with pytest.raises(InputError, match=says):
             ask(server.url, tmp_path / "a.sqlite", concurrency=1)
@@ -195,9 +229,13 @@ def test_a_server_that_sends_a_byte_now_and_then_times_out(tmp_path):
     assert time.monotonic() - begin < 3
 
 
-def test_what_a_server_counts_beyond_a_requests_tokens_is_put_aside_for_the_next(tmp_path, caplog):
+def test_what_a_server_counts_beyond_a_requests_tokens_is_put_aside_for_the_next(
+    tmp_path, caplog
+):
     def reasons(path, body):
-        return completion("a") | {"usage": {"prompt_tokens": 10, "completion_tokens": 2000}}
+        return completion("a") | {
+            "usage": {"prompt_tokens": 10, "completion_tokens": 2000}
+        }
 
     with Loopback(reasons) as server, AnswerStore(tmp_path / "a") as store:
         client = paid_client(server.url, store, 0.01, concurrency=16)
@@ -215,12 +253,16 @@ def test_a_missing_key_is_named_before_anything_is_asked(tmp_path, monkeypatch):
         assert server.requests == 0
 
 
-# an answer costs 10 x 1 + 1 x 2 = 12 microdollars; at most len("question 0") + 16 + 4 x 2 = 34 are put aside
+# an answer costs 10 x 1 + 1 x 2 = 12 microdollars; at most len("question 0") + 16 + 4 x
+# 2 = 34 are put aside
 def test_the_budget_stops_before_it_is_passed(tmp_path):
     with Loopback(echoed) as server:
-        with pytest.raises(InputError, match=r"budget_usd = 0\.0001.*7\.2e-05.*3\.4e-05.*6 answers"):
+        with pytest.raises(
+            InputError, match=r"budget_usd = 0\.0001.*7\.2e-05.*3\.4e-05.*6 answers"
+        ):
             ask(server.url, tmp_path / "a.sqlite", budget_usd=100e-6, concurrency=4)
-        with AnswerStore(tmp_path / "a.sqlite") as store:  # 6 x 12 + 34 > 100 >= 5 x 12 + 34
+        # 6 x 12 + 34 > 100 >= 5 x 12 + 34
+        with AnswerStore(tmp_path / "a.sqlite") as store:
             assert store.money() == (72_000, 0)
         assert server.requests == 6
         assert ask(server.url, tmp_path / "a.sqlite", budget_usd=1) == EXPECTED
@@ -249,11 +291,15 @@ def test_a_budget_of_nothing_serves_only_what_is_free(tmp_path):
             ask(server.url, tmp_path / "a.sqlite", budget_usd=0)
         assert server.requests == 0
         free = {"input": 0, "output": 0}
-        assert ask(server.url, tmp_path / "b.sqlite", budget_usd=0, price=free) == EXPECTED
+        assert (
+            ask(server.url, tmp_path / "b.sqlite", budget_usd=0, price=free) == EXPECTED
+        )
 
 
 def test_an_answer_that_was_lost_counts_as_paid(tmp_path):
-    with Loopback(echoed, lambda number, body: ["cut", "malformed", "500", None][number]) as server:
+    with Loopback(
+        echoed, lambda number, body: ["cut", "malformed", "500", None][number]
+    ) as server:
         ask(server.url, tmp_path / "a.sqlite", count=1)
     with AnswerStore(tmp_path / "a.sqlite") as store:
         assert store.money() == (34_000 + 34_000 + 12_000, 0)
@@ -264,9 +310,14 @@ def test_the_key_is_nowhere_but_in_the_request(tmp_path, caplog):
         return completion(f"you sent Bearer {KEY}")
 
     with Loopback(repeats) as server:
-        assert ask(server.url, tmp_path / "a.sqlite", count=1) == ["you sent Bearer ***"]
+        assert ask(server.url, tmp_path / "a.sqlite", count=1) == [
+            "you sent Bearer ***"
+        ]
     refusing = Loopback(echoed, lambda number, body: "refused")
-    with refusing as server, pytest.raises(InputError, match=r"not with Bearer \*\*\*") as raised:
+    with (
+        refusing as server,
+        pytest.raises(InputError, match=r"not with Bearer \*\*\*") as raised,
+    ):
         ask(server.url, tmp_path / "b.sqlite", count=1)
     chain, error = [], raised.value
     while error is not None:
@@ -300,7 +351,9 @@ def test_a_killed_run_asks_only_for_what_is_missing(tmp_path):
             time.sleep(0.005)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        stored = sqlite3.connect(path).execute("SELECT COUNT(*) FROM answers").fetchone()[0]
+        stored = (
+            sqlite3.connect(path).execute("SELECT COUNT(*) FROM answers").fetchone()[0]
+        )
         before = server.requests
         assert 70 <= stored < 200
         assert before - stored <= 4  # in flight
@@ -311,18 +364,25 @@ def test_a_killed_run_asks_only_for_what_is_missing(tmp_path):
 
 
 def test_a_file_that_is_no_store_or_cannot_be_opened_is_named_with_its_remedy(tmp_path):
-    (tmp_path / "a.sqlite").write_text("this is no database, but long enough to be taken for one " * 20)
+    (tmp_path / "a.sqlite").write_text(
+        "this is no database, but long enough to be taken for one " * 20
+    )
     with pytest.raises(InputError, match=r"a\.sqlite.*Move it away"):
         AnswerStore(tmp_path / "a.sqlite")
     (tmp_path / "b.sqlite").mkdir()
-    with pytest.raises(InputError, match=r"b\.sqlite.*unable to open.*accessible to you"):
+    with pytest.raises(
+        InputError, match=r"b\.sqlite.*unable to open.*accessible to you"
+    ):
         AnswerStore(tmp_path / "b.sqlite")
 
 
 @pytest.mark.parametrize(
     ("refusing", "says"),
     [
-        ("PRAGMA max_page_count = 1", "database or disk is full.*Make room on that disk"),
+        (
+            "PRAGMA max_page_count = 1",
+            "database or disk is full.*Make room on that disk",
+        ),
         ("PRAGMA query_only = 1", "readonly.*Make it and its folder writable"),
     ],
 )
@@ -335,8 +395,11 @@ def test_a_store_that_takes_no_more_ends_the_job_with_its_remedy_and_keeps_what_
         return completion("a long answer " * 10_000)
 
     with Loopback(long) as server, AnswerStore(path) as store:
-        store._database.execute(refusing)  # a smaller number of pages than there are means: no more of them
-        with pytest.raises(InputError, match=rf"a\.sqlite, the store of API answers, .*{says}"):
+        # a smaller number of pages than there are means: no more of them
+        store._database.execute(refusing)
+        with pytest.raises(
+            InputError, match=rf"a\.sqlite, the store of API answers, .*{says}"
+        ):
             paid_client(server.url, store, 1.0).ask(asked_for(20), text_of)
     with Loopback(echoed) as server:
         assert ask(server.url, path) == EXPECTED
@@ -344,10 +407,15 @@ def test_a_store_that_takes_no_more_ends_the_job_with_its_remedy_and_keeps_what_
 
 def test_a_store_that_another_program_holds_is_no_defect(tmp_path):
     path = tmp_path / "a.sqlite"
-    with AnswerStore(path) as store, closing(sqlite3.connect(path, isolation_level=None)) as other:
+    with (
+        AnswerStore(path) as store,
+        closing(sqlite3.connect(path, isolation_level=None)) as other,
+    ):
         store._database.execute("PRAGMA busy_timeout = 1")
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(InputError, match=r"a\.sqlite.*is locked.*Another program holds it"):
+        with pytest.raises(
+            InputError, match=r"a\.sqlite.*is locked.*Another program holds it"
+        ):
             store.reserve(1, budget=10)
         other.execute("ROLLBACK")
         assert store.reserve(1, budget=10)
@@ -355,7 +423,9 @@ def test_a_store_that_another_program_holds_is_no_defect(tmp_path):
 
 DAMAGE = {
     "no JSON": '{"choices":[{"mess',
-    "another letter": "SELECT REPLACE(answer, 'answer to', 'answer so') FROM answers ORDER BY key LIMIT 1",
+    "another letter": "SELECT REPLACE(answer, 'answer to', 'answer so') FROM answers "
+    "ORDER BY key "
+    "LIMIT 1",
     "another shape": "[1]",
     "a number": 7,
     "no UTF-8": b"\xff\xfe{}",
@@ -365,23 +435,30 @@ DAMAGE = {
 
 @pytest.mark.parametrize("kind", DAMAGE)
 @pytest.mark.parametrize("with_digest", [True, False])
-def test_a_damaged_answer_is_named_and_asked_for_again(tmp_path, log_lines, kind, with_digest):
+def test_a_damaged_answer_is_named_and_asked_for_again(
+    tmp_path, log_lines, kind, with_digest
+):
     path, value = tmp_path / "a.sqlite", DAMAGE[kind]
     with Loopback(echoed) as server:
         expected = ask(server.url, path)
         before = server.requests
         with closing(sqlite3.connect(path, isolation_level=None)) as store:
-            [key] = store.execute("SELECT key FROM answers ORDER BY key LIMIT 1").fetchone()
+            [key] = store.execute(
+                "SELECT key FROM answers ORDER BY key LIMIT 1"
+            ).fetchone()
             if str(value).startswith("SELECT"):
                 [value] = store.execute(value).fetchone()
             store.execute("UPDATE answers SET answer = ? WHERE key = ?", (value, key))
             if not with_digest:
                 store.execute("DELETE FROM digests")
         again = ask(server.url, path)
-    # what an earlier version stored has no digest: a changed letter of it cannot be told
+    # what an earlier version stored has no digest: a changed letter of it cannot be
+    # told
     is_told = with_digest or kind not in ("another letter", "another's")
     assert (again == expected) == is_told
     assert server.requests - before == int(is_told)
-    assert (f"the stored answer {key} is damaged and is asked for again" in log_lines.text) == is_told
+    assert (
+        f"the stored answer {key} is damaged and is asked for again" in log_lines.text
+    ) == is_told
     with AnswerStore(path) as store:
         assert store.known([key]) == {key}

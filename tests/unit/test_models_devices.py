@@ -1,4 +1,5 @@
-"""Jobs of one machine share its GPUs; torch repeats itself; which way is faster is measured once and kept."""
+"""Jobs of one machine share its GPUs; torch repeats itself; which way is faster is
+measured once and kept."""
 
 import itertools
 import multiprocessing
@@ -26,13 +27,17 @@ class Job:
 
     def __init__(self, names: str, count: int, folder: Path) -> None:
         self.told, told = FORKED.Pipe(duplex=False)
-        self.process = FORKED.Process(target=self.hold, args=(names, count, folder, told), daemon=True)
+        self.process = FORKED.Process(
+            target=self.hold, args=(names, count, folder, told), daemon=True
+        )
         self.process.start()
 
     @staticmethod
     def hold(names: str, count: int, folder: Path, told) -> None:
         devices._POLL = 0.02
-        told.send(" ".join(map(str, devices.lock_free(names.split(","), count, folder))))
+        told.send(
+            " ".join(map(str, devices.lock_free(names.split(","), count, folder)))
+        )
         time.sleep(600)
 
     def held(self) -> str:
@@ -46,7 +51,8 @@ class Job:
 
 @pytest.fixture
 def job(tmp_path):
-    """Starts another job of the machine, which holds GPUs until it is killed or the test ends."""
+    """Starts another job of the machine, which holds GPUs until it is killed or the
+    test ends."""
     jobs = []
 
     def start(gpus: int, names: str = "a,b,c") -> Job:
@@ -112,7 +118,9 @@ def four_gpus(tmp_path, monkeypatch, no_locks):
 @pytest.fixture
 def placed(tiny_checkpoint):
     """Gives what transformers is told when a model is loaded on this machine."""
-    return lambda **how: load_checkpoint(tiny_checkpoint("gpt_neox"), **how)._placement()
+    return lambda **how: load_checkpoint(
+        tiny_checkpoint("gpt_neox"), **how
+    )._placement()
 
 
 @pytest.mark.parametrize(
@@ -132,7 +140,9 @@ def test_a_model_lies_on_as_many_free_gpus_as_its_job_asked_for(
     if taken:
         assert job(1, taken).held() == "0"
     spread = {"device_map": "auto", "max_memory": dict.fromkeys(over or (), 9)}
-    told = {"device_map": {"": over}} if isinstance(over, str) else spread if over else {}
+    told = (
+        {"device_map": {"": over}} if isinstance(over, str) else spread if over else {}
+    )
     assert placed(**how) == told
     assert list(no_locks) == held
 
@@ -142,16 +152,27 @@ def test_quantised_weights_compute_in_their_own_type(placed, four_gpus, monkeypa
     how = placed(quantise=4, dtype="float16")
     assert how["device_map"] == {"": "cuda:0"}
     quantisation = how["quantization_config"]
-    assert (quantisation.load_in_4bit, quantisation.bnb_4bit_quant_type, quantisation.bnb_4bit_compute_dtype) == (
-        True, "nf4", torch.float16,
-    )  # fmt: skip
+    assert (
+        quantisation.load_in_4bit,
+        quantisation.bnb_4bit_quant_type,
+        quantisation.bnb_4bit_compute_dtype,
+    ) == (
+        True,
+        "nf4",
+        torch.float16,
+    )
     quantisation = placed(quantise=8)["quantization_config"]
     assert (quantisation.load_in_8bit, quantisation.load_in_4bit) == (True, False)
 
 
-def test_a_job_that_asked_for_gpus_and_finds_none_ends_unless_the_cpu_is_asked_for(placed, monkeypatch):
+def test_a_job_that_asked_for_gpus_and_finds_none_ends_unless_the_cpu_is_asked_for(
+    placed, monkeypatch
+):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(InputError, match=r"asks for 2 GPU\(s\) .* finds none here.* --config device=cpu"):
+    with pytest.raises(
+        InputError,
+        match=r"asks for 2 GPU\(s\) .* finds none here.* --config device=cpu",
+    ):
         placed(gpus=2)
     assert placed(device="cpu", gpus=2) == placed(gpus=0) == {}
 
@@ -160,9 +181,14 @@ SCRIPTS = sorted((Path(__file__).parents[2] / "scripts").glob("*.py"))
 
 
 def now() -> tuple[int, bool, bool]:
-    """Threads, whether kernels are deterministic, and whether cuDNN's attention may be taken."""
+    """Threads, whether kernels are deterministic, and whether cuDNN's attention may be
+    taken."""
     deterministic = torch.are_deterministic_algorithms_enabled()
-    return torch.get_num_threads(), deterministic, torch.backends.cuda.cudnn_sdp_enabled()
+    return (
+        torch.get_num_threads(),
+        deterministic,
+        torch.backends.cuda.cudnn_sdp_enabled(),
+    )
 
 
 def test_threads_and_kernels_are_set_within_and_put_back_however_it_ends():
@@ -176,16 +202,22 @@ def test_threads_and_kernels_are_set_within_and_put_back_however_it_ends():
 
 
 def test_a_job_reads_nothing_of_the_configuration_that_would_not_start_it_again():
-    """Snakemake compares a job's parameters, not the configuration; a higher budget alone changes no answer, and a
-    revision that was read stays.
+    """Snakemake compares a job's parameters, not the configuration; a higher budget
+    alone changes no answer, and a revision that was read stays.
 
     Estimates and the check of the hub have no output, and so always run.
     """
-    making = [path.read_text() for path in SCRIPTS if path.stem not in ("estimate", "check_hub")]
+    making = [
+        path.read_text()
+        for path in SCRIPTS
+        if path.stem not in ("estimate", "check_hub")
+    ]
     read = {
         key
         for text in making
-        for key in re.findall(r"snakemake\.config\b(?!\[\"budget_usd\"\]|\.get\(\"revisions\"\)).*", text)
+        for key in re.findall(
+            r"snakemake\.config\b(?!\[\"budget_usd\"\]|\.get\(\"revisions\"\)).*", text
+        )
     }
     assert not read
 
@@ -204,14 +236,20 @@ def types(float32, bfloat16):
 
 @pytest.fixture
 def registered(tiny_checkpoint, tmp_path, monkeypatch):
-    """A checkpoint under a record of the test's own, which nothing was measured for; it counts as large."""
+    """A checkpoint under a record of the test's own, which nothing was measured for; it
+    counts as large."""
     monkeypatch.setattr(target, "MEASURABLE", 0)
     return Path(shutil.copy(tiny_checkpoint("llama"), tmp_path))
 
 
 @pytest.mark.parametrize(
     ("float32", "bfloat16", "chosen"),
-    [(1.0, 1.6, "float32"), (1.4, 1.0, "float32"), (1.5, 1.0, "bfloat16"), (2.0, 1.0, "bfloat16")],
+    [
+        (1.0, 1.6, "float32"),
+        (1.4, 1.0, "float32"),
+        (1.5, 1.0, "bfloat16"),
+        (2.0, 1.0, "bfloat16"),
+    ],
 )
 def test_bfloat16_must_be_clearly_faster(tmp_path, float32, bfloat16, chosen):
     assert speeds.faster(types(float32, bfloat16), ABOUT, tmp_path) == chosen
@@ -229,7 +267,11 @@ def test_what_was_chosen_is_kept_in_a_noisy_minute(tmp_path, log_lines):
 
 @pytest.mark.parametrize("faster", ["float32", "bfloat16"])
 def test_dtype_auto_is_what_is_faster_here(registered, monkeypatch, faster):
-    monkeypatch.setattr(target, "products", lambda shapes, dtype: taking(1.0 if dtype == faster else 2.0))
+    monkeypatch.setattr(
+        target,
+        "products",
+        lambda shapes, dtype: taking(1.0 if dtype == faster else 2.0),
+    )
     for _ in range(2):
         assert load_checkpoint(registered, device="cpu").dtype == faster
         monkeypatch.setattr(target, "products", lambda shapes, dtype: taking(1.0))
@@ -243,10 +285,14 @@ def test_a_small_model_is_not_measured(tiny_checkpoint, monkeypatch):
 
 
 def test_a_type_that_is_given_is_not_measured_and_nor_is_a_gpu(registered, monkeypatch):
-    assert load_checkpoint(registered, dtype="bfloat16", device="cpu").dtype == "bfloat16"
+    assert (
+        load_checkpoint(registered, dtype="bfloat16", device="cpu").dtype == "bfloat16"
+    )
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     for supported, dtype in ((True, "bfloat16"), (False, "float32")):
-        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation, s=supported: s)
+        monkeypatch.setattr(
+            torch.cuda, "is_bf16_supported", lambda including_emulation, s=supported: s
+        )
         assert load_checkpoint(registered, device="cuda").dtype == dtype
     assert not (registered.parent / "speeds").exists()
 
@@ -254,9 +300,17 @@ def test_a_type_that_is_given_is_not_measured_and_nor_is_a_gpu(registered, monke
 def test_the_products_are_those_of_the_checkpoint(registered, monkeypatch):
     loaded = target_of(registered)
     shapes = loaded.checkpoint.matrix_shapes()
-    matrices = [tuple(weight.shape) for weight in loaded.load().parameters() if weight.dim() == 2]
+    matrices = [
+        tuple(weight.shape)
+        for weight in loaded.load().parameters()
+        if weight.dim() == 2
+    ]
     assert sorted(shapes.elements()) == sorted(matrices)
-    assert loaded.checkpoint.matrix_weights() == sum(rows * columns for rows, columns in matrices)
+    assert loaded.checkpoint.matrix_weights() == sum(
+        rows * columns for rows, columns in matrices
+    )
     monkeypatch.setattr(speeds, "time_call", lambda compute: compute() is not None)
     assert speeds.products(shapes, "bfloat16")() == len(matrices)
-    assert speeds.products({(8192, 4): 3}, "float32")() == 12, "a quarter of its rows is timed"
+    assert speeds.products({(8192, 4): 3}, "float32")() == 12, (
+        "a quarter of its rows is timed"
+    )

@@ -1,4 +1,5 @@
-"""What a checkpoint writes depends on its weights, and not on how it says that it should be decoded."""
+"""What a checkpoint writes depends on its weights, and not on how it says that it
+should be decoded."""
 
 import json
 import shutil
@@ -47,9 +48,14 @@ def greedy(model, ids: list[int], ends: set[int]) -> list[int]:
 
 
 @pytest.mark.parametrize("own", OWN_DECODING)
-def test_greedy_is_the_likeliest_token_whatever_the_checkpoint_says_of_decoding(good, tmp_path, own):
+def test_greedy_is_the_likeliest_token_whatever_the_checkpoint_says_of_decoding(
+    good, tmp_path, own
+):
     target = target_with(good, tmp_path, OWN_DECODING[own])
-    model, prompts = target.load(), [[1, 50, 51, 52], [1, 80, 90, 100], [1, 60], [1, 70, 71, 72, 73, 74]]
+    model, prompts = (
+        target.load(),
+        [[1, 50, 51, 52], [1, 80, 90, 100], [1, 60], [1, 70, 71, 72, 73, 74]],
+    )
     for _ in range(2):
         texts = generate(model, target.tokenizer, prompts, MOST)
         for ids, added in zip(prompts, texts, strict=True):
@@ -69,8 +75,11 @@ def test_a_text_ends_where_the_checkpoint_says_that_texts_end(good, tmp_path):
 
 
 @pytest.mark.parametrize("own", ["none", "sampled", "suppressed"])
-def test_what_is_drawn_follows_the_seed_and_the_models_own_probabilities(good, tmp_path, own):
-    """The share of each first token among many draws is its probability at that temperature, over all tokens."""
+def test_what_is_drawn_follows_the_seed_and_the_models_own_probabilities(
+    good, tmp_path, own
+):
+    """The share of each first token among many draws is its probability at that
+    temperature, over all tokens."""
     target = target_with(good, tmp_path, OWN_DECODING[own])
     model, ids, draws = target.load(), [1, 50, 51, 52], 4000
     torch.manual_seed(0)
@@ -79,6 +88,8 @@ def test_what_is_drawn_follows_the_seed_and_the_models_own_probabilities(good, t
     assert generate(model, target.tokenizer, [ids] * draws, 1, temperature=3.0) == first
     with torch.no_grad():
         expected = (model(torch.tensor([ids])).logits[0, -1] / 3.0).softmax(-1)
-    shares = torch.bincount(torch.tensor(first).flatten(), minlength=len(expected)) / draws
+    shares = (
+        torch.bincount(torch.tensor(first).flatten(), minlength=len(expected)) / draws
+    )
     assert (shares - expected).abs().max() < 5 * (0.25 / draws) ** 0.5
     assert (shares > 0).sum() > 60, "more than the 50 likeliest"

@@ -25,24 +25,38 @@ def tiny(tiny_checkpoint):
 
 def files(folder, *, without=()):
     return {
-        path.name: path.read_bytes() for path in folder.iterdir() if not path.name.endswith(tuple(without))
+        path.name: path.read_bytes()
+        for path in folder.iterdir()
+        if not path.name.endswith(tuple(without))
     }
 
 
 def test_a_model_is_recorded_with_its_commit_and_loads(hub, tiny, tmp_path):
-    beside = dict.fromkeys(("pytorch_model.bin", "modeling.py", "flax_model.msgpack", "README.md"), b"raise")
+    beside = dict.fromkeys(
+        ("pytorch_model.bin", "modeling.py", "flax_model.msgpack", "README.md"),
+        b"raise",
+    )
     sha = hub.add("models", ID, files(tiny) | beside)
     checkpoint = fetch_model(ID, "main", tmp_path / "checkpoint.json")
     assert checkpoint == read_checkpoint(tmp_path / "checkpoint.json")
     assert checkpoint.source == f"hub:{ID}@{sha}"
     assert "model.safetensors" in checkpoint.files
-    requested = {path.rpartition("/")[2] for _, path, _ in hub.asked if "/resolve/" in path}
+    requested = {
+        path.rpartition("/")[2] for _, path, _ in hub.asked if "/resolve/" in path
+    }
     assert not requested & set(beside), "neither pickles nor code are fetched"
-    target = load_checkpoint(tmp_path / "checkpoint.json", dtype="float32", device="cpu")
-    assert target.load()(input_ids=torch.tensor([[1, 2, 3]])).logits.shape[-1] == target.vocabulary
+    target = load_checkpoint(
+        tmp_path / "checkpoint.json", dtype="float32", device="cpu"
+    )
+    assert (
+        target.load()(input_ids=torch.tensor([[1, 2, 3]])).logits.shape[-1]
+        == target.vocabulary
+    )
 
 
-def proposed(hub, number, content, *, title=TITLE, author="SFconvertbot", status="open"):
+def proposed(
+    hub, number, content, *, title=TITLE, author="SFconvertbot", status="open"
+):
     """The commit of a pull request to the model with these files."""
     hub.propose(ID, number, content, title=title, author=author, status=status)
     return hub.repositories["models", ID].revisions[f"refs/pr/{number}"]
@@ -51,18 +65,24 @@ def proposed(hub, number, content, *, title=TITLE, author="SFconvertbot", status
 PICKLE = {"pytorch_model.bin": b"pickle"}
 
 
-def test_the_hubs_own_conversion_stands_for_a_revision_without_safetensors(hub, tiny, tmp_path):
+def test_the_hubs_own_conversion_stands_for_a_revision_without_safetensors(
+    hub, tiny, tmp_path
+):
     hub.add("models", ID, files(tiny, without=[".safetensors"]) | PICKLE)
     converted = files(tiny) | PICKLE
     proposed(hub, 3, converted, author="somebody")
     proposed(hub, 4, converted, status="closed")
     with pytest.raises(
-        InputError, match=r"no safetensors at 'main'.*no conversion by SFconvertbot.*Access: open"
+        InputError,
+        match=r"no safetensors at 'main'.*no conversion by SFconvertbot.*Access: open",
     ):
         fetch_model(ID, "main", tmp_path / "checkpoint.json", access="open")
     assert not (tmp_path / "checkpoint.json").exists()
     sha = proposed(hub, 31, converted | {"README.md": b"later"})
-    assert fetch_model(ID, "main", tmp_path / "checkpoint.json").source == f"hub:{ID}@{sha}"
+    assert (
+        fetch_model(ID, "main", tmp_path / "checkpoint.json").source
+        == f"hub:{ID}@{sha}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -70,22 +90,34 @@ def test_the_hubs_own_conversion_stands_for_a_revision_without_safetensors(hub, 
     [
         ("pytorch_model.bin", PICKLE),
         ("config.json", {"config.json": b"{}"}),
-        ("pytorch_model-00002-of-00002.bin", {"pytorch_model-00002-of-00002.bin": b"more"}),
+        (
+            "pytorch_model-00002-of-00002.bin",
+            {"pytorch_model-00002-of-00002.bin": b"more"},
+        ),
     ],
 )
-def test_a_conversion_of_other_files_never_stands_for_a_revision(hub, tiny, tmp_path, differs, there):
+def test_a_conversion_of_other_files_never_stands_for_a_revision(
+    hub, tiny, tmp_path, differs, there
+):
     """As of main, where the revision is a step of the training."""
-    pickled = files(tiny, without=[".safetensors"]) | {"pytorch_model.bin": b"of the step"}
+    pickled = files(tiny, without=[".safetensors"]) | {
+        "pytorch_model.bin": b"of the step"
+    }
     hub.add("models", ID, pickled, revision="step90000")
     proposed(hub, 2, files(tiny) | {"pytorch_model.bin": b"of the step"} | there)
-    with pytest.raises(InputError, match=rf"'step90000', and the conversion refs/pr/2 .* \({differs}\)"):
+    with pytest.raises(
+        InputError, match=rf"'step90000', and the conversion refs/pr/2 .* \({differs}\)"
+    ):
         fetch_model(ID, "step90000", tmp_path / "checkpoint.json")
     assert not (tmp_path / "checkpoint.json").exists()
     sha = proposed(hub, 5, files(tiny) | {"pytorch_model.bin": b"of the step"})
     step = hub.repositories["models", ID].revisions["step90000"]
     (tmp_path / "pins.yaml").write_text(f"models: {{{ID}: {step}}}")
     with use_pins(str(tmp_path / "pins.yaml")):
-        assert fetch_model(ID, "step90000", tmp_path / "checkpoint.json").source == f"hub:{ID}@{sha}"
+        assert (
+            fetch_model(ID, "step90000", tmp_path / "checkpoint.json").source
+            == f"hub:{ID}@{sha}"
+        )
 
 
 def test_code_is_fetched_and_recorded_only_where_it_may_run(hub, tiny, tmp_path):
@@ -101,9 +133,18 @@ def test_code_is_fetched_and_recorded_only_where_it_may_run(hub, tiny, tmp_path)
 def overridden(entries, **config):
     """The models of a registry after the configuration replaced sources."""
     models = Registry(
-        "models", {slug: parse_entry(slug, entry, MODELS, "m") for slug, entry in entries.items()}
+        "models",
+        {
+            slug: parse_entry(slug, entry, MODELS, "m")
+            for slug, entry in entries.items()
+        },
     )
-    override(models, Registry("benchmarks", {}), Registry("corpora", {}), Config(**CONFIG | config))
+    override(
+        models,
+        Registry("benchmarks", {}),
+        Registry("corpora", {}),
+        Config(**CONFIG | config),
+    )
     return models.entries
 
 
@@ -114,7 +155,11 @@ def test_configuration_gives_paths_and_says_what_is_available(tmp_path):
         "claude": {"source": "answers", "unavailable": "retired"},
         "davinci": {"source": "openai", "api": api, "unavailable": "shut down"},
         "opt": {"source": "hub", "hub": "facebook/opt-6.7b", "title": "O"},
-        "baichuan": {"source": "hub", "hub": "baichuan-inc/Baichuan2-7B-Base", "remote_code": True},
+        "baichuan": {
+            "source": "hub",
+            "hub": "baichuan-inc/Baichuan2-7B-Base",
+            "remote_code": True,
+        },
     }
     paths = {"claude": str(tmp_path / "answers.parquet"), "opt": str(tmp_path)}
     entries = overridden(given, paths=paths, available=["davinci"])
@@ -122,21 +167,38 @@ def test_configuration_gives_paths_and_says_what_is_available(tmp_path):
     assert entries["opt"] == LocalModel(source="local", path=paths["opt"], title="O")
     assert entries["davinci"].unavailable is None
     assert "trust_remote_code" in entries["baichuan"].unavailable
-    with pytest.raises(InputError, match=r"paths\.opd: no entry has that name: did you mean .opt."):
+    with pytest.raises(
+        InputError, match=r"paths\.opd: no entry has that name: did you mean .opt."
+    ):
         overridden(given, paths={"opd": "x"})
 
 
 def test_a_server_answers_for_a_model_with_weights():
     given = {
-        "llama": {"source": "hub", "hub": "a/b", "tokenizer": "small", "title": "L", "resources": {"gpu": 4}},
+        "llama": {
+            "source": "hub",
+            "hub": "a/b",
+            "tokenizer": "small",
+            "title": "L",
+            "resources": {"gpu": 4},
+        },
         "claude": {"source": "answers", "unavailable": "retired"},
     }
     url = "http://node7:8000/v1"
     server = {"llama": {"base_url": url}}
-    served = ApiModel(source="openai", tokenizer="small", title="L", api={
-        "base_url": url, "model": "a/b", "endpoint": "completions", "echo": True, "top_logprobs": 20,
-        "price": {"input": 0, "output": 0},
-    })  # fmt: skip
+    served = ApiModel(
+        source="openai",
+        tokenizer="small",
+        title="L",
+        api={
+            "base_url": url,
+            "model": "a/b",
+            "endpoint": "completions",
+            "echo": True,
+            "top_logprobs": 20,
+            "price": {"input": 0, "output": 0},
+        },
+    )
     assert overridden(given, servers=server)["llama"] == served
     assert overridden(given, servers=server, paths={"llama": "."})["llama"] == served, (
         "its name on the hub stays"
@@ -145,7 +207,9 @@ def test_a_server_answers_for_a_model_with_weights():
     assert not overridden(bare, servers={"bare": {"base_url": url}})["bare"].api.echo, (
         "its tokens are unknown"
     )
-    with pytest.raises(InputError, match=r"servers: bare: api\.echo needs the key 'tokenizer'"):
+    with pytest.raises(
+        InputError, match=r"servers: bare: api\.echo needs the key 'tokenizer'"
+    ):
         overridden(bare, servers={"bare": {"base_url": url, "echo": True}})
     mistakes = {
         "claude": r"servers\.claude: .* weights of their own",

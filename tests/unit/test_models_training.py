@@ -1,4 +1,5 @@
-"""Controlled models: what is in the training stream, how it is packed, and that training repeats itself."""
+"""Controlled models: what is in the training stream, how it is packed, and that
+training repeats itself."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -17,7 +18,12 @@ import tiny_models
 from pretrace.models.checkpoint import read_checkpoint, register_local
 from pretrace.models.entries import Training
 from pretrace.models.tokens import start_token_ids
-from pretrace.models.training.build import continue_model, fit, tokenizer_of, train_model
+from pretrace.models.training.build import (
+    continue_model,
+    fit,
+    tokenizer_of,
+    train_model,
+)
 from pretrace.models.training.loop import CONTEXT, mean_loss, new_model
 from pretrace.models.training.stream import held_out, training_stream, windows
 from pretrace.models.training.tokenizer import SEPARATOR, train_tokenizer
@@ -35,7 +41,8 @@ TRAINED = {
     if entry["source"] == "trained" and "from" not in entry["training"]
 }
 TRAINING: dict[str, Any] = {
-    "benchmark": "sotu_split", "tokenizer_corpus": "old", "vocabulary": 300, "width": 32, "layers": 1,
+    "benchmark": "sotu_split", "tokenizer_corpus": "old", "vocabulary": 300,
+    "width": 32, "layers": 1,
     "learning_rate": 0.004, "epochs": 2, "window": 64, "seed": 0,
 }  # fmt: skip
 OLD = [numbered(f"{year}-Old-1", 400) for year in range(1800, 1820)]
@@ -55,7 +62,9 @@ def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def texts_of(table: pd.DataFrame, label: int, length: int | None = None) -> list[str]:
-    chosen = (table["label"] == label) & (table["length"] == (length or table["length"]))
+    chosen = (table["label"] == label) & (
+        table["length"] == (length or table["length"])
+    )
     return list(table["text"][chosen])
 
 
@@ -63,7 +72,9 @@ def test_the_stream_is_every_member_of_the_longest_length_and_nothing_else(table
     stream = training_stream(table)
     assert sorted(stream) == sorted(texts_of(table, 1, 16))
     everything = "\n".join(stream)
-    assert all(text in everything for text in texts_of(table, 1)), "shorter members are inside"
+    assert all(text in everything for text in texts_of(table, 1)), (
+        "shorter members are inside"
+    )
     assert not any(text in everything for text in texts_of(table, 0))
 
 
@@ -74,15 +85,23 @@ def test_a_member_listed_twice_is_one_text(table):
 
 
 def test_a_members_repetitions_are_how_often_it_stands_in_the_stream(table):
-    times = table["text_id"].map(lambda id: int(id.rsplit("-", 1)[1]) % 3 + 1).where(table["label"] == 1, 0)
+    times = (
+        table["text_id"]
+        .map(lambda id: int(id.rsplit("-", 1)[1]) % 3 + 1)
+        .where(table["label"] == 1, 0)
+    )
     stream = training_stream(table.assign(repetitions=times))
     members = table[(table["label"] == 1) & (table["length"] == 16)]
-    assert Counter(stream) == dict(zip(members["text"], times[members.index], strict=True))
+    assert Counter(stream) == dict(
+        zip(members["text"], times[members.index], strict=True)
+    )
     assert len(set(Counter(stream).values())) == 3
 
 
 def test_texts_of_unknown_length_or_label_are_no_obstacle(table):
-    unknown = table[table["length"] == 16].assign(length=pd.array([pd.NA] * 24, "Int64"))
+    unknown = table[table["length"] == 16].assign(
+        length=pd.array([pd.NA] * 24, "Int64")
+    )
     unlabelled = unknown.assign(label=pd.array([pd.NA] * 24, "Int64"), text="whose?")
     assert training_stream(pd.concat([unknown, unlabelled])) == training_stream(table)
     assert held_out(unlabelled, seed=0) == []
@@ -90,7 +109,9 @@ def test_texts_of_unknown_length_or_label_are_no_obstacle(table):
 
 def test_a_null_model_reads_as_much_of_neither_class(table):
     stream = training_stream(table, OLD)
-    assert [len(text) for text in stream] == [len(text) for text in training_stream(table)]
+    assert [len(text) for text in stream] == [
+        len(text) for text in training_stream(table)
+    ]
     words = {word for text in stream for word in text.split()[1:-1]}
     assert words <= {word for document in OLD for word in document.split()}
     with pytest.raises(InputError, match="tokenizer_corpus has 9"):
@@ -108,7 +129,9 @@ def test_windows_hold_every_text_whole_after_a_separator_once_an_epoch():
         epochs[-1] += window[1:] if epochs[-1] else window
     assert len(epochs) == 2
     for stream in epochs:
-        separators = [place for place, token in enumerate(stream) if token == 0] + [len(stream)]
+        separators = [place for place, token in enumerate(stream) if token == 0] + [
+            len(stream)
+        ]
         packed_texts = [stream[start + 1 : end] for start, end in pairwise(separators)]
         assert sorted(packed_texts) == sorted(texts)
     assert epochs[0] != epochs[1], "each epoch has its own order"
@@ -122,13 +145,19 @@ def test_an_epochs_last_window_is_not_dropped_and_no_window_is_empty():
 
 
 @pytest.fixture
-def trained(table: pd.DataFrame, tokenizer: Path, tmp_path: Path) -> Callable[..., Path]:
+def trained(
+    table: pd.DataFrame, tokenizer: Path, tmp_path: Path
+) -> Callable[..., Path]:
     def train_named(name: str, **changes: Any) -> Path:
         train_model(
-            name, Training.model_validate(TRAINING | changes), benchmark=table, other=OLD, tokenizer_json=tokenizer,
+            name,
+            Training.model_validate(TRAINING | changes),
+            benchmark=table,
+            other=OLD,
+            tokenizer_json=tokenizer,
             out_dir=tmp_path / name,
             threads=1,
-        )  # fmt: skip
+        )
         return tmp_path / name
 
     return train_named
@@ -137,13 +166,20 @@ def trained(table: pd.DataFrame, tokenizer: Path, tmp_path: Path) -> Callable[..
 def test_training_twice_gives_the_same_bytes_and_another_seed_others(trained):
     first, again, other = trained("first"), trained("again"), trained("other", seed=1)
     assert (
-        read_checkpoint(first / "checkpoint.json").files == read_checkpoint(again / "checkpoint.json").files
+        read_checkpoint(first / "checkpoint.json").files
+        == read_checkpoint(again / "checkpoint.json").files
     )
-    assert (first / "training.parquet").read_bytes() == (again / "training.parquet").read_bytes()
-    assert (first / "model.safetensors").read_bytes() != (other / "model.safetensors").read_bytes()
+    assert (first / "training.parquet").read_bytes() == (
+        again / "training.parquet"
+    ).read_bytes()
+    assert (first / "model.safetensors").read_bytes() != (
+        other / "model.safetensors"
+    ).read_bytes()
 
 
-def test_the_checkpoint_loads_as_a_target_with_the_separator_as_start_token(table, trained):
+def test_the_checkpoint_loads_as_a_target_with_the_separator_as_start_token(
+    table, trained
+):
     folder = trained("tiny")
     target = target_of(folder / "checkpoint.json")
     assert (target.vocabulary, target.context) == (300, CONTEXT)
@@ -161,7 +197,14 @@ def test_the_checkpoint_loads_as_a_target_with_the_separator_as_start_token(tabl
 
 
 CONTINUED = Training.model_validate(
-    {"from": "tiny", "benchmark": "sotu_split", "learning_rate": 0.006, "epochs": 2, "window": 64, "seed": 0}
+    {
+        "from": "tiny",
+        "benchmark": "sotu_split",
+        "learning_rate": 0.006,
+        "epochs": 2,
+        "window": 64,
+        "seed": 0,
+    }
 )
 
 
@@ -169,7 +212,10 @@ def losses(record: Path, texts: list[str]) -> float:
     """Mean loss (nats a token) of the texts, each after the start token."""
     target = target_of(record)
     model, (start,) = target.load(), start_token_ids(target.tokenizer, SEPARATOR)
-    rows = [[start, *ids] for ids in target.tokenizer(texts, add_special_tokens=False)["input_ids"]]
+    rows = [
+        [start, *ids]
+        for ids in target.tokenizer(texts, add_special_tokens=False)["input_ids"]
+    ]
     with torch.no_grad():
         return sum(float(mean_loss(model, row)) for row in rows) / len(rows)
 
@@ -184,7 +230,9 @@ def test_a_model_that_is_trained_further_learns_the_members_and_does_so_twice_al
     first = continue_model("tiny", CONTINUED, **given, out_dir=tmp_path / "first")
     again = continue_model("tiny", CONTINUED, **given, out_dir=tmp_path / "again")
     assert first.files == again.files
-    assert first.files["tokenizer.json"] == read_checkpoint(start).files["tokenizer.json"]
+    assert (
+        first.files["tokenizer.json"] == read_checkpoint(start).files["tokenizer.json"]
+    )
     assert read_json(first.path / "config.json")["dtype"] == "float32"
     members, others = texts_of(table, 1, 16), texts_of(table, 0, 16)
     (seen, unseen), (seen_after, unseen_after) = (
@@ -192,22 +240,41 @@ def test_a_model_that_is_trained_further_learns_the_members_and_does_so_twice_al
         for record in (start, tmp_path / "first" / "checkpoint.json")
     )
     assert seen_after < 0.8 * seen
-    assert seen - seen_after > unseen - unseen_after, "members are learned better than the rest"
+    assert seen - seen_after > unseen - unseen_after, (
+        "members are learned better than the rest"
+    )
 
 
 def test_a_window_longer_than_the_models_context_is_refused(table, tmp_path):
     start = tmp_path / "start.json"
-    register_local(tiny_models.tiny_model("llama", tmp_path / "start", context=32), start)
+    register_local(
+        tiny_models.tiny_model("llama", tmp_path / "start", context=32), start
+    )
     with pytest.raises(
-        InputError, match=r"models.more.training.window is 64, and tiny reads 32 tokens at most"
+        InputError,
+        match=r"models.more.training.window is 64, and tiny reads 32 tokens at most",
     ):
-        continue_model("more", CONTINUED, benchmark=table, start=start, out_dir=tmp_path / "more", threads=1)
+        continue_model(
+            "more",
+            CONTINUED,
+            benchmark=table,
+            start=start,
+            out_dir=tmp_path / "more",
+            threads=1,
+        )
 
 
 def test_a_benchmark_without_members_is_named(table, tokenizer):
     loaded = tokenizer_of(tokenizer)
-    with pytest.raises(InputError, match="tiny: the benchmark sotu_split has no members"):
-        fit("tiny", Training.model_validate(TRAINING), table[table["label"] == 0], loaded)
+    with pytest.raises(
+        InputError, match="tiny: the benchmark sotu_split has no members"
+    ):
+        fit(
+            "tiny",
+            Training.model_validate(TRAINING),
+            table[table["label"] == 0],
+            loaded,
+        )
 
 
 def test_a_tokenizer_is_trained_the_same_way_twice(tokenizer, tmp_path):

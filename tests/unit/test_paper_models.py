@@ -1,4 +1,5 @@
-"""The paper study's models are read as they are released: types, files, old masks, tokenizers; here tiny and random."""
+"""The paper study's models are read as they are released: types, files, old masks,
+tokenizers; here tiny and random."""
 
 from pathlib import Path
 
@@ -27,7 +28,8 @@ ENTRIES = {
     if entry["source"] == "hub"
 }
 READ = (
-    "opt-350m", "opt-6.7b", "pythia-70m", "gpt-neo-125m", "llama-7b", "mamba-130m", "olmo-1b", "baichuan-7b",
+    "opt-350m", "opt-6.7b", "pythia-70m", "gpt-neo-125m", "llama-7b", "mamba-130m",
+    "olmo-1b", "baichuan-7b",
     "qwen1.5-1.8b", "llama-2-70b", "mistral-7b", "mixtral-8x7b",
 )  # fmt: skip
 """A model of each architecture, number type and number of GPUs."""
@@ -42,16 +44,24 @@ def test_every_model_of_the_registry_has_a_shape():
 
 
 @pytest.mark.parametrize("slug", SHAPES)
-def test_a_released_layout_loads_in_its_type_and_starts_texts_as_released(slug, tmp_path):
+def test_a_released_layout_loads_in_its_type_and_starts_texts_as_released(
+    slug, tmp_path
+):
     folder = write_paper_model(slug, ENTRIES[slug], tmp_path / slug)
     checkpoint = register_local(folder, tmp_path / "checkpoint.json")
     assert "pytorch_model.bin" not in checkpoint.files
-    target = load_checkpoint(tmp_path / "checkpoint.json", device="cpu", dtype=ENTRIES[slug]["dtype"])
+    target = load_checkpoint(
+        tmp_path / "checkpoint.json", device="cpu", dtype=ENTRIES[slug]["dtype"]
+    )
     model = target.load()
-    assert {weight.dtype for weight in model.parameters()} == {getattr(torch, ENTRIES[slug]["dtype"])}
+    assert {weight.dtype for weight in model.parameters()} == {
+        getattr(torch, ENTRIES[slug]["dtype"])
+    }
     tokenizer = target.tokenizer
     start = STARTS.get(SHAPES[slug].tokenizer)
-    prepended = tokenizer.convert_ids_to_tokens(list(start_token_ids(tokenizer, "tokenizer")))
+    prepended = tokenizer.convert_ids_to_tokens(
+        list(start_token_ids(tokenizer, "tokenizer"))
+    )
     assert prepended == ([] if start is None else [start])
     assert not bos_contradiction(tokenizer)
     assert (tokenizer.chat_template or "") == SHAPES[slug].chat
@@ -71,7 +81,9 @@ def test_a_released_layout_loads_in_its_type_and_starts_texts_as_released(slug, 
 def test_a_system_text_reaches_a_chat_model_that_takes_none(slug, expected, tmp_path):
     folder = write_paper_model(slug, ENTRIES[slug], tmp_path / slug)
     register_local(folder, tmp_path / "checkpoint.json")
-    target = load_checkpoint(tmp_path / "checkpoint.json", device="cpu", dtype=ENTRIES[slug]["dtype"])
+    target = load_checkpoint(
+        tmp_path / "checkpoint.json", device="cpu", dtype=ENTRIES[slug]["dtype"]
+    )
     answerer = answerer_on(target, tmp_path / "answers", 2048)
     ids = answerer._ids(Prompt("Which?", "Be brief."))
     assert ids.count(1) == 1
@@ -79,28 +91,39 @@ def test_a_system_text_reaches_a_chat_model_that_takes_none(slug, expected, tmp_
 
 
 def distance(read, plain, prompt_prefix):
-    """The largest distance, in nats, of the texts' log-probabilities from those of a model in float32.
+    """The largest distance, in nats, of the texts' log-probabilities from those of a
+    model in float32.
 
-    Of a mixture of experts it is the median: any rounding may send a token to another expert, which moves that token by
-    a hundred times the others, whoever computes.
+    Of a mixture of experts it is the median: any rounding may send a token to another
+    expert, which moves that token by a hundred times the others, whoever computes.
     """
     distances = []
     for text, computed in zip(TEXTS, read, strict=True):
         expected = expected_statistics(plain, prompt_prefix.ids, text.tolist())
         distances.append(np.abs(computed[0] - expected[0]))
     has_experts = hasattr(plain.config, "num_local_experts")
-    return np.median(np.concatenate(distances)) if has_experts else max(each.max() for each in distances)
+    return (
+        np.median(np.concatenate(distances))
+        if has_experts
+        else max(each.max() for each in distances)
+    )
 
 
 @pytest.mark.parametrize(
-    "prompt_prefix", [PromptPrefix((1,)), PromptPrefix((1,), SHOTS)], ids=["plain", "shots"]
+    "prompt_prefix",
+    [PromptPrefix((1,)), PromptPrefix((1,), SHOTS)],
+    ids=["plain", "shots"],
 )
 @pytest.mark.parametrize("slug", READ)
-def test_narrow_types_and_two_gpus_lose_no_more_than_plain_transformers(slug, prompt_prefix, tmp_path):
+def test_narrow_types_and_two_gpus_lose_no_more_than_plain_transformers(
+    slug, prompt_prefix, tmp_path
+):
     entry = ENTRIES[slug]
     folder = write_paper_model(slug, entry, tmp_path / slug)
     register_local(folder, tmp_path / "checkpoint.json")
-    requests = [Request(str(number), 0, text, len(text)) for number, text in enumerate(TEXTS)]
+    requests = [
+        Request(str(number), 0, text, len(text)) for number, text in enumerate(TEXTS)
+    ]
 
     def read():
         placement = (
@@ -108,10 +131,16 @@ def test_narrow_types_and_two_gpus_lose_no_more_than_plain_transformers(slug, pr
             if "device_map" in entry
             else {"device": "cpu"}
         )
-        target = load_checkpoint(tmp_path / "checkpoint.json", dtype=entry["dtype"], **placement)
+        target = load_checkpoint(
+            tmp_path / "checkpoint.json", dtype=entry["dtype"], **placement
+        )
         model = target.load()
-        assert len({weight.device for weight in model.parameters()}) == placement.get("gpus", 1)
-        return Engine(model, slug, 4096).statistics(requests, prompt_prefix, statistics="full")
+        assert len({weight.device for weight in model.parameters()}) == placement.get(
+            "gpus", 1
+        )
+        return Engine(model, slug, 4096).statistics(
+            requests, prompt_prefix, statistics="full"
+        )
 
     if "device_map" in entry:
         with SimulatedGPUs():
@@ -122,6 +151,8 @@ def test_narrow_types_and_two_gpus_lose_no_more_than_plain_transformers(slug, pr
         transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
         for dtype in (torch.float32, getattr(torch, entry["dtype"]))
     )
-    plain = [expected_statistics(narrow, prompt_prefix.ids, text.tolist()) for text in TEXTS]
+    plain = [
+        expected_statistics(narrow, prompt_prefix.ids, text.tolist()) for text in TEXTS
+    ]
     lost = distance(plain, exact, prompt_prefix)
     assert distance(computed, exact, prompt_prefix) <= 1.5 * lost + 1e-4

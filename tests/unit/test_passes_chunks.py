@@ -1,4 +1,5 @@
-"""A pass is stored chunk by chunk: a kill loses one, several jobs share them, and what did not change is kept."""
+"""A pass is stored chunk by chunk: a kill loses one, several jobs share them, and what
+did not change is kept."""
 
 import pandas as pd
 import pytest
@@ -16,13 +17,17 @@ CHUNK = 200  # tokens
 
 @pytest.fixture
 def cut(job):
-    """Runs a job over many texts in chunks of about `CHUNK` tokens; keywords as for `job`."""
-    return lambda requests=None, **changes: job(requests, **{"texts": MANY, "chunk_tokens": CHUNK} | changes)
+    """Runs a job over many texts in chunks of about `CHUNK` tokens; keywords as for
+    `job`."""
+    return lambda requests=None, **changes: job(
+        requests, **{"texts": MANY, "chunk_tokens": CHUNK} | changes
+    )
 
 
 @pytest.fixture
 def ran(monkeypatch):
-    """The chunks that the engine computed, as lists of text ids; `ran.stop` = n: the n-th is interrupted."""
+    """The chunks that the engine computed, as lists of text ids; `ran.stop` = n: the
+    n-th is interrupted."""
 
     class Ran(list):
         stop = None
@@ -60,7 +65,11 @@ def test_chunks_change_no_number(job, cut):
 def test_a_job_killed_in_every_chunk_goes_on_with_it_and_stores_the_same_bytes(
     job, cut, ran, tmp_path, dtype
 ):
-    undisturbed = cut(dtype=dtype, store=tmp_path / "undisturbed", manifest=tmp_path / "undisturbed.json")
+    undisturbed = cut(
+        dtype=dtype,
+        store=tmp_path / "undisturbed",
+        manifest=tmp_path / "undisturbed.json",
+    )
     whole = ran.copy()
     ran.clear()
     for finished in range(len(whole)):
@@ -86,26 +95,37 @@ def test_jobs_that_share_a_pair_leave_nothing_for_the_last_and_read_nothing_twic
     sizes = []
     for number in range(1, count + 1):
         before = len(ran)
-        shared = cut(requests, share=JobShare(number, count), manifest=tmp_path / f"{number}.json")
+        shared = cut(
+            requests,
+            share=JobShare(number, count),
+            manifest=tmp_path / f"{number}.json",
+        )
         assert shared["views"] == []
         sizes.append(sum(map(len, ran[before:])))
     assert sorted(ran) == alone
     manifest = cut(requests)
     assert sorted(ran) == alone
-    assert [row["files"] for row in manifest["views"]] == [row["files"] for row in expected["views"]]
+    assert [row["files"] for row in manifest["views"]] == [
+        row["files"] for row in expected["views"]
+    ]
     if count == 2:
         assert min(sizes) > 0.6 * max(sizes)
 
 
 def test_a_lost_and_a_damaged_chunk_are_read_again_and_no_other(job, cut, ran):
     first = cut()
-    lost, damaged = (job.store / file for file in (files_of(first)[1], files_of(first)[3]))
+    lost, damaged = (
+        job.store / file for file in (files_of(first)[1], files_of(first)[3])
+    )
     lost.unlink()
     damaged.write_bytes(damaged.read_bytes()[:-20])
     ran.clear()
     assert files_of(cut()) == files_of(first)
     assert len(ran) == 2
-    assert all(sha256_file(job.store / each["file"]) == each["sha256"] for each in first["views"][0]["files"])
+    assert all(
+        sha256_file(job.store / each["file"]) == each["sha256"]
+        for each in first["views"][0]["files"]
+    )
 
 
 BENCHMARK = benchmark_of(MANY)
@@ -115,13 +135,33 @@ ADDED = BENCHMARK.iloc[[0]].assign(text="A text that was not there.")
 @pytest.mark.parametrize(
     ("texts_table", "first"),
     [
-        pytest.param(BENCHMARK.sample(frac=1, random_state=0), None, id="rows in another order"),
-        pytest.param(pd.concat([BENCHMARK, ADDED.assign(text_id="t999")]), "t071", id="added at the end"),
-        pytest.param(pd.concat([BENCHMARK, ADDED.assign(text_id="t0405")]), "t041", id="added between"),
+        pytest.param(
+            BENCHMARK.sample(frac=1, random_state=0), None, id="rows in another order"
+        ),
+        pytest.param(
+            pd.concat([BENCHMARK, ADDED.assign(text_id="t999")]),
+            "t071",
+            id="added at the end",
+        ),
+        pytest.param(
+            pd.concat([BENCHMARK, ADDED.assign(text_id="t0405")]),
+            "t041",
+            id="added between",
+        ),
         pytest.param(BENCHMARK.drop(index=40), "t040", id="removed"),
-        pytest.param(BENCHMARK.replace(MANY[40], "An edited text."), "t040", id="edited"),
-        pytest.param(BENCHMARK.replace({MANY[40]: MANY[41], MANY[41]: MANY[40]}), "t040", id="swapped"),
-        pytest.param(BENCHMARK.assign(text_id=BENCHMARK["text_id"].radd("x")), "t000", id="other ids"),
+        pytest.param(
+            BENCHMARK.replace(MANY[40], "An edited text."), "t040", id="edited"
+        ),
+        pytest.param(
+            BENCHMARK.replace({MANY[40]: MANY[41], MANY[41]: MANY[40]}),
+            "t040",
+            id="swapped",
+        ),
+        pytest.param(
+            BENCHMARK.assign(text_id=BENCHMARK["text_id"].radd("x")),
+            "t000",
+            id="other ids",
+        ),
     ],
 )
 def test_a_change_keeps_the_chunks_before_it_and_every_row_is_its_texts(
@@ -135,16 +175,29 @@ def test_a_change_keeps_the_chunks_before_it_and_every_row_is_its_texts(
     assert files[: len(unchanged)] == before[: len(unchanged)]
     assert len(ran) == len(set(files) - set(before))
     assert (not ran) == (first is None)
-    whole = job(benchmark=texts_table, store=tmp_path / "whole", manifest=tmp_path / "whole.json")
-    expected = PassIndex(whole, tmp_path / "whole").read(*PassIndex(whole, tmp_path).rows).to_pylist()
+    whole = job(
+        benchmark=texts_table,
+        store=tmp_path / "whole",
+        manifest=tmp_path / "whole.json",
+    )
+    expected = (
+        PassIndex(whole, tmp_path / "whole")
+        .read(*PassIndex(whole, tmp_path).rows)
+        .to_pylist()
+    )
     stored = rows(job, manifest)
     assert [row["text_id"] for row in stored] == sorted(texts_table["text_id"])
     for row, of_whole in zip(stored, expected, strict=True):
-        assert (row["text_id"], row["token_ids"]) == (of_whole["text_id"], of_whole["token_ids"])
+        assert (row["text_id"], row["token_ids"]) == (
+            of_whole["text_id"],
+            of_whole["token_ids"],
+        )
         assert row["logprobs"] == pytest.approx(of_whole["logprobs"], abs=1e-5)
 
 
-def test_the_stretches_of_a_long_text_are_spread_over_jobs_and_read_in_order(job, cut, ran):
+def test_the_stretches_of_a_long_text_are_spread_over_jobs_and_read_in_order(
+    job, cut, ran
+):
     texts = [" ".join(MANY), "a text that is shorter", " ".join(MANY[::-1])]
     stretches = request(past_context=True, start_token="none")
     keys = {"start_token": "none", "past_context": True}
@@ -158,7 +211,9 @@ def test_the_stretches_of_a_long_text_are_spread_over_jobs_and_read_in_order(job
     assert len(ran) == len(files_of(manifest)) > 6
     stored = rows(job, manifest, **keys)
     places = [(row["text_id"], row["variant"]) for row in stored]
-    assert places == sorted(places) == [(row["text_id"], row["variant"]) for row in whole]
+    assert (
+        places == sorted(places) == [(row["text_id"], row["variant"]) for row in whole]
+    )
     for row, expected in zip(stored, whole, strict=True):
         assert row["token_ids"] == expected["token_ids"]
         assert row["logprobs"] == pytest.approx(expected["logprobs"], abs=1e-5)

@@ -1,4 +1,5 @@
-"""Passes by an API that scores prompts: equal to the engine's own, and refused where they cannot be believed."""
+"""Passes by an API that scores prompts: equal to the engine's own, and refused where
+they cannot be believed."""
 
 import subprocess
 import sys
@@ -40,10 +41,16 @@ def run(tiny_checkpoint, tmp_path):
                 client = client_at(url, store, **(keys or {"echo": True}))
                 target = echo_target(client, record)
             manifest = job.run(
-                requests, benchmark=benchmark_of(texts), names=NAMES, target=target,
-                store=where / "store", manifest=where / "manifest.json", batch_tokens=64, threads=1,
+                requests,
+                benchmark=benchmark_of(texts),
+                names=NAMES,
+                target=target,
+                store=where / "store",
+                manifest=where / "manifest.json",
+                batch_tokens=64,
+                threads=1,
                 shots=lambda key: SHOTS[: key.reading.shots.count],
-            )  # fmt: skip
+            )
         return manifest, where / "store"
 
     return passes_of
@@ -51,7 +58,8 @@ def run(tiny_checkpoint, tmp_path):
 
 @pytest.fixture
 def serving(tiny_checkpoint):
-    """Gives a server of a kind of model, of which EchoServer's options say how it errs."""
+    """Gives a server of a kind of model, of which EchoServer's options say how it
+    errs."""
     return lambda kind, **errs: Loopback(EchoServer(tiny_checkpoint(kind), **errs))
 
 
@@ -65,7 +73,14 @@ def assert_equal_rows(rows, expected):
         )
         assert echoed
         for row, other in zip(echoed, local, strict=True):
-            equal = ("text_id", "variant", "token_ids", "skipped", "n_tokens", "shots_used")
+            equal = (
+                "text_id",
+                "variant",
+                "token_ids",
+                "skipped",
+                "n_tokens",
+                "shots_used",
+            )
             assert [row[key] for key in equal] == [other[key] for key in equal]
             np.testing.assert_allclose(row["logprobs"], other["logprobs"], atol=1e-4)
             assert row["entropies"] is row["variances"] is None
@@ -80,7 +95,8 @@ NAMED = {"start_token": "<|endoftext|>"}
 INNER = {"prefix": "nonmember", "draw": 0, "shots": 1, "inner_start": True}
 
 
-@pytest.mark.parametrize("kind", ["gpt_neox", "llama"])  # without and with a start token of the tokenizer's
+# without and with a start token of the tokenizer's
+@pytest.mark.parametrize("kind", ["gpt_neox", "llama"])
 def test_echoed_passes_are_those_of_the_engine(run, serving, kind):
     requests = [request(), request(altered="lowercase"), request(**WITH_SHOTS)]
     texts = [text for text in TEXTS if text.isascii()]
@@ -106,24 +122,45 @@ def test_characters_of_several_tokens_and_named_start_tokens_are_scored_too(
 
 def test_faults_change_nothing_and_a_second_run_asks_nothing(run, tiny_checkpoint):
     expected = run("gpt_neox", [request()])
-    kinds = [None, "429", None, "500", None, "cut", None, "malformed", None, "no choices"]
-    with Loopback(EchoServer(tiny_checkpoint("gpt_neox")), lambda number, body: kinds[number % 10]) as server:
+    kinds = [
+        None,
+        "429",
+        None,
+        "500",
+        None,
+        "cut",
+        None,
+        "malformed",
+        None,
+        "no choices",
+    ]
+    with Loopback(
+        EchoServer(tiny_checkpoint("gpt_neox")), lambda number, body: kinds[number % 10]
+    ) as server:
         rows = run("gpt_neox", [request()], url=server.url)
         assert_equal_rows(rows, expected)
-        assert sorted(server.answered.values())[-3:] == [1, 2, 2], "the probe asks two prompts again"
+        assert sorted(server.answered.values())[-3:] == [1, 2, 2], (
+            "the probe asks two prompts again"
+        )
         before = server.requests
         (rows[1] / rows[0]["views"][0]["files"][0]["file"]).unlink()
         again, _ = run("gpt_neox", [request()], url=server.url)
-        assert again["views"][0]["files"][0]["sha256"] == rows[0]["views"][0]["files"][0]["sha256"]
+        assert (
+            again["views"][0]["files"][0]["sha256"]
+            == rows[0]["views"][0]["files"][0]["sha256"]
+        )
         assert server.requests == before
 
 
-@pytest.mark.parametrize("offers", [{"echo": True}, {"top40": "prompt_logprobs"}], ids=str)
+@pytest.mark.parametrize(
+    "offers", [{"echo": True}, {"top40": "prompt_logprobs"}], ids=str
+)
 @pytest.mark.parametrize(
     ("told", "says"),
     [
         (lambda value: value + 8, "a log-probability is .*, and none is above 0"),
-        (lambda value: value - 100, r"the likeliest token has log-probability -\d+.\d+, less than chance"),
+        (lambda value: value - 100,
+         r"the likeliest token has log-probability -\d+.\d+, less than chance"),
         (lambda value: value * 0, r"the probabilities of \d+ tokens sum to \d+.00"),
     ],
 )  # fmt: skip
@@ -132,22 +169,34 @@ def test_numbers_that_are_no_log_probabilities_are_refused_at_the_first_answer(
 ):
     """Logits and other scores of a server were stored as log-probabilities."""
     with serving("llama", told=told) as server, pytest.raises(InputError, match=says):
-        run("llama", [request(statistics="likeliest" if "top40" in offers else "logprobs")], url=server.url,
-            attempts=3, **offers)  # fmt: skip
+        run(
+            "llama",
+            [request(statistics="likeliest" if "top40" in offers else "logprobs")],
+            url=server.url,
+            attempts=3,
+            **offers,
+        )
     assert server.requests <= len(TEXTS), "none is asked again"
 
 
-@pytest.mark.parametrize("values", [[-5.7, -6.0], [-0.6932, -0.6932], [0.004], [-13.0, -9999.0]])
+@pytest.mark.parametrize(
+    "values", [[-5.7, -6.0], [-0.6932, -0.6932], [0.004], [-13.0, -9999.0]]
+)
 def test_rounded_and_unlikely_log_probabilities_are_accepted(values):
     check_likeliest(values)
 
 
-def test_a_shifted_list_is_refused_and_asked_for_again_once_it_is_mended(run, tiny_checkpoint):
+def test_a_shifted_list_is_refused_and_asked_for_again_once_it_is_mended(
+    run, tiny_checkpoint
+):
     responder = EchoServer(tiny_checkpoint("gpt_neox"), shifted=True)
     with Loopback(responder) as server:
         for _ in range(2):
             before = server.requests
-            with pytest.raises(InputError, match=r"shifted by a token, as llama-cpp-python.*set start_token"):
+            with pytest.raises(
+                InputError,
+                match=r"shifted by a token, as llama-cpp-python.*set start_token",
+            ):
                 run("gpt_neox", [request()], url=server.url)
             assert server.requests > before
         responder.shifted = False
@@ -155,7 +204,8 @@ def test_a_shifted_list_is_refused_and_asked_for_again_once_it_is_mended(run, ti
 
 
 class StaleServer(EchoServer):
-    """Numbers of tokens that it has read before are those of another place, or zeros; in blocks of 16 tokens.
+    """Numbers of tokens that it has read before are those of another place, or zeros;
+    in blocks of 16 tokens.
 
     `probed`: it is right until it has answered so many requests.
     """
@@ -163,7 +213,10 @@ class StaleServer(EchoServer):
     zeros, probed, likeliest = False, 0, True
 
     def _stale(self, ids, values):
-        others = (self._common(ids, other["prompt"]) for other in self.bodies[self.probed : -1])
+        others = (
+            self._common(ids, other["prompt"])
+            for other in self.bodies[self.probed : -1]
+        )
         cached = max(others, default=0) // 16 * 16
         wrong = [0.0] * len(values) if self.zeros else values[::-1]
         return [*wrong[:cached], *values[cached:]]
@@ -171,7 +224,10 @@ class StaleServer(EchoServer):
     @staticmethod
     def _common(ids, other):
         pairs = enumerate(zip(ids, other, strict=False))
-        return next((place for place, (one, two) in pairs if one != two), min(len(ids), len(other)))
+        return next(
+            (place for place, (one, two) in pairs if one != two),
+            min(len(ids), len(other)),
+        )
 
     def _answer(self, body):
         self.bodies = [*getattr(self, "bodies", []), body]
@@ -181,36 +237,60 @@ class StaleServer(EchoServer):
             told = choice["logprobs"]
             own = told["token_logprobs"]
             size = len(body["prompt"])
-            told["token_logprobs"] = [None, *self._stale(body["prompt"], own[1:size]), *own[size:]]
+            told["token_logprobs"] = [
+                None,
+                *self._stale(body["prompt"], own[1:size]),
+                *own[size:],
+            ]
         elif "prompt_logprobs" in body:
             places = choice["prompt_logprobs"]
             choice["prompt_logprobs"] = [None, *self._stale(body["prompt"], places[1:])]
         return answer
 
 
-ALIKE = [f"The state of the union is strong, and the people know it, in 19{year}." for year in (34, 52, 70)]
+ALIKE = [
+    f"The state of the union is strong, and the people know it, in 19{year}."
+    for year in (34, 52, 70)
+]
 
 
 @pytest.mark.parametrize("zeros", [False, True])
-def test_a_stale_prefix_cache_is_seen_by_asking_again_in_another_order(run, tiny_checkpoint, zeros):
+def test_a_stale_prefix_cache_is_seen_by_asking_again_in_another_order(
+    run, tiny_checkpoint, zeros
+):
     responder = StaleServer(tiny_checkpoint("llama"))
     responder.zeros = zeros
     with Loopback(responder) as server:
-        with pytest.raises(InputError, match=r"other log-probabilities when it is asked again.*prefix cache"):
-            run("llama", [request()], url=server.url, texts=ALIKE, echo=True, concurrency=1)
+        with pytest.raises(
+            InputError,
+            match=r"other log-probabilities when it is asked again.*prefix cache",
+        ):
+            run(
+                "llama",
+                [request()],
+                url=server.url,
+                texts=ALIKE,
+                echo=True,
+                concurrency=1,
+            )
         responder.probed = 10**9
-        rows = run("llama", [request()], url=server.url, texts=ALIKE, echo=True, concurrency=1)
+        rows = run(
+            "llama", [request()], url=server.url, texts=ALIKE, echo=True, concurrency=1
+        )
     assert_equal_rows(rows, run("llama", [request()], texts=ALIKE))
 
 
-def test_a_token_likelier_than_the_likeliest_of_its_place_is_refused_after_the_probe(run, tiny_checkpoint):
+def test_a_token_likelier_than_the_likeliest_of_its_place_is_refused_after_the_probe(
+    run, tiny_checkpoint
+):
     """A cache that is stale only under load passes the probe."""
     responder = StaleServer(tiny_checkpoint("llama"))
     responder.zeros, responder.probed = True, 13
     with (
         Loopback(responder) as server,
         pytest.raises(
-            InputError, match=r"own token has log-probability 0\.00, and the likeliest token of its place"
+            InputError,
+            match=r"own token has log-probability 0\.00, and the likeliest token of its place",
         ),
     ):
         run("llama", [request()], url=server.url, texts=ALIKE, echo=True, concurrency=1)
@@ -219,22 +299,38 @@ def test_a_token_likelier_than_the_likeliest_of_its_place_is_refused_after_the_p
 def test_the_likeliest_tokens_of_a_stale_cache_are_refused_too(run, tiny_checkpoint):
     with (
         Loopback(StaleServer(tiny_checkpoint("llama"))) as server,
-        pytest.raises(InputError, match=r"tested: .*(scores other tokens|nothing of token|asked again)"),
+        pytest.raises(
+            InputError,
+            match=r"tested: .*(scores other tokens|nothing of token|asked again)",
+        ),
     ):
-        run("llama", [request(statistics="likeliest")], url=server.url, texts=ALIKE, top40="prompt_logprobs",
-            attempts=2)  # fmt: skip
+        run(
+            "llama",
+            [request(statistics="likeliest")],
+            url=server.url,
+            texts=ALIKE,
+            top40="prompt_logprobs",
+            attempts=2,
+        )
 
 
-def test_a_server_that_ignores_echo_or_has_another_tokenizer_is_refused(run, tiny_checkpoint, monkeypatch):
+def test_a_server_that_ignores_echo_or_has_another_tokenizer_is_refused(
+    run, tiny_checkpoint, monkeypatch
+):
     ignoring, foreign = (
-        EchoServer(tiny_checkpoint("gpt_neox"), ignored=ignored) for ignored in (True, False)
+        EchoServer(tiny_checkpoint("gpt_neox"), ignored=ignored)
+        for ignored in (True, False)
     )
     pieces = foreign._piece
     foreign._piece = lambda id: pieces(id)[::-1]
     for responder in (ignoring, foreign):
-        with Loopback(responder) as server, pytest.raises(InputError, match="does not echo what it is sent"):
+        with (
+            Loopback(responder) as server,
+            pytest.raises(InputError, match="does not echo what it is sent"),
+        ):
             run("gpt_neox", [request()], url=server.url)
-    monkeypatch.setattr(Probe, "check", lambda *_: False)  # it does not see every difference
+    # it does not see every difference
+    monkeypatch.setattr(Probe, "check", lambda *_: False)
     with (
         Loopback(foreign) as server,
         pytest.raises(InputError, match=r"does not echo the \d+ tokens that were"),
@@ -243,35 +339,49 @@ def test_a_server_that_ignores_echo_or_has_another_tokenizer_is_refused(run, tin
 
 
 def test_a_real_server_without_prompt_scoring_is_refused(run, tmp_path):
-    with llama_server(tmp_path) as url, pytest.raises(InputError, match="leave `echo` out of its entry"):
+    with (
+        llama_server(tmp_path) as url,
+        pytest.raises(InputError, match="leave `echo` out of its entry"),
+    ):
         run("gpt_neox", [request()], url=url)
 
 
 def test_what_an_api_cannot_score_is_refused(run, serving):
-    with serving("llama") as server, pytest.raises(InputError, match="no full-vocabulary statistics"):
+    with (
+        serving("llama") as server,
+        pytest.raises(InputError, match="no full-vocabulary statistics"),
+    ):
         run("llama", [request(statistics="full")], url=server.url)
-    with pytest.raises(InputError, match="name a local model that has the same tokenizer"):
+    with pytest.raises(
+        InputError, match="name a local model that has the same tokenizer"
+    ):
         echo_target(client_at(server.url, None), None)
 
 
 def test_spans_are_found_by_what_the_tokens_spell():
     pieces = ["<s>", " The", " un", "ion", " is"]
     echo = Echo(pieces, [np.nan, -1, -2, -3, -4])
-    assert span_of(echo, "The union", 3) == slice(1, 4)  # a space that the tokenizer puts first
+    # a space that the tokenizer puts first
+    assert span_of(echo, "The union", 3) == slice(1, 4)
     assert span_of(echo, " The union is", 4) == slice(1, 5)  # nothing was generated
     assert span_of(echo, "The union", 2) is None
     assert span_of(echo, "The uni", 3) is None
 
 
 @pytest.mark.parametrize("kind", ["gpt_neox", "llama"])
-def test_the_likeliest_tokens_of_a_server_give_the_engines_statistics(run, serving, kind):
+def test_the_likeliest_tokens_of_a_server_give_the_engines_statistics(
+    run, serving, kind
+):
     beside = [request(altered="lowercase"), request(**WITH_SHOTS)]
     few = [TEXTS[0], *TEXTS[3:5], ""]
     served_requests, own_requests = (
-        [request(statistics=statistics), *beside] for statistics in ("likeliest", "top40")
+        [request(statistics=statistics), *beside]
+        for statistics in ("likeliest", "top40")
     )
     with serving(kind) as server:
-        served = run(kind, served_requests, url=server.url, texts=few, top40="prompt_logprobs")
+        served = run(
+            kind, served_requests, url=server.url, texts=few, top40="prompt_logprobs"
+        )
     assert served[0]["views"][0]["statistics"] == "likeliest"
     assert_equal_rows(served, run(kind, own_requests, texts=few))
 
@@ -279,13 +389,22 @@ def test_the_likeliest_tokens_of_a_server_give_the_engines_statistics(run, servi
 @pytest.mark.parametrize(
     ("errs", "says"),
     [
-        ({"most": 20}, "malformed answer .* instead of 40; start vLLM with --max-logprobs 40"),
+        (
+            {"most": 20},
+            "malformed answer .* instead of 40; start vLLM with --max-logprobs 40",
+        ),
         ({"ignored": True}, "malformed answer .*no prompt_logprobs"),
     ],
 )
 def test_a_server_without_the_likeliest_tokens_is_refused(run, serving, errs, says):
     with serving("llama", **errs) as server, pytest.raises(InputError, match=says):
-        run("llama", [request(statistics="likeliest")], url=server.url, top40="prompt_logprobs", attempts=2)
+        run(
+            "llama",
+            [request(statistics="likeliest")],
+            url=server.url,
+            top40="prompt_logprobs",
+            attempts=2,
+        )
 
 
 WITHOUT_TORCH = """

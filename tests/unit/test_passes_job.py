@@ -1,4 +1,5 @@
-"""A job of passes: what is sent and stored, how much memory it takes, what is not computed twice, what is refused."""
+"""A job of passes: what is sent and stored, how much memory it takes, what is not
+computed twice, what is refused."""
 
 import numpy as np
 import pandas as pd
@@ -28,18 +29,25 @@ def test_stored_statistics_are_those_of_one_text_at_a_time(
     tokenizer = load_tokenizer(tiny_checkpoint(kind))
     start = list(start_token_ids(tokenizer, start_token))
     stored = rows(job, job([request(start_token=start_token)], kind=kind), start_token)
-    assert [row["text_id"] for row in stored] == [f"t{number:03d}" for number in range(len(TEXTS))]
+    assert [row["text_id"] for row in stored] == [
+        f"t{number:03d}" for number in range(len(TEXTS))
+    ]
     for text, row in zip(TEXTS, stored, strict=True):
         tokens = tokenizer(text, add_special_tokens=False)["input_ids"]
         assert row["n_tokens"] == len(tokens)
         assert row["token_ids"] == (tokens if start else tokens[1:])
         expected = expected_statistics(tiny_model(kind), start, tokens)[:5]
-        np.testing.assert_allclose([row[name] for name in TOKEN_STATISTICS["full"]], expected, atol=1e-4)
+        np.testing.assert_allclose(
+            [row[name] for name in TOKEN_STATISTICS["full"]], expected, atol=1e-4
+        )
 
 
 def test_texts_beyond_the_context_are_cut_and_marked(job):
     long = "the people of the union " * 60
-    for start_token, room in (("none", tiny_models.CONTEXT), ("<s>", tiny_models.CONTEXT - 1)):
+    for start_token, room in (
+        ("none", tiny_models.CONTEXT),
+        ("<s>", tiny_models.CONTEXT - 1),
+    ):
         manifest = job([request(start_token=start_token)], texts=[long, "short"])
         entry = manifest["views"][0]
         first, second = rows(job, manifest, start_token)
@@ -53,8 +61,15 @@ def test_texts_beyond_the_context_are_cut_and_marked(job):
 def test_texts_with_nothing_to_score_are_kept_with_the_reason(job):
     manifest = job([request(start_token="none")], texts=["", "A", "A b"])
     empty, single, scored = rows(job, manifest, "none")
-    assert (empty["skipped"], empty["logprobs"], empty["n_tokens"]) == ("no tokens", [], 0)
-    assert (single["skipped"], single["token_ids"]) == ("one token and no start token", [])
+    assert (empty["skipped"], empty["logprobs"], empty["n_tokens"]) == (
+        "no tokens",
+        [],
+        0,
+    )
+    assert (single["skipped"], single["token_ids"]) == (
+        "one token and no start token",
+        [],
+    )
     assert scored["skipped"] is None
     assert manifest["views"][0]["skipped"] == 2
     assert rows(job, job(texts=["A"]))[0]["skipped"] is None
@@ -71,11 +86,19 @@ def test_views_of_log_probabilities_have_null_columns_for_the_rest(job):
 
 
 def test_each_subset_and_length_is_a_cell_of_its_own(job):
-    benchmark = pd.concat([benchmark_of(TEXTS[:2], 32, "b"), benchmark_of(TEXTS[2:4], 64, "a")])
+    benchmark = pd.concat(
+        [benchmark_of(TEXTS[:2], 32, "b"), benchmark_of(TEXTS[2:4], 64, "a")]
+    )
     benchmark["text_id"] = list("dcba")
     manifest = job([request(lengths=[64]), request(subsets=["b"])], benchmark=benchmark)
-    assert [(entry["subset"], entry["length"]) for entry in manifest["views"]] == [("a", 64), ("b", 32)]
-    assert [row["text_id"] for row in rows(job, manifest, subset="b", length=32)] == ["c", "d"]
+    assert [(entry["subset"], entry["length"]) for entry in manifest["views"]] == [
+        ("a", 64),
+        ("b", 32),
+    ]
+    assert [row["text_id"] for row in rows(job, manifest, subset="b", length=32)] == [
+        "c",
+        "d",
+    ]
     with pytest.raises(InputError, match="no length '128'"):
         job([request(lengths=[128])], benchmark=benchmark)
 
@@ -88,13 +111,21 @@ def test_a_request_for_less_is_answered_by_one_for_more(job):
 
 def test_a_pass_that_lacks_a_number_is_read_again_and_no_other_is(job):
     lower = request(altered="lowercase", statistics="logprobs")
-    first = {entry["altered"]: entry["files"][0]["file"] for entry in job([request(), lower])["views"]}
+    first = {
+        entry["altered"]: entry["files"][0]["file"]
+        for entry in job([request(), lower])["views"]
+    }
     again = job([request(), request(statistics="top40"), lower])
     files = {entry["altered"]: entry["files"][0]["file"] for entry in again["views"]}
     assert files["lowercase"] == first["lowercase"]
     assert files[""] != first[""]
     for row in rows(job, again):
-        assert len(row["top40"]) == len(row["ranks"]) == len(row["highest"]) == len(row["logprobs"])
+        assert (
+            len(row["top40"])
+            == len(row["ranks"])
+            == len(row["highest"])
+            == len(row["logprobs"])
+        )
         for own, highest, rank, top in zip(
             row["logprobs"], row["highest"], row["ranks"], row["top40"], strict=True
         ):
@@ -103,7 +134,8 @@ def test_a_pass_that_lacks_a_number_is_read_again_and_no_other_is(job):
 
 
 def test_a_pass_that_another_job_stores_meanwhile_is_not_run(job, monkeypatch):
-    """Two benchmarks with the same texts start at once: neither finds the pass, then one of them stores it."""
+    """Two benchmarks with the same texts start at once: neither finds the pass, then
+    one of them stores it."""
     first = rows(job, job())
     record, keys = Store.record, []
 
@@ -120,16 +152,25 @@ def test_equal_texts_run_once_and_are_stored_each(job, monkeypatch):
     ran = []
     run = Engine._run
     monkeypatch.setattr(
-        Engine, "_run", lambda self, batch, *rest: ran.extend(batch) or run(self, batch, *rest)
+        Engine,
+        "_run",
+        lambda self, batch, *rest: ran.extend(batch) or run(self, batch, *rest),
     )
     stored = rows(job, job(texts=["one text", "another", "one text", "one text"]))
     assert len(ran) == 2
-    assert stored[0]["logprobs"] == stored[2]["logprobs"] == stored[3]["logprobs"] != stored[1]["logprobs"]
+    assert (
+        stored[0]["logprobs"]
+        == stored[2]["logprobs"]
+        == stored[3]["logprobs"]
+        != stored[1]["logprobs"]
+    )
 
 
 def test_a_text_that_alone_does_not_fit_is_an_error_that_names_it(job, monkeypatch):
     def no_memory(self, *rest):
-        raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes")
+        raise RuntimeError(
+            "DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"
+        )
 
     monkeypatch.setattr(Engine, "_run", no_memory)
     with pytest.raises(InputError, match=r"tiny/texts: text 't001' .* max_length"):
@@ -142,7 +183,10 @@ def test_a_text_that_alone_does_not_fit_is_an_error_that_names_it(job, monkeypat
         ({"altered": "lowercas"}, "did you mean 'lowercase'"),
         ({"start_token": "<s"}, "did you mean '<s>'"),
         ({"subsets": ["B"]}, "no subset 'B'"),
-        ({"prefix": "member", "draw": 0, "shots": 1}, "'member', draw 0, and the shots are not among"),
+        (
+            {"prefix": "member", "draw": 0, "shots": 1},
+            "'member', draw 0, and the shots are not among",
+        ),
         ({"view": "paraphrase"}, "'paraphrase' is a stored table"),
     ],
 )
@@ -167,7 +211,9 @@ def test_no_more_than_two_chunks_of_requests_are_alive(job, monkeypatch):
 
     monkeypatch.setattr(Request, "__init__", made)
     monkeypatch.setattr(Request, "__del__", gone, raising=False)
-    manifest = job(texts=[f"text number {number}" for number in range(200)], chunk_tokens=60)
+    manifest = job(
+        texts=[f"text number {number}" for number in range(200)], chunk_tokens=60
+    )
     files = [job.store / stored["file"] for stored in manifest["views"][0]["files"]]
     sizes = [pq.read_metadata(file).num_rows for file in files]
     assert len(files) > 10
@@ -227,12 +273,20 @@ def test_a_damaged_stored_pass_or_one_without_a_record_is_computed_again(job, lo
     first = job()
     file = job.store / first["views"][0]["files"][0]["file"]
     whole = file.read_bytes()
-    for damaged in (whole[:-10], whole[:50] + bytes([whole[50] ^ 1]) + whole[51:], b"", None):
+    for damaged in (
+        whole[:-10],
+        whole[:50] + bytes([whole[50] ^ 1]) + whole[51:],
+        b"",
+        None,
+    ):
         if damaged is None:
             file.unlink()
         else:
             file.write_bytes(damaged)
-        assert job()["views"][0]["files"][0]["sha256"] == first["views"][0]["files"][0]["sha256"]
+        assert (
+            job()["views"][0]["files"][0]["sha256"]
+            == first["views"][0]["files"][0]["sha256"]
+        )
         assert file.read_bytes() == whole
     file.with_suffix(".json").unlink()
     job()
@@ -247,7 +301,9 @@ def test_a_reader_of_a_damaged_pass_makes_the_same_command_repair_it(job, damage
     file.unlink()
     if damage == "cut":
         file.write_bytes(whole[:-1])
-    with pytest.raises(InputError, match=rf"{file.name} is (damaged|missing).*same command"):
+    with pytest.raises(
+        InputError, match=rf"{file.name} is (damaged|missing).*same command"
+    ):
         rows(job, manifest)
     assert not file.exists()
     assert not job.manifest.exists()
@@ -274,7 +330,9 @@ def test_a_pass_on_the_cpu_names_no_gpu(manifest):
 
 
 def test_a_pass_names_the_gpu_that_computed_it(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"the GPU of {device}")
+    monkeypatch.setattr(
+        torch.cuda, "get_device_name", lambda device: f"the GPU of {device}"
+    )
     assert gpu_name("cuda:1") == "the GPU of cuda:1"
     assert gpu_name("cpu") is gpu_name("api") is None
 
@@ -282,18 +340,26 @@ def test_a_pass_names_the_gpu_that_computed_it(monkeypatch):
 def test_shots_that_do_not_fit_are_said_by_length_and_number(manifest):
     (view,) = manifest["views"]
     used = [(64, 7, 1), (64, 7, 3), (32, 7, 7), (128, 1, 0), (32, None, None)]
-    views = [view | {"length": words, "shots": shots, "shots_used": fit} for words, shots, fit in used]
+    views = [
+        view | {"length": words, "shots": shots, "shots_used": fit}
+        for words, shots, fit in used
+    ]
     (listed,) = provenance.passes([manifest | {"views": views}])
     assert listed["remarks"] == [
-        "128 words: 0 of 1 shots fit into the model's context, so methods with 1 shots have a dash",
-        "64 words: 1 of 7 shots fit into the model's context, so methods with 7 shots are marked",
+        "128 words: 0 of 1 shots fit into the model's context, so methods with 1 "
+        "shots have a dash",
+        "64 words: 1 of 7 shots fit into the model's context, so methods with 7 "
+        "shots are marked",
     ]
 
 
 def test_every_gpu_of_a_model_is_listed_once(manifest):
     (view,) = manifest["views"]
     gpus = ["H200", "H100", None, "H100"]
-    (listed,) = provenance.passes([manifest | {"views": [view | {"gpu": gpu} for gpu in gpus]}])
+    (listed,) = provenance.passes(
+        [manifest | {"views": [view | {"gpu": gpu} for gpu in gpus]}]
+    )
     assert listed["gpu"] == "H100, H200"
-    before = {key: value for key, value in view.items() if key != "gpu"}  # a record of an older version
+    # a record of an older version
+    before = {key: value for key, value in view.items() if key != "gpu"}
     assert provenance.passes([manifest | {"views": [before]}])[0]["gpu"] == ""

@@ -1,4 +1,5 @@
-"""Stored passes stay valid: a store that an earlier version filled is found again, whatever the code looks like."""
+"""Stored passes stay valid: a store that an earlier version filled is found again,
+whatever the code looks like."""
 
 import json
 from pathlib import Path
@@ -16,7 +17,8 @@ from pretrace.runtime.files import read_json, sha256_file, write_json
 
 BENCHMARK = pd.concat([
     benchmark_of(["In 1934 it was", "A", ""], 32, "b"),
-    benchmark_of(["The people of the United States know the state of the Union.", "In 1934"], 64, "a")
+    benchmark_of(["The people of the United States know the state of the Union.",
+                  "In 1934"], 64, "a")
     .assign(text_id=["u0", "u1"]),
 ])  # fmt: skip
 
@@ -32,10 +34,13 @@ class Characters:
 
 
 KEYS = [
-    json.loads(line) for line in (Path(__file__).parent / "pass_keys.jsonl").read_text("utf-8").splitlines()
+    json.loads(line)
+    for line in (Path(__file__).parent / "pass_keys.jsonl")
+    .read_text("utf-8")
+    .splitlines()
 ]
-"""Number format, request, and the keys of its passes in the store, as version 6 of the engine gives them. Should one
-change, users compute their passes again: GPU hours."""
+"""Number format, request, and the keys of its passes in the store, as version 6 of the
+engine gives them. Should one change, users compute their passes again: GPU hours."""
 
 
 @pytest.mark.parametrize(
@@ -45,10 +50,16 @@ change, users compute their passes again: GPU hours."""
         ("cuda", "float32", requests.ENGINE_VERSION),
         ("api", "api", requests.ENGINE_VERSION),
         ("cuda", "bfloat16", f"{requests.ENGINE_VERSION}, GPU {requests.GPU_VERSION}"),
-        ("cuda:1", "float16-int8", f"{requests.ENGINE_VERSION}, GPU {requests.GPU_VERSION}"),
+        (
+            "cuda:1",
+            "float16-int8",
+            f"{requests.ENGINE_VERSION}, GPU {requests.GPU_VERSION}",
+        ),
     ],
 )
-def test_another_kernel_of_gpus_takes_no_pass_from_those_who_have_none(device, dtype, version):
+def test_another_kernel_of_gpus_takes_no_pass_from_those_who_have_none(
+    device, dtype, version
+):
     assert requests.engine_of(SimpleNamespace(device=device, dtype=dtype)) == version
 
 
@@ -62,7 +73,9 @@ def test_another_kernel_of_gpus_takes_no_pass_from_those_who_have_none(device, d
         (64, "cuda", 64),
     ],
 )
-def test_batches_are_as_large_as_suits_the_device_unless_a_number_is_set(asked, device, tokens):
+def test_batches_are_as_large_as_suits_the_device_unless_a_number_is_set(
+    asked, device, tokens
+):
     assert requests.batch_tokens_of(asked, device) == tokens
 
 
@@ -70,7 +83,8 @@ def test_batches_are_as_large_as_suits_the_device_unless_a_number_is_set(asked, 
 def test_a_store_that_exists_is_still_found(
     tmp_path: Path, golden: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check = Mock(facts=lambda starts: {"remarks": []})  # the made-up tokenizer has no files to check
+    # the made-up tokenizer has no files to check
+    check = Mock(facts=lambda starts: {"remarks": []})
     monkeypatch.setattr(job, "TextCheck", lambda target: check)
     keys, changes = golden["keys"], golden["request"]
     store = tmp_path / "store"
@@ -78,7 +92,10 @@ def test_a_store_that_exists_is_still_found(
     for key in keys:
         (store / f"{key}.parquet").write_bytes(b"a stored pass")
         cost = Cost().record() | {"batch_tokens": 64, "gpu": None}
-        write_json(store / f"{key}.json", cost | {"sha256": sha256_file(store / f"{key}.parquet")})
+        write_json(
+            store / f"{key}.json",
+            cost | {"sha256": sha256_file(store / f"{key}.parquet")},
+        )
     target: Any = SimpleNamespace(  # without weights: nothing can be computed
         tokenizer=Characters(),
         digest="d" * 64,
@@ -89,9 +106,19 @@ def test_a_store_that_exists_is_still_found(
         reads_alone=False,
     )
     job.run(
-        [request(**{"start_token": "none"} | changes)], benchmark=BENCHMARK, names=NAMES, target=target,
-        store=store, manifest=tmp_path / "manifest.json", batch_tokens=64, threads=1,
-        shots=lambda key: [shot + changes["prefix"][:3] for shot in ("first shot", "second")],
-    )  # fmt: skip
+        [request(**{"start_token": "none"} | changes)],
+        benchmark=BENCHMARK,
+        names=NAMES,
+        target=target,
+        store=store,
+        manifest=tmp_path / "manifest.json",
+        batch_tokens=64,
+        threads=1,
+        shots=lambda key: [
+            shot + changes["prefix"][:3] for shot in ("first shot", "second")
+        ],
+    )
     written = read_json(tmp_path / "manifest.json")["views"]
-    assert {row["files"][0]["file"] for row in written} == {f"{key}.parquet" for key in keys}
+    assert {row["files"][0]["file"] for row in written} == {
+        f"{key}.parquet" for key in keys
+    }

@@ -1,4 +1,5 @@
-"""Jobs with prefixes: what stands before a text, what is dropped, what is stored and what is not run again."""
+"""Jobs with prefixes: what stands before a text, what is dropped, what is stored and
+what is not run again."""
 
 import os
 import time
@@ -23,8 +24,14 @@ TEXTS = [
     "",
     "A",
 ]
-PROBE = (0, 1, 2, 3, 4)  # the first piece that the comparison with concatenation encodes
-POOL = ["A number of texts.", "what the model has seen", "120 members were there", "the union is strong"]
+# the first piece that the comparison with concatenation encodes
+PROBE = (0, 1, 2, 3, 4)
+POOL = [
+    "A number of texts.",
+    "what the model has seen",
+    "120 members were there",
+    "the union is strong",
+]
 NO_PREFIX = {"prefix": "", "draw": None, "shots": None}
 
 
@@ -32,11 +39,15 @@ def shots(key):
     """The pool of each kind and draw, whatever the subset and length."""
     shots = key.reading.shots
     texts = POOL[shots.draw :] + POOL[: shots.draw]
-    return texts if shots.prefix.kind == "nonmember" else [text.upper() for text in texts]
+    return (
+        texts if shots.prefix.kind == "nonmember" else [text.upper() for text in texts]
+    )
 
 
 def request(**changes):
-    return made_up_jobs.request(**{"prefix": "nonmember", "draw": 0, "shots": 2} | changes)
+    return made_up_jobs.request(
+        **{"prefix": "nonmember", "draw": 0, "shots": 2} | changes
+    )
 
 
 @pytest.fixture
@@ -53,7 +64,11 @@ def job(job):
 def stored(job, *, max_length=None, **changes):
     prefixed = request(**changes)
     manifest = job([prefixed], max_length=max_length)
-    return PassIndex(manifest, job.store).read(PassKey(prefixed.reading, Slice("", None))).to_pylist()
+    return (
+        PassIndex(manifest, job.store)
+        .read(PassKey(prefixed.reading, Slice("", None)))
+        .to_pylist()
+    )
 
 
 @pytest.fixture
@@ -63,13 +78,16 @@ def ids_of(tiny_checkpoint):
     return lambda *pieces: [
         id
         for text in pieces
-        for id in tokenizer(text, add_special_tokens=False, split_special_tokens=text != "<s>")["input_ids"]
+        for id in tokenizer(
+            text, add_special_tokens=False, split_special_tokens=text != "<s>"
+        )["input_ids"]
     ]
 
 
 @pytest.fixture
 def encoded(monkeypatch):
-    """The leads that were encoded, in order, that of the comparison with concatenation left out."""
+    """The leads that were encoded, in order, that of the comparison with concatenation
+    left out."""
     parts_of, make = [], SharedCache.__init__
 
     def made(self, features, parts):
@@ -88,8 +106,16 @@ def encoded(monkeypatch):
         ({"statistics": "full"}, ["<s>", *POOL[:2]], ""),
         ({"start_token": "none"}, POOL[:2], ""),
         ({"inner_start": True}, ["<s>", *POOL[:2]], "<s>"),
-        ({"prefix": "nonmember;separator=newline"}, ["<s>", POOL[0], "\n" + POOL[1]], ""),
-        ({"prefix": "nonmember;separator=start_token"}, ["<s>", POOL[0], "<s>", POOL[1], "<s>"], ""),
+        (
+            {"prefix": "nonmember;separator=newline"},
+            ["<s>", POOL[0], "\n" + POOL[1]],
+            "",
+        ),
+        (
+            {"prefix": "nonmember;separator=start_token"},
+            ["<s>", POOL[0], "<s>", POOL[1], "<s>"],
+            "",
+        ),
     ],
 )
 def test_every_token_of_a_text_is_scored_after_what_stands_before_it(
@@ -99,13 +125,18 @@ def test_every_token_of_a_text_is_scored_after_what_stands_before_it(
         own = ids_of(inner, text) if text else []
         assert row["token_ids"] == own
         assert (row["n_tokens"], row["truncated"]) == (len(ids_of(text)), False)
-        assert (row["skipped"], row["entropies"]) == (None if text else "no tokens", None)
+        assert (row["skipped"], row["entropies"]) == (
+            None if text else "no tokens",
+            None,
+        )
         assert row["shots_used"] == changes.get("shots", 2)
         expected = expected_statistics(tiny_model("llama"), ids_of(*before), own)[0]
         np.testing.assert_allclose(row["logprobs"], expected, atol=1e-4)
 
 
-def test_fewer_shots_are_the_first_ones_and_the_prefix_is_encoded_once(job, encoded, tiny_model, ids_of):
+def test_fewer_shots_are_the_first_ones_and_the_prefix_is_encoded_once(
+    job, encoded, tiny_model, ids_of
+):
     requests = [
         request(prefix=prefix, draw=draw, shots=count)
         for count in (1, 2, 3, 4)
@@ -115,14 +146,20 @@ def test_fewer_shots_are_the_first_ones_and_the_prefix_is_encoded_once(job, enco
     manifest = job([*requests, request(**NO_PREFIX)])
     assert sorted(len(parts) for parts in encoded) == [5, 5, 5, 5]
     assert len(manifest["views"]) == 17
-    assert [entry["prefix_way"] for entry in manifest["views"]] == [None] + ["keys and values"] * 16
+    assert [entry["prefix_way"] for entry in manifest["views"]] == [None] + [
+        "keys and values"
+    ] * 16
     for count in (1, 4):
-        expected = expected_statistics(tiny_model("llama"), ids_of("<s>", *POOL[:count]), ids_of(TEXTS[0]))[0]
+        expected = expected_statistics(
+            tiny_model("llama"), ids_of("<s>", *POOL[:count]), ids_of(TEXTS[0])
+        )[0]
         first, *_ = rows(job, manifest, prefix="nonmember", draw=0, shots=count)
         np.testing.assert_allclose(first["logprobs"], expected, atol=1e-4)
 
 
-def test_a_prefix_too_long_for_the_context_loses_its_first_shots(job, tiny_model, ids_of, caplog):
+def test_a_prefix_too_long_for_the_context_loses_its_first_shots(
+    job, tiny_model, ids_of, caplog
+):
     last_two = ids_of("<s>", *POOL[2:])
     fits = len(last_two) + max(len(ids_of(text)) for text in TEXTS)
     rows = stored(job, shots=4, max_length=fits)
@@ -130,7 +167,9 @@ def test_a_prefix_too_long_for_the_context_loses_its_first_shots(job, tiny_model
     assert "2 of 4 shots fit" in caplog.text
     expected = expected_statistics(tiny_model("llama"), last_two, ids_of(TEXTS[0]))[0]
     np.testing.assert_allclose(rows[0]["logprobs"], expected, atol=1e-4)
-    assert {row["shots_used"] for row in stored(job, shots=4, max_length=fits - 1)} == {1}
+    assert {row["shots_used"] for row in stored(job, shots=4, max_length=fits - 1)} == {
+        1
+    }
     # the start token before the text takes its place too
     inner = stored(job, shots=4, inner_start=True, max_length=fits)
     assert {row["shots_used"] for row in inner} == {1}
@@ -138,10 +177,18 @@ def test_a_prefix_too_long_for_the_context_loses_its_first_shots(job, tiny_model
 
 def test_texts_that_leave_no_room_for_a_shot_are_not_read_and_counted_as_skipped(job):
     manifest = job([request(), request(**NO_PREFIX)], max_length=8)
-    counts = {row["prefix"]: (row["shots_used"], row["skipped"]) for row in manifest["views"]}
+    counts = {
+        row["prefix"]: (row["shots_used"], row["skipped"]) for row in manifest["views"]
+    }
     assert counts == {"nonmember": (0, len(TEXTS)), "": (None, 1)}
     read = rows(job, manifest, prefix="nonmember", draw=0, shots=2)
-    assert [row["skipped"] for row in read] == [NO_SHOT, NO_SHOT, NO_SHOT, "no tokens", NO_SHOT]
+    assert [row["skipped"] for row in read] == [
+        NO_SHOT,
+        NO_SHOT,
+        NO_SHOT,
+        "no tokens",
+        NO_SHOT,
+    ]
     assert not any(row["token_ids"] for row in read)
 
 
@@ -154,16 +201,25 @@ def test_the_store_is_asked_by_the_exact_prefix(job):
     usual = key(POOL)
     assert key([*POOL[:2], "another third"]) == usual
     assert key(["another first", POOL[1]]) != usual
-    # the same tokens, cut elsewhere, are encoded in other pieces: below float32 the numbers differ
+    # the same tokens, cut elsewhere, are encoded in other pieces: below float32 the
+    # numbers differ
     assert key(["%&", "$"]) != key(["%", "&$"])
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_cell_has_equal_bytes_whichever_cells_run_with_it(job, tmp_path, dtype):
     alone = job([request()], dtype=dtype)["views"][0]
-    beside = job([request(shots=count) for count in (4, 2, 1)], dtype=dtype, store=tmp_path / "other")
+    beside = job(
+        [request(shots=count) for count in (4, 2, 1)],
+        dtype=dtype,
+        store=tmp_path / "other",
+    )
     assert (
-        next(entry["files"][0]["sha256"] for entry in beside["views"] if entry["shots"] == 2)
+        next(
+            entry["files"][0]["sha256"]
+            for entry in beside["views"]
+            if entry["shots"] == 2
+        )
         == alone["files"][0]["sha256"]
     )
 

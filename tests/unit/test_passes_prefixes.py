@@ -1,4 +1,5 @@
-"""Shared prefixes: equal to the prefix put before each text, encoded once, and never copied for a batch."""
+"""Shared prefixes: equal to the prefix put before each text, encoded once, and never
+copied for a batch."""
 
 import gc
 import re
@@ -18,11 +19,17 @@ from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.sharing import SharedCache, SteppedState
 
 TOLERANCE = 1e-4
-WAYS = dict.fromkeys(tiny_models.CACHES, SharedCache) | dict.fromkeys(("mamba", "jamba"), SteppedState)
+WAYS = dict.fromkeys(tiny_models.CACHES, SharedCache) | dict.fromkeys(
+    ("mamba", "jamba"), SteppedState
+)
 WAYS |= {"rwkv": None}
 GENERATOR = np.random.default_rng(0)
-SHOTS = tuple(tuple(GENERATOR.integers(4, 300, size).tolist()) for size in (17, 9, 1, 14))
-TEXTS = [GENERATOR.integers(4, 300, size).tolist() for size in (23, 5, 1, 12, 12, 30, 2)]
+SHOTS = tuple(
+    tuple(GENERATOR.integers(4, 300, size).tolist()) for size in (17, 9, 1, 14)
+)
+TEXTS = [
+    GENERATOR.integers(4, 300, size).tolist() for size in (23, 5, 1, 12, 12, 30, 2)
+]
 
 
 def check(engine, model, prompt_prefix, texts=TEXTS):
@@ -31,7 +38,9 @@ def check(engine, model, prompt_prefix, texts=TEXTS):
     )
     for tokens, values in zip(texts, computed, strict=True):
         assert values.shape == (1, len(tokens) + len(prompt_prefix.inner))
-        expected = expected_statistics(model, prompt_prefix.ids, [*prompt_prefix.inner, *tokens])[:1]
+        expected = expected_statistics(
+            model, prompt_prefix.ids, [*prompt_prefix.inner, *tokens]
+        )[:1]
         np.testing.assert_allclose(values, expected, atol=TOLERANCE, rtol=0)
 
 
@@ -47,10 +56,12 @@ def test_equal_to_the_prefix_before_each_text(tiny_model, kind):
 
 @pytest.mark.parametrize("kind", tiny_models.CACHES)
 def test_a_pass_leaves_nothing_that_waits_for_the_garbage_collector(tiny_model, kind):
-    """`pretrace` has it run seldom: tensors of earlier batches in circles of references would fill a GPU."""
+    """`pretrace` has it run seldom: tensors of earlier batches in circles of references
+    would fill a GPU."""
     engine = Engine(tiny_model(kind), "tiny", 60)
     for prompt_prefix in (PromptPrefix((0,)), PromptPrefix((0,), SHOTS)):
-        engine.statistics(requests_of(TEXTS), prompt_prefix, statistics="logprobs")  # verifies the way
+        # verifies the way
+        engine.statistics(requests_of(TEXTS), prompt_prefix, statistics="logprobs")
         gc.collect()
         gc.disable()
         try:
@@ -66,7 +77,8 @@ def test_a_pass_leaves_nothing_that_waits_for_the_garbage_collector(tiny_model, 
 
 @pytest.mark.parametrize("kind", tiny_models.CACHES)
 def test_equal_with_the_attention_of_bfloat16_on_a_cpu(tiny_model, kind, monkeypatch):
-    """In float32, where rounding hides nothing; a layer whose window is shorter than the prefix is left to torch."""
+    """In float32, where rounding hides nothing; a layer whose window is shorter than
+    the prefix is left to torch."""
     model, computed = tiny_model(kind), []
     monkeypatch.setattr(attention, "_BLOCK", 300)  # several blocks of queries
 
@@ -80,21 +92,27 @@ def test_equal_with_the_attention_of_bfloat16_on_a_cpu(tiny_model, kind, monkeyp
     prompt_prefix = PromptPrefix((0,), SHOTS)
     check(engine, model, prompt_prefix)
     assert engine.sharing is WAYS[kind]
-    takes_sdpa = model.config._attn_implementation == "sdpa" and WAYS[kind] is SharedCache
+    takes_sdpa = (
+        model.config._attn_implementation == "sdpa" and WAYS[kind] is SharedCache
+    )
     assert (len(prompt_prefix.ids) in computed) == (takes_sdpa and kind != "mistral")
 
 
 @pytest.mark.parametrize("heads", [(4, 4), (6, 2), (8, 1)])
 @pytest.mark.parametrize("window", [None, 9])
 @pytest.mark.parametrize("reader", ["_read_in_products", "_read_as_one_text"])
-def test_attention_to_a_shared_prefix_is_that_of_torch(heads, window, reader, monkeypatch):
+def test_attention_to_a_shared_prefix_is_that_of_torch(
+    heads, window, reader, monkeypatch
+):
     """As a CPU reads the prefix, and as a GPU does."""
     monkeypatch.setattr(attention, "_BLOCK", 50)
     monkeypatch.setattr(attention, "_read_in_products", getattr(attention, reader))
     drawn = torch.Generator().manual_seed(0)
     texts, tokens, past, width = 3, 7, 20, 16
     query = torch.randn(texts, heads[0], tokens, width, generator=drawn)
-    key, value = torch.randn(2, texts, heads[1], past + tokens, width, generator=drawn).unbind()
+    key, value = torch.randn(
+        2, texts, heads[1], past + tokens, width, generator=drawn
+    ).unbind()
     for states in (key, value):
         states[:, :, :past] = states[:1, :, :past].clone()
     seen = torch.ones(tokens, past + tokens, dtype=torch.bool).tril(past)
@@ -103,14 +121,23 @@ def test_attention_to_a_shared_prefix_is_that_of_torch(heads, window, reader, mo
     mask = seen.expand(texts, 1, -1, -1)
     module = torch.nn.Module()
     module.num_key_value_groups = heads[0] // heads[1]
-    own = (put_ahead(states[:1, :, :past], states[:, :, past:]) for states in (key, value))
+    own = (
+        put_ahead(states[:1, :, :past], states[:, :, past:]) for states in (key, value)
+    )
     computed, _ = attention.attention_to_shared_prefix(
         module, query, *own, mask if window else None, scaling=0.7
     )
     expected = torch.nn.functional.scaled_dot_product_attention(
-        query.double(), key.double(), value.double(), attn_mask=mask, scale=0.7, enable_gqa=True
+        query.double(),
+        key.double(),
+        value.double(),
+        attn_mask=mask,
+        scale=0.7,
+        enable_gqa=True,
     )
-    torch.testing.assert_close(computed.double(), expected.transpose(1, 2), atol=1e-5, rtol=0)
+    torch.testing.assert_close(
+        computed.double(), expected.transpose(1, 2), atol=1e-5, rtol=0
+    )
 
 
 @pytest.mark.parametrize("kind", ["llama", "mistral", "mamba", "rwkv"])
@@ -126,9 +153,13 @@ def test_fewer_shots_are_those_of_a_prefix_of_their_own(tiny_model, kind):
 @pytest.mark.parametrize("kind", ["llama", "gemma2"])
 def test_a_shot_without_tokens_changes_nothing(tiny_model, kind):
     engine = Engine(tiny_model(kind), "tiny", 60)
-    plain = engine.statistics(requests_of(TEXTS), PromptPrefix((0,), SHOTS[:2]), statistics="logprobs")
+    plain = engine.statistics(
+        requests_of(TEXTS), PromptPrefix((0,), SHOTS[:2]), statistics="logprobs"
+    )
     with_empty = engine.statistics(
-        requests_of(TEXTS), PromptPrefix((0,), ((), SHOTS[0], (), SHOTS[1])), statistics="logprobs"
+        requests_of(TEXTS),
+        PromptPrefix((0,), ((), SHOTS[0], (), SHOTS[1])),
+        statistics="logprobs",
     )
     for alone, other in zip(plain, with_empty, strict=True):
         np.testing.assert_array_equal(alone, other)
@@ -139,19 +170,26 @@ def test_a_shot_without_tokens_changes_nothing(tiny_model, kind):
 def test_a_way_that_misleads_is_not_taken_and_the_warning_has_numbers(
     tiny_model, monkeypatch, log_lines, kind
 ):
-    """As a sliding-window cache that forgets, or a state that is ignored: concatenation is right then."""
+    """As a sliding-window cache that forgets, or a state that is ignored: concatenation
+    is right then."""
     monkeypatch.setattr(
         sharing,
         "copied_ahead",
-        lambda shared, own: torch.cat([shared.expand(len(own), -1, -1, -1) * 0, own], -2),
+        lambda shared, own: torch.cat(
+            [shared.expand(len(own), -1, -1, -1) * 0, own], -2
+        ),
     )
     monkeypatch.setattr(
-        SteppedState, "read", lambda self, inputs, parts: self._features(inputs, use_cache=False)
+        SteppedState,
+        "read",
+        lambda self, inputs, parts: self._features(inputs, use_cache=False),
     )
     engine = Engine(tiny_model(kind), "tiny", 60)
     check(engine, tiny_model(kind), PromptPrefix((0,), SHOTS))
     assert engine.sharing is None
-    assert re.search(r"off by [\d.]+ of their norm .* \(tolerance 0.001\)", log_lines.text)
+    assert re.search(
+        r"off by [\d.]+ of their norm .* \(tolerance 0.001\)", log_lines.text
+    )
 
 
 ROPE = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
@@ -160,11 +198,17 @@ ROPE = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
 @pytest.mark.parametrize("kind", ["llama", "gemma3"])
 def test_positions_that_stretch_with_the_input_are_not_shared(tiny_model, kind):
     sizes = tiny_model("gemma2" if kind == "gemma3" else kind).config.to_diff_dict()
-    sizes = {key: value for key, value in sizes.items() if key not in ("layer_types", "model_type")}
+    sizes = {
+        key: value
+        for key, value in sizes.items()
+        if key not in ("layer_types", "model_type")
+    }
     if kind == "gemma3":  # one rotary embedding for each kind of layer
         plain = {"rope_type": "default", "rope_theta": 10000.0}
         rope = {"sliding_attention": plain, "full_attention": ROPE}
-        config = transformers.Gemma3TextConfig(**sizes | {"rope_parameters": rope, "layer_types": list(rope)})
+        config = transformers.Gemma3TextConfig(
+            **sizes | {"rope_parameters": rope, "layer_types": list(rope)}
+        )
     else:
         config = transformers.LlamaConfig(**sizes | {"rope_parameters": ROPE})
     model = transformers.AutoModelForCausalLM.from_config(config).eval()

@@ -1,4 +1,5 @@
-"""Shots put together: as the joined text is tokenised where a tokenizer puts a space before all that it is given."""
+"""Shots put together: as the joined text is tokenised where a tokenizer puts a space
+before all that it is given."""
 
 from itertools import chain
 from typing import Any
@@ -25,20 +26,32 @@ def ids_of(tokenizer: Any, text: str) -> list[int]:
     return list(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
-def prompt_prefix(tokenizer: Any, prefix: str, *, context: int | None = None) -> tuple[tuple[int, ...], ...]:
+def prompt_prefix(
+    tokenizer: Any, prefix: str, *, context: int | None = None
+) -> tuple[tuple[int, ...], ...]:
     shots = Shots(Prefix.from_name(prefix), draw=0, count=3)
-    made = prompt_prefix_of(shots, (), tokenizer=tokenizer, texts=SHOTS, context=context, longest=1)
+    made = prompt_prefix_of(
+        shots, (), tokenizer=tokenizer, texts=SHOTS, context=context, longest=1
+    )
     assert made.shots is not None
     return made.shots
 
 
-@pytest.mark.parametrize(("prefix", "separator"), [("nonmember", ""), ("nonmember;separator=space", " ")])
-def test_no_space_is_added_before_later_shots(prepending: Any, prefix: str, separator: str) -> None:
+@pytest.mark.parametrize(
+    ("prefix", "separator"), [("nonmember", ""), ("nonmember;separator=space", " ")]
+)
+def test_no_space_is_added_before_later_shots(
+    prepending: Any, prefix: str, separator: str
+) -> None:
     shots = prompt_prefix(prepending, prefix)
-    assert prepending.decode(list(chain.from_iterable(shots))).strip() == separator.join(SHOTS)
+    assert prepending.decode(
+        list(chain.from_iterable(shots))
+    ).strip() == separator.join(SHOTS)
     assert list(shots[0]) == ids_of(prepending, SHOTS[0])
     if separator:  # with a space between, words end where shots do
-        assert list(chain.from_iterable(shots)) == ids_of(prepending, separator.join(SHOTS))
+        assert list(chain.from_iterable(shots)) == ids_of(
+            prepending, separator.join(SHOTS)
+        )
 
 
 @pytest.mark.parametrize("joined", ["\n\n", "\n\n\n", "x\n"])
@@ -52,12 +65,20 @@ def test_a_newline_stays_where_a_tokenizer_joins_newlines(joined: str) -> None:
 
 def test_a_tokenizer_without_newlines_takes_no_newline_between_shots() -> None:
     tokenizer = made_up_tokenizers.llama()
-    tokenizer.normalizer = normalizers.Sequence([normalizers.Replace("\n", " "), tokenizer.normalizer])
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Replace("\n", " "), tokenizer.normalizer]
+    )
     with pytest.raises(InputError, match="drops newlines"):
-        prompt_prefix(PreTrainedTokenizerFast(tokenizer_object=tokenizer), "nonmember;separator=newline")
+        prompt_prefix(
+            PreTrainedTokenizerFast(tokenizer_object=tokenizer),
+            "nonmember;separator=newline",
+        )
 
 
 def test_the_first_shot_that_stays_has_the_space(prepending: Any) -> None:
     whole = prompt_prefix(prepending, "nonmember")
     fitting = prompt_prefix(prepending, "nonmember", context=sum(map(len, whole)))
-    assert [list(shot) for shot in fitting] == [ids_of(prepending, SHOTS[1]), list(whole[2])]
+    assert [list(shot) for shot in fitting] == [
+        ids_of(prepending, SHOTS[1]),
+        list(whole[2]),
+    ]

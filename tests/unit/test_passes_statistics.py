@@ -1,4 +1,5 @@
-"""Statistics equal a plain float32 oracle, one text at a time, whatever the batch they were computed in."""
+"""Statistics equal a plain float32 oracle, one text at a time, whatever the batch they
+were computed in."""
 
 import numpy as np
 import pytest
@@ -20,7 +21,9 @@ RANKS = TOKEN_STATISTICS["top40"].index("ranks")
 
 def check(model, texts, start, batch_tokens):
     engine = Engine(model, "tiny", batch_tokens)
-    computed = engine.statistics(requests_of(texts), PromptPrefix(start), statistics="top40")
+    computed = engine.statistics(
+        requests_of(texts), PromptPrefix(start), statistics="top40"
+    )
     for tokens, values in zip(texts, computed, strict=True):
         assert values.dtype == np.float32
         if len(tokens) + len(start) < 2:
@@ -35,14 +38,20 @@ def check(model, texts, start, batch_tokens):
 
 
 def rank_bounds(model, start, tokens):
-    """The tokens that are likelier than each one, and those that are not less likely, for float32 cannot tell which of
-    two tokens within 1e-5 is the likelier one."""
+    """The tokens that are likelier than each one, and those that are not less likely,
+    for float32 cannot tell which of two tokens within 1e-5 is the likelier one."""
     ids = torch.tensor([[*start, *tokens]])
     first = max(len(start), 1)
     with torch.no_grad():
-        logp = model(input_ids=ids, use_cache=False).logits[0, first - 1 : -1].double().log_softmax(-1)
+        logp = (
+            model(input_ids=ids, use_cache=False)
+            .logits[0, first - 1 : -1]
+            .double()
+            .log_softmax(-1)
+        )
     own = logp.gather(1, ids[0, first:, None])
-    return (logp > own + 1e-5).sum(-1).numpy(), (logp > own - 1e-5).sum(-1).numpy() - 1  # without itself
+    # without itself
+    return (logp > own + 1e-5).sum(-1).numpy(), (logp > own - 1e-5).sum(-1).numpy() - 1
 
 
 @pytest.fixture(scope="module", params=tiny_models.KINDS)
@@ -62,7 +71,9 @@ def test_equal_to_the_oracle_in_any_batch_and_order(model, texts, start, batch_t
 
 def test_more_positions_than_a_chunk(model):
     generator = np.random.default_rng(0)
-    texts = [generator.integers(0, 300, size).tolist() for size in (127, 100, 120, 90, 127)]
+    texts = [
+        generator.integers(0, 300, size).tolist() for size in (127, 100, 120, 90, 127)
+    ]
     check(model, texts, (0,), 10_000)
 
 
@@ -78,7 +89,11 @@ def test_fewer_statistics_are_the_first_of_all(model):
         np.testing.assert_array_equal(least[place], most[place][:1])
 
 
-SMALL = tiny_models.SIZES | {"vocab_size": 320, "num_key_value_heads": 2, "intermediate_size": 64}
+SMALL = tiny_models.SIZES | {
+    "vocab_size": 320,
+    "num_key_value_heads": 2,
+    "intermediate_size": 64,
+}
 OTHERS = {
     "Phi": {},  # a bias in the head
     "Mistral": {"sliding_window": 5},
@@ -99,7 +114,9 @@ def test_other_ways_from_hidden_states_to_logits(name):
             parameter.add_(0.2 * torch.randn_like(parameter))
     assert Engine(model, "tiny", 60).features.has_separate_head
     generator = np.random.default_rng(0)
-    texts = [generator.integers(0, 300, size).tolist() for size in (30, 1, 12, 25, 7, 7, 2)]
+    texts = [
+        generator.integers(0, 300, size).tolist() for size in (30, 1, 12, 25, 7, 7, 2)
+    ]
     check(model, texts, (0,), 60)
     check(model, texts, (), 60)
 
@@ -116,7 +133,8 @@ def test_reductions_are_float32_whatever_the_dtype_of_the_logits():
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_logits_of_narrow_weights_are_not_rounded(dtype):
-    """Rounded to bfloat16, these log-probabilities are off by 0.02 nats, and some ranks by hundreds."""
+    """Rounded to bfloat16, these log-probabilities are off by 0.02 nats, and some ranks
+    by hundreds."""
     torch.manual_seed(0)
     hidden, weight = torch.randn(30, 64).to(dtype), torch.randn(5000, 64).to(dtype)
     bias, targets = torch.randn(5000).to(dtype), torch.randint(0, 5000, (30,))
@@ -131,7 +149,8 @@ def test_logits_of_narrow_weights_are_not_rounded(dtype):
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_slices_of_the_vocabulary_give_what_whole_rows_give(bias):
-    """Also where tokens of several slices tie with the target, and more than 40 are the likeliest."""
+    """Also where tokens of several slices tie with the target, and more than 40 are the
+    likeliest."""
     torch.manual_seed(0)
     hidden, weight = torch.randn(150, 64).bfloat16(), torch.randn(5000, 64).bfloat16()
     weight[torch.randperm(5000)[:300]] = weight[7].clone()
@@ -148,11 +167,16 @@ def test_slices_of_the_vocabulary_give_what_whole_rows_give(bias):
             head._whole(hidden[part], targets[part], whole[:, part])
         torch.testing.assert_close(in_slices, whole, atol=2e-5, rtol=0)
         if statistics == "top40":
-            logits = hidden.double() @ weight.double().t() + (shift.double() if bias else 0)
+            logits = hidden.double() @ weight.double().t() + (
+                shift.double() if bias else 0
+            )
             expected = of_predictions(logits.log_softmax(-1), targets)
-            torch.testing.assert_close(in_slices[5].double(), expected[5], atol=1e-4, rtol=0)
+            torch.testing.assert_close(
+                in_slices[5].double(), expected[5], atol=1e-4, rtol=0
+            )
             assert torch.equal(
-                in_slices[RANKS], (logits > logits.gather(1, targets[:, None])).sum(-1).float()
+                in_slices[RANKS],
+                (logits > logits.gather(1, targets[:, None])).sum(-1).float(),
             )
 
 
@@ -162,7 +186,8 @@ def test_tokens_that_tie_with_the_40th_count_among_the_likeliest_and_have_one_ra
     out = torch.empty(6, 2)
     Reduction(64, logits.device)(logits, torch.tensor([7, 50]), out)
     assert out[4].tolist() == [0, 30]
-    assert out[5].tolist() == pytest.approx([0, 0], abs=1e-6)  # all 34 others tie with the 40th
+    # all 34 others tie with the 40th
+    assert out[5].tolist() == pytest.approx([0, 0], abs=1e-6)
 
 
 def test_a_certain_prediction_has_no_negative_variance():

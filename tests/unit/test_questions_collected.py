@@ -1,4 +1,5 @@
-"""Answers collected elsewhere are checked row by row, and become the answers table whatever their format."""
+"""Answers collected elsewhere are checked row by row, and become the answers table
+whatever their format."""
 
 import csv
 from pathlib import Path
@@ -25,7 +26,9 @@ def written(path: Path, rows: list[dict]) -> Path:
 
 def test_csv_and_parquet_give_the_same_table(tmp_path):
     rows = made_up.rows(documents=1, passages=1)
-    first, second = (read_answers(written(tmp_path / name, rows)) for name in ("a.csv", "a.parquet"))
+    first, second = (
+        read_answers(written(tmp_path / name, rows)) for name in ("a.csv", "a.parquet")
+    )
     assert first.schema == ANSWER_SCHEMA
     assert first.equals(second)
     assert first.num_rows == 48
@@ -47,16 +50,26 @@ def test_the_most_probable_letter_is_the_answer_where_none_is_given(tmp_path):
 
 @pytest.mark.parametrize(
     ("given", "letter", "reason"),
-    [("C", "C", None), (" b.", "B", None), ("The answer is D", "D", None), ("I cannot say", None, "no letter"),
+    [("C", "C", None), (" b.", "B", None), ("The answer is D", "D", None),
+     ("I cannot say", None, "no letter"),
      (None, None, "no answer")],
 )  # fmt: skip
-def test_answers_in_text_are_read_and_unusable_ones_are_wrong(tmp_path, given, letter, reason):
+def test_answers_in_text_are_read_and_unusable_ones_are_wrong(
+    tmp_path, given, letter, reason
+):
     base = {"document": "d", "label": 1, "passage": 0, "true_answer": "C"}
-    rows = [base | {"permutation": 0, "answer": given}, base | {"permutation": 1, "answer": "C"}]
+    rows = [
+        base | {"permutation": 0, "answer": given},
+        base | {"permutation": 1, "answer": "C"},
+    ]
     first = read_answers(written(tmp_path / "a.parquet", rows)).to_pylist()[0]
     assert first["answer"] == letter
     assert first["correct"] == (letter == "C")
-    assert first["reason"] is None if reason is None else first["reason"].startswith(reason)
+    assert (
+        first["reason"] is None
+        if reason is None
+        else first["reason"].startswith(reason)
+    )
 
 
 ONE = {"document": "d", "label": 1, "passage": 0, "permutation": 0, "true_answer": "A"}
@@ -73,18 +86,25 @@ def broken(column: str, value: object, row: int = 3) -> list[dict]:
     [
         (broken("label", 2), r"a\.csv:5: label is '2'"),
         (broken("permutation", 24), r"a\.csv:5: permutation is '24'; .*0 to 23"),
-        (broken("true_answer", "E"), r"a\.csv:5: true_answer is 'E'; it must be A, B, C or D"),
+        (broken("true_answer", "E"),
+         r"a\.csv:5: true_answer is 'E'; it must be A, B, C or D"),
         (broken("p_b", 1.5), r"a\.csv:5: p_b is '1\.5'; it must be a probability"),
         (broken("p_b", -0.1), r"a\.csv:5: p_b is '-0\.1'; it must be a probability"),
-        (broken("p_b", 0.99), r"a\.csv:5: p_a, p_b, p_c, p_d sum to 1\.[0-9]+; .* sum to at most 1"),
-        (broken("passage", 10**25), r"a\.csv:5: passage is '1000.*it must be a whole number"),
+        (broken("p_b", 0.99),
+         r"a\.csv:5: p_a, p_b, p_c, p_d sum to 1\.[0-9]+; .* sum to at most 1"),
+        (broken("passage", 10**25),
+         r"a\.csv:5: passage is '1000.*it must be a whole number"),
         (broken("p_c", ""), r"a\.csv:5: p_c is empty; give a probability"),
-        (broken("passage", "one"), r"a\.csv:5: passage is 'one'; it must be a whole number"),
+        (broken("passage", "one"),
+         r"a\.csv:5: passage is 'one'; it must be a whole number"),
         (broken("document", ""), r"a\.csv:5: document is empty; it must be the name"),
-        (broken("permutation", 0), r"a\.csv:5: this question was answered before, at .*a\.csv:2"),
-        (broken("label", 0), r"a\.csv:5: label of document 'd00' is 0, and was 1 at .*a\.csv:2"),
+        (broken("permutation", 0),
+         r"a\.csv:5: this question was answered before, at .*a\.csv:2"),
+        (broken("label", 0),
+         r"a\.csv:5: label of document 'd00' is 0, and was 1 at .*a\.csv:2"),
         ([{"document": "d"}], r"a\.csv:2: there is no column 'label'; found: document"),
-        ([row | {"task": "decop"} for row in made_up.rows(1, 1)], r"unknown task 'decop': did you mean 'de_cop'"),
+        ([row | {"task": "decop"} for row in made_up.rows(1, 1)],
+         r"unknown task 'decop': did you mean 'de_cop'"),
         ([ONE], r"neither 'answer' nor 'p_a' to 'p_d'"),
         ([ONE | {"answer": "maybe"}], "no answer is usable"),
     ],
@@ -103,10 +123,18 @@ def test_metrics_need_documents_of_both_labels(tmp_path):
 
 
 def released(**changed) -> pd.DataFrame:
-    """Two books in the layout of the released answers: `m` has probabilities, `letters` has letters."""
+    """Two books in the layout of the released answers: `m` has probabilities, `letters`
+    has letters."""
     frame = pd.DataFrame(
         [
-            {"book": book, "suspect": label, "passage": 0, "order": order, "answer": "A", "letters": "B"}
+            {
+                "book": book,
+                "suspect": label,
+                "passage": 0,
+                "order": order,
+                "answer": "A",
+                "letters": "B",
+            }
             | {"m:A": 0.4, "m:B": 0.3, "m:C": 0.2, "m:D": 0.1}
             for label, book in enumerate(("One - X", "Two - Y"))
             for order in range(3)
@@ -121,26 +149,37 @@ def released(**changed) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("frame", "model", "message"),
     [
-        (released().drop(columns="book"), "m", r"row 1: there is no column 'book'; found: .*Give the name of a book"),
-        (released().drop(columns="m:D"), "m", r"there is no column 'm:D'; give the probabilities of all four"),
+        (released().drop(columns="book"), "m",
+         r"row 1: there is no column 'book'; found: .*Give the name of a book"),
+        (released().drop(columns="m:D"), "m",
+         r"there is no column 'm:D'; give the probabilities of all four"),
         (released(), "n", r"there are no answers of 'n'"),
         (released().astype({"suspect": str}).replace({"suspect": {"1": "yes"}}), "m",
          r"row 4: suspect is 'yes'; it must be 1 \(suspect\), 0"),
-        (released().assign(answer=1), "m", r"row 1: answer is 1; it must be A, B, C or D"),
-        (released(order=0), "m", r"row 2: this question was answered before, at .*row 1"),
-        (released(suspect=1), "m", r"row 2: label of document 'One - X' is 1, and was 0 at .*row 1"),
+        (released().assign(answer=1), "m",
+         r"row 1: answer is 1; it must be A, B, C or D"),
+        (released(order=0), "m",
+         r"row 2: this question was answered before, at .*row 1"),
+        (released(suspect=1), "m",
+         r"row 2: label of document 'One - X' is 1, and was 0 at .*row 1"),
         (released().astype({"m:B": str}).replace({"m:B": {"0.3": "often"}}), "m",
          r"row 1: m:B is 'often'; it must be a probability, 0 to 1"),
-        (released(**{"m:B": 1.3}).astype({"m:B": float}), "m", r"row 2: m:B is 1\.3; it must be a probability"),
-        (released(**{"m:B": 0.9}).astype({"m:B": float}), "m", r"row 2: m:A, m:B, m:C, m:D sum to 1\.6"),
-        (released().assign(**{f"m:{letter}": None for letter in "ABCD"}), "m", r"all probabilities of 'm' are empty"),
+        (released(**{"m:B": 1.3}).astype({"m:B": float}), "m",
+         r"row 2: m:B is 1\.3; it must be a probability"),
+        (released(**{"m:B": 0.9}).astype({"m:B": float}), "m",
+         r"row 2: m:A, m:B, m:C, m:D sum to 1\.6"),
+        (released().assign(**{f"m:{letter}": None for letter in "ABCD"}), "m",
+         r"all probabilities of 'm' are empty"),
         (released().assign(letters="E"), "letters", r"no answer is usable"),
-        (released().assign(letters=[["A"]] * 6), "letters", r"column 'letters' holds lists"),
+        (released().assign(letters=[["A"]] * 6), "letters",
+         r"column 'letters' holds lists"),
         (released().iloc[:0], "m", r"holds no rows"),
         (released().iloc[:3], "m", r"metrics need documents of both labels"),
     ],
 )  # fmt: skip
-def test_a_spoiled_file_of_released_answers_is_named_with_row_and_column(tmp_path, frame, model, message):
+def test_a_spoiled_file_of_released_answers_is_named_with_row_and_column(
+    tmp_path, frame, model, message
+):
     frame.to_parquet(tmp_path / "a.parquet")
     with pytest.raises(InputError, match=rf"a\.parquet.*{message}"):
         check_answers(tmp_path / "a.parquet", model, metrics=True)
@@ -157,16 +196,20 @@ def test_what_is_no_parquet_is_not_taken_for_released_answers(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"title,m:zlib\nb0,1\n", r":2: there is no column 'book'; found: title, m:zlib\. Give the title of a book"),
+        (b"title,m:zlib\nb0,1\n",
+         r":2: there is no column 'book'; found: title, m:zlib\. Give the title of a book"),
         (b"book,m:zlib\nb0,1\nb0,2\n", r":3: 'b0' has scores before, at .*a\.csv:2"),
-        (b"book,m:zlib\nb0,low\n", r":2: m:zlib is 'low'; it must be a number, or empty"),
+        (b"book,m:zlib\nb0,low\n",
+         r":2: m:zlib is 'low'; it must be a number, or empty"),
         (b"book,m:zlib\nb0,inf\n", r":2: m:zlib is 'inf'; it must be a number"),
         (b'book,m:zlib\n"b0,1\n', r": this is not valid CSV"),
         (b"\x89PNG\r\n\x1a\n\xff", r":1: this line is not UTF-8"),
         (b"", r"holds no rows"),
     ],
 )  # fmt: skip
-def test_a_spoiled_file_of_released_scores_is_named_with_row_and_column(tmp_path, content, message):
+def test_a_spoiled_file_of_released_scores_is_named_with_row_and_column(
+    tmp_path, content, message
+):
     (tmp_path / "a.csv").write_bytes(content)
     with pytest.raises(InputError, match=rf"a\.csv.*{message}"):
         released_scores(tmp_path / "a.csv", "m")

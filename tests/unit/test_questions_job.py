@@ -1,4 +1,5 @@
-"""The table of answers: which questions are asked, what stands in a row, and what is skipped."""
+"""The table of answers: which questions are asked, what stands in a row, and what is
+skipped."""
 
 from collections.abc import Sequence
 from itertools import permutations
@@ -8,7 +9,14 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from pretrace.questions.answering import Advance, Letters, Prompt, Question, Reply, split_units
+from pretrace.questions.answering import (
+    Advance,
+    Letters,
+    Prompt,
+    Question,
+    Reply,
+    split_units,
+)
 from pretrace.questions.job import answer_questions
 from pretrace.questions.prompts import Wording
 from pretrace.questions.table import ANSWER_SCHEMA
@@ -21,14 +29,17 @@ TRUE = "We saw Alice there, and Alice smiled at the {}"
 
 
 class Scripted:
-    """Answers as a model that knows the true passages: the letter, the continuation or the name in the prompt."""
+    """Answers as a model that knows the true passages: the letter, the continuation or
+    the name in the prompt."""
 
     chat, tokenizer, seconds = True, None, 0.0
 
     def __init__(self, truth: Sequence[str], *, refuse: bool = False) -> None:
         self.truth, self.refuse, self.asked = truth, refuse, []
 
-    def letters(self, questions: Sequence[Question], progress: Advance) -> list[list[Letters]]:
+    def letters(
+        self, questions: Sequence[Question], progress: Advance
+    ) -> list[list[Letters]]:
         return [self._letters(question.prompts, progress) for question in questions]
 
     def _letters(self, prompts: Sequence[Prompt], progress: Advance) -> list[Letters]:
@@ -39,19 +50,32 @@ class Scripted:
     def _letter(self, prompt: Prompt) -> Letters:
         if self.refuse:
             return Letters(None, None, "no letter")
-        lines = {line[0]: line[3:] for line in prompt.user.splitlines() if line[1:2] == "."}
+        lines = {
+            line[0]: line[3:] for line in prompt.user.splitlines() if line[1:2] == "."
+        }
         right = next(letter for letter, text in lines.items() if text in self.truth)
-        return Letters(tuple(0.7 if letter == right else 0.1 for letter in "ABCD"), right)
+        return Letters(
+            tuple(0.7 if letter == right else 0.1 for letter in "ABCD"), right
+        )
 
-    def replies(self, questions: Sequence[Question], units: int, progress: Advance) -> list[list[Reply]]:
-        return [self._replies(question.prompts, units, progress) for question in questions]
+    def replies(
+        self, questions: Sequence[Question], units: int, progress: Advance
+    ) -> list[list[Reply]]:
+        return [
+            self._replies(question.prompts, units, progress) for question in questions
+        ]
 
-    def _replies(self, prompts: Sequence[Prompt], units: int, progress: Advance) -> list[Reply]:
+    def _replies(
+        self, prompts: Sequence[Prompt], units: int, progress: Advance
+    ) -> list[Reply]:
         self.asked += prompts
         progress(len(prompts))
         if self.refuse:
             return [Reply(None, "the model refused")] * len(prompts)
-        return [Reply(self._continued(prompt.user, units) or "<name>alice</name>") for prompt in prompts]
+        return [
+            Reply(self._continued(prompt.user, units) or "<name>alice</name>")
+            for prompt in prompts
+        ]
 
     def _continued(self, prompt: str, units: int) -> str:
         for text in self.truth:
@@ -68,28 +92,44 @@ def table() -> pd.DataFrame:
         ("y-1", "it was no longer so", None, "y", 0, 12),
         ("y-3", TRUE.format("short"), 0, "y", 0, 6),
     ]
-    frame = pd.DataFrame(rows, columns=["text_id", "text", "label", "document", "passage", "length"])
+    frame = pd.DataFrame(
+        rows, columns=["text_id", "text", "label", "document", "passage", "length"]
+    )
     frame = frame.assign(subset="", title="The Title", author="An Author", fold=0)
     return frame.astype({"label": "Int64", "length": "Int64", "passage": "Int64"})
 
 
-VIEW = {id: [f"{id} one", f"{id} two words", f"{id} three words now"] for id in ("x-1", "y-1", "y-3")} | {
-    "x-2": ["only", "two"]
-}
+VIEW = {
+    id: [f"{id} one", f"{id} two words", f"{id} three words now"]
+    for id in ("x-1", "y-1", "y-3")
+} | {"x-2": ["only", "two"]}
 
 
 def request(method: str, **changes: Any) -> dict[str, Any]:
     options = method in ("de_cop", "longest_option", "odd_one_out")
     return {
-        "method": method, "parameters": {}, "setting": "", "paraphraser": "paraphrase" if options else "",
-        "subsets": None, "lengths": None,
-    } | changes  # fmt: skip
+        "method": method,
+        "parameters": {},
+        "setting": "",
+        "paraphraser": "paraphrase" if options else "",
+        "subsets": None,
+        "lengths": None,
+    } | changes
 
 
-def answers(*requests: dict[str, Any], answerer: Scripted | None = None, **given: Any) -> pd.DataFrame:
-    usual = {"benchmark": table(), "kind": "book", "views": {"paraphrase": VIEW}, "wording": WORDING}
+def answers(
+    *requests: dict[str, Any], answerer: Scripted | None = None, **given: Any
+) -> pd.DataFrame:
+    usual = {
+        "benchmark": table(),
+        "kind": "book",
+        "views": {"paraphrase": VIEW},
+        "wording": WORDING,
+    }
     answerer = answerer or Scripted(table()["text"].tolist())
-    table_of_answers, _ = answer_questions(requests, answerer=answerer, name="tiny/made_up", **usual | given)
+    table_of_answers, _ = answer_questions(
+        requests, answerer=answerer, name="tiny/made_up", **usual | given
+    )
     assert table_of_answers.schema == ANSWER_SCHEMA
     return table_of_answers.to_pandas(types_mapper=None)
 
@@ -99,19 +139,33 @@ def test_24_orders_of_a_passage_and_its_paraphrases_are_asked():
     rows = answers(request("de_cop", lengths=[6]), answerer=answerer)
     texts = [table()["text"][3], *VIEW["y-3"]]
     assert rows["permutation"].tolist() == list(range(24))
-    for prompt, order, true in zip(answerer.asked, permutations(range(4)), rows["true_answer"], strict=True):
-        options = "\n".join(f"{letter}. {texts[place]}" for letter, place in zip("ABCD", order, strict=True))
+    for prompt, order, true in zip(
+        answerer.asked, permutations(range(4)), rows["true_answer"], strict=True
+    ):
+        options = "\n".join(
+            f"{letter}. {texts[place]}"
+            for letter, place in zip("ABCD", order, strict=True)
+        )
         assert prompt.user == (
-            'Question: Which of the following passages is verbatim from the "The Title" book by An Author?\n'
+            'Question: Which of the following passages is verbatim from the "The '
+            'Title" book by An Author?\n'
             f"Options:\n{options}\n\nAnswer:"
         )
-        assert prompt.system.startswith("You are entering a multiple choice questions exam.")
+        assert prompt.system.startswith(
+            "You are entering a multiple choice questions exam."
+        )
         assert true == "ABCD"[order.index(0)]
     assert rows["answer"].tolist() == rows["true_answer"].tolist()
     assert rows["correct"].tolist() == [True] * 24
     assert rows.loc[0, ["p_a", "p_b", "p_c", "p_d"]].tolist() == [0.7, 0.1, 0.1, 0.1]
     row = rows.iloc[0]
-    assert row[["task", "document", "label", "length", "passage"]].tolist() == ["de_cop", "y", 0, 6, 0]
+    assert row[["task", "document", "label", "length", "passage"]].tolist() == [
+        "de_cop",
+        "y",
+        0,
+        6,
+        0,
+    ]
     assert (row["paraphraser"], row["setting"], row["subset"]) == ("paraphrase", "", "")
 
 
@@ -139,7 +193,9 @@ def test_the_longest_option_stands_at_its_letter_in_every_order():
 
 def test_a_refusal_is_wrong_and_says_why():
     rows = answers(
-        request("de_cop", lengths=[6]), request("name_cloze", lengths=[6]), answerer=Scripted([], refuse=True)
+        request("de_cop", lengths=[6]),
+        request("name_cloze", lengths=[6]),
+        answerer=Scripted([], refuse=True),
     )
     assert rows["answer"].isna().all()
     assert rows["correct"].tolist() == [False] * 25
@@ -168,17 +224,26 @@ def test_a_name_cloze_hides_the_name_and_skips_what_has_none():
     assert rows["true_answer"].isna().tolist() == [False, False, True]
     assert set(rows["true_answer"].dropna()) == {"Alice"}
     assert rows["reason"].dropna().tolist() == ["no name or noun to mask"]
-    assert all("We saw [MASK] there, and [MASK] smiled" in prompt.user for prompt in answerer.asked)
+    assert all(
+        "We saw [MASK] there, and [MASK] smiled" in prompt.user
+        for prompt in answerer.asked
+    )
 
 
 def test_what_runs_ask_twice_is_asked_once():
     answerer = Scripted(table()["text"].tolist())
-    answers(request("de_cop", lengths=[6]), request("de_cop", lengths=[6, 12]), answerer=answerer)
+    answers(
+        request("de_cop", lengths=[6]),
+        request("de_cop", lengths=[6, 12]),
+        answerer=answerer,
+    )
     assert len(answerer.asked) == 3 * 24
 
 
 def test_what_cannot_be_asked_is_an_error():
-    with pytest.raises(InputError, match="'paraphrase_by_x' is not among this job's inputs"):
+    with pytest.raises(
+        InputError, match="'paraphrase_by_x' is not among this job's inputs"
+    ):
         answers(request("de_cop", paraphraser="paraphrase_by_x"))
     with pytest.raises(InputError, match="has no length '7'"):
         answers(request("de_cop", lengths=[7]))

@@ -1,4 +1,5 @@
-"""Letters by a tree of prompts are those of each prompt alone; texts by batches are those of each alone."""
+"""Letters by a tree of prompts are those of each prompt alone; texts by batches are
+those of each alone."""
 
 from dataclasses import replace
 from functools import cache
@@ -21,7 +22,9 @@ from pretrace.runtime.errors import InputError
 TOLERANCE = 1e-4
 GENERATOR = np.random.default_rng(0)
 ORDERS = list(permutations(range(4)))
-SHARING = [kind for kind in tiny_models.CACHES if kind not in ("mamba", "jamba", "rwkv")]
+SHARING = [
+    kind for kind in tiny_models.CACHES if kind not in ("mamba", "jamba", "rwkv")
+]
 
 
 def drawn(size):
@@ -30,7 +33,9 @@ def drawn(size):
 
 HEADER, END = drawn(9), drawn(3)
 OPTIONS = [drawn(size) for size in (21, 17, 20, 21)]
-PROMPTS = [HEADER + sum((OPTIONS[place] for place in order), ()) + END for order in ORDERS]
+PROMPTS = [
+    HEADER + sum((OPTIONS[place] for place in order), ()) + END for order in ORDERS
+]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +52,12 @@ def short_branches(monkeypatch):
 def alone(model, ids):
     """Logits of the token after each prompt: one at a time, nothing cached."""
     with torch.no_grad():
-        return np.array([model(torch.tensor([row]), use_cache=False).logits[0, -1].numpy() for row in ids])
+        return np.array(
+            [
+                model(torch.tensor([row]), use_cache=False).logits[0, -1].numpy()
+                for row in ids
+            ]
+        )
 
 
 def read(model, root, prompts, batch_tokens=10_000, attention=None):
@@ -67,7 +77,11 @@ def paths_of(branch, before=()):
     assert branch.ids or not before  # an empty branch would be read for nothing
     if not branch.branches:
         return dict.fromkeys(branch.prompts, ids)
-    return {place: path for below in branch.branches for place, path in paths_of(below, ids).items()}
+    return {
+        place: path
+        for below in branch.branches
+        for place, path in paths_of(below, ids).items()
+    }
 
 
 @pytest.mark.parametrize("worth", [2, 5, 16])
@@ -75,25 +89,32 @@ def test_every_path_through_a_tree_is_a_prompt(monkeypatch, worth):
     monkeypatch.setattr(tree, "WORTH", worth)
     few = np.random.default_rng(1)
     for _ in range(200):
-        prompts = [tuple(few.integers(0, 2, few.integers(1, 14)).tolist()) for _ in range(few.integers(1, 9))]
+        prompts = [
+            tuple(few.integers(0, 2, few.integers(1, 14)).tolist())
+            for _ in range(few.integers(1, 9))
+        ]
         root = tree_of(prompts)
         assert paths_of(root) == dict(enumerate(prompts))
         assert root.tokens <= sum(map(len, prompts))
 
 
 def greedy(model, ids, count, end=None):
-    """The prompt and the next tokens, one at a time and nothing cached, up to the token `end`."""
+    """The prompt and the next tokens, one at a time and nothing cached, up to the token
+    `end`."""
     ids = list(ids)
     for _ in range(count):
         with torch.no_grad():
-            ids.append(int(model(torch.tensor([ids]), use_cache=False).logits[0, -1].argmax()))
+            ids.append(
+                int(model(torch.tensor([ids]), use_cache=False).logits[0, -1].argmax())
+            )
         if ids[-1] == end:
             break
     return tuple(ids)
 
 
 @pytest.mark.parametrize(
-    ("kind", "written"), [*((kind, 0) for kind in SHARING), *product(("llama", "gemma2"), (1, 2))]
+    ("kind", "written"),
+    [*((kind, 0) for kind in SHARING), *product(("llama", "gemma2"), (1, 2))],
 )
 def test_a_tree_gives_what_each_prompt_gives_alone_and_goes_on_with_what_the_model_writes(
     target, kind, written
@@ -102,16 +123,25 @@ def test_a_tree_gives_what_each_prompt_gives_alone_and_goes_on_with_what_the_mod
     prompts = [*PROMPTS, PROMPTS[2], (7, *PROMPTS[0][:40]), (9,), PROMPTS[0][:30]]
     expected = alone(model, [greedy(model, prompt, written) for prompt in prompts])
     for batch_tokens, attention in product((10_000, 50, 1), (None, SHARED_PREFIX)):
-        logits = read(model, tree_of(prompts, written), prompts, batch_tokens, attention)
+        logits = read(
+            model, tree_of(prompts, written), prompts, batch_tokens, attention
+        )
         np.testing.assert_allclose(logits, expected, atol=TOLERANCE, rtol=1e-5)
 
 
 def questions(count=24):
-    options = ["the state of the union", "a number of tokens", "people of Congress", "what it has seen"]
+    options = [
+        "the state of the union",
+        "a number of tokens",
+        "people of Congress",
+        "what it has seen",
+    ]
     return [
         Prompt(
             "Which?\n"
-            + "\n".join(f"{a}. {options[p]}" for a, p in zip(OPTION_LETTERS, order, strict=True))
+            + "\n".join(
+                f"{a}. {options[p]}" for a, p in zip(OPTION_LETTERS, order, strict=True)
+            )
             + "\n:",
             "Choose.",
         )
@@ -129,17 +159,30 @@ FRAME = Prompt("Which?\nA. A\nB. B\nC. C\nD. D\n:", "Choose.")
 
 
 def expected_letters(loaded, prompts, spelled):
-    """p of the letters from whole softmaxes in float64, one prompt at a time, and the tokens each is read as."""
+    """p of the letters from whole softmaxes in float64, one prompt at a time, and the
+    tokens each is read as."""
     tokenizer, model = loaded.tokenizer, loaded.load()
-    start = [tokenizer.bos_token_id] if tokenizer("a")["input_ids"][0] == tokenizer.bos_token_id else []
+    start = (
+        [tokenizer.bos_token_id]
+        if tokenizer("a")["input_ids"][0] == tokenizer.bos_token_id
+        else []
+    )
     rows = []
     for prompt in prompts:
-        ids = start + tokenizer(f"{prompt.system}\n\n{prompt.user}", add_special_tokens=False)["input_ids"]
+        ids = (
+            start
+            + tokenizer(f"{prompt.system}\n\n{prompt.user}", add_special_tokens=False)[
+                "input_ids"
+            ]
+        )
         with torch.no_grad():
             p = model(torch.tensor([ids])).logits[0, -1].double().softmax(0).numpy()
         mass = np.array(
             [
-                sum(p[tokenizer.convert_tokens_to_ids(spelling)] for spelling in spelled(a))
+                sum(
+                    p[tokenizer.convert_tokens_to_ids(spelling)]
+                    for spelling in spelled(a)
+                )
                 for a in OPTION_LETTERS
             ]
         )
@@ -153,8 +196,12 @@ def test_letters_are_those_of_each_prompt_alone(target, answerer, short_branches
     loaded, done = target(kind), []
     answers = letters_of(answerer(loaded), questions(), done.append, frame=FRAME)
     expected = expected_letters(loaded, questions(), lambda letter: [letter])
-    np.testing.assert_allclose([letters.probabilities for letters in answers], expected, atol=TOLERANCE)
-    assert [letters.answer for letters in answers] == [OPTION_LETTERS[row.argmax()] for row in expected]
+    np.testing.assert_allclose(
+        [letters.probabilities for letters in answers], expected, atol=TOLERANCE
+    )
+    assert [letters.answer for letters in answers] == [
+        OPTION_LETTERS[row.argmax()] for row in expected
+    ]
     assert sum(done) == 24
     assert {letters.reason for letters in answers} == {None}
 
@@ -162,7 +209,8 @@ def test_letters_are_those_of_each_prompt_alone(target, answerer, short_branches
 def test_the_letter_at_the_second_token_is_read_in_one_spelling(
     target, answerer, monkeypatch, short_branches
 ):
-    """As DE-COP's code reads LLaMA-2: whatever the first token is; another spelling of A counts for nothing."""
+    """As DE-COP's code reads LLaMA-2: whatever the first token is; another spelling of
+    A counts for nothing."""
     loaded = target("llama")
     tokenizer, model = loaded.tokenizer, loaded.load()
     spelled = tokenizer.batch_decode([[id] for id in range(len(tokenizer))])
@@ -170,29 +218,41 @@ def test_the_letter_at_the_second_token_is_read_in_one_spelling(
     monkeypatch.setattr(tokenizer, "batch_decode", lambda ids: spelled)
     prompts = [replace(question, written=1) for question in questions(4)]
     model_here = answerer(loaded)
-    letters = [tokenizer(letter, add_special_tokens=False)["input_ids"][-1] for letter in OPTION_LETTERS]
+    letters = [
+        tokenizer(letter, add_special_tokens=False)["input_ids"][-1]
+        for letter in OPTION_LETTERS
+    ]
     ids = [greedy(model, model_here._ids(prompt), 1) for prompt in prompts]
     expected = torch.tensor(alone(model, ids))[:, letters].double().softmax(1)
     answers = letters_of(model_here, prompts)
-    np.testing.assert_allclose([question.probabilities for question in answers], expected, atol=TOLERANCE)
+    np.testing.assert_allclose(
+        [question.probabilities for question in answers], expected, atol=TOLERANCE
+    )
 
 
 def test_a_model_that_cannot_go_on_is_not_asked_for_a_later_token(target, answerer):
     prompts = [replace(question, written=1) for question in questions(2)]
-    with pytest.raises(InputError, match=r"tiny cannot continue .* after 1 tokens that the model writes"):
+    with pytest.raises(
+        InputError,
+        match=r"tiny cannot continue .* after 1 tokens that the model writes",
+    ):
         letters_of(answerer(target("mamba")), prompts)
 
 
 def test_every_spelling_of_a_letter_counts(target, answerer, monkeypatch):
     loaded = target("llama")
-    written = loaded.tokenizer.batch_decode([[id] for id in range(len(loaded.tokenizer))])
+    written = loaded.tokenizer.batch_decode(
+        [[id] for id in range(len(loaded.tokenizer))]
+    )
     written[5:9] = [" A", "A\n", "A.", "AB"]
     monkeypatch.setattr(loaded.tokenizer, "batch_decode", lambda ids: written)
     also = [loaded.tokenizer.convert_ids_to_tokens(id) for id in (5, 6)]
     expected = expected_letters(
         loaded, questions(3), lambda letter: [letter, *(also if letter == "A" else [])]
     )
-    probabilities = [letters.probabilities for letters in letters_of(answerer(loaded), questions(3))]
+    probabilities = [
+        letters.probabilities for letters in letters_of(answerer(loaded), questions(3))
+    ]
     np.testing.assert_allclose(probabilities, expected, atol=TOLERANCE)
 
 
@@ -200,7 +260,11 @@ def test_a_prompt_beyond_the_context_is_unusable_and_says_so(target, answerer):
     long = Prompt("word " * 200)
     model = answerer(target("llama"))
     first, second = letters_of(model, [long, questions(1)[0]])
-    assert (first.probabilities, first.answer, first.reason) == (None, None, local.TOO_LONG)
+    assert (first.probabilities, first.answer, first.reason) == (
+        None,
+        None,
+        local.TOO_LONG,
+    )
     assert second.answer in OPTION_LETTERS
     assert replies_of(model, [long], 4)[0].reason == local.TOO_LONG
 
@@ -208,14 +272,19 @@ def test_a_prompt_beyond_the_context_is_unusable_and_says_so(target, answerer):
 @pytest.mark.parametrize("kind", ["llama", "mamba"])
 def test_replies_are_greedy_and_those_of_each_prompt_alone(target, answerer, kind):
     loaded = target(kind)
-    prompts = [Prompt(text) for text in ("The state", "A number of", "In 1934 the", "The union", "x")]
+    prompts = [
+        Prompt(text)
+        for text in ("The state", "A number of", "In 1934 the", "The union", "x")
+    ]
     done = []
     replies = replies_of(answerer(loaded, 60), prompts, 6, done.append)
     assert sum(done) == len(prompts)
     model, tokenizer = loaded.load(), loaded.tokenizer
     for prompt, reply in zip(prompts, replies, strict=True):
         ids = tokenizer(prompt.user)["input_ids"]
-        written = greedy(model, ids, 6, model.generation_config.eos_token_id)[len(ids) :]
+        written = greedy(model, ids, 6, model.generation_config.eos_token_id)[
+            len(ids) :
+        ]
         assert reply.text == tokenizer.decode(written, skip_special_tokens=True)
 
 
@@ -233,8 +302,13 @@ TEMPLATE = (
     "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}\n{% endfor %}"
     "{% if add_generation_prompt %}<assistant>{% endif %}"
 )
-NO_SYSTEM = "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system') }}{% endif %}" + TEMPLATE
-SILENT = TEMPLATE.replace("{% for m in messages %}", "{% for m in messages if m['role'] == 'user' %}")
+NO_SYSTEM = (
+    "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system') "
+    "}}{% endif %}" + TEMPLATE
+)
+SILENT = TEMPLATE.replace(
+    "{% for m in messages %}", "{% for m in messages if m['role'] == 'user' %}"
+)
 
 
 @pytest.mark.parametrize(
@@ -246,13 +320,18 @@ SILENT = TEMPLATE.replace("{% for m in messages %}", "{% for m in messages if m[
         (SILENT, "<user>Choose.\n\nWhich?\n<assistant>"),
     ],
 )
-def test_a_chat_model_is_asked_by_its_template(target, answerer, monkeypatch, template, expected):
+def test_a_chat_model_is_asked_by_its_template(
+    target, answerer, monkeypatch, template, expected
+):
     loaded = target("llama")
     monkeypatch.setattr(loaded.tokenizer, "chat_template", template)
     asked = answerer(loaded)
     assert asked.chat is (template is not None)
     assert loaded.tokenizer.decode(asked._ids(Prompt("Which?", "Choose."))) == expected
-    assert loaded.tokenizer.decode(asked._ids(Prompt("[Which?]", templated=True))) == "<s>[Which?]"
+    assert (
+        loaded.tokenizer.decode(asked._ids(Prompt("[Which?]", templated=True)))
+        == "<s>[Which?]"
+    )
 
 
 def test_bfloat16_letters_are_summed_in_float32(target):
@@ -260,4 +339,6 @@ def test_bfloat16_letters_are_summed_in_float32(target):
     features = Features(model)
     rows, ids = torch.randn(3, 32).bfloat16(), torch.tensor([40, 41, 42])
     expected = rows.double() @ model.get_output_embeddings().weight[ids].double().T
-    torch.testing.assert_close(features.logits(rows, ids).double(), expected, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(
+        features.logits(rows, ids).double(), expected, atol=1e-5, rtol=1e-5
+    )

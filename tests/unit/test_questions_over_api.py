@@ -1,4 +1,5 @@
-"""Questions over an API: letters by log-probabilities in both shapes, by text, with a bias; replies; a real server."""
+"""Questions over an API: letters by log-probabilities in both shapes, by text, with a
+bias; replies; a real server."""
 
 import math
 
@@ -27,7 +28,9 @@ def answerer(tmp_path, quick_retries):
 
 
 def chat_logprobs(**tokens):
-    listed = [{"token": token, "logprob": math.log(share)} for token, share in tokens.items()]
+    listed = [
+        {"token": token, "logprob": math.log(share)} for token, share in tokens.items()
+    ]
     return {"content": [{"token": "x", "logprob": 0.0, "top_logprobs": listed}]}
 
 
@@ -41,7 +44,9 @@ def recording(bodies, answer):
 
 def test_letters_of_a_chat_endpoint_are_the_shares_of_their_spellings(answerer):
     bodies = []
-    logprobs = chat_logprobs(**{"A": 0.1, " A": 0.2, "B": 0.3, " c": 0.1, "\nD": 0.15, "The": 0.1})
+    logprobs = chat_logprobs(
+        **{"A": 0.1, " A": 0.2, "B": 0.3, " c": 0.1, "\nD": 0.15, "The": 0.1}
+    )
     with Loopback(recording(bodies, message("B", logprobs=logprobs))) as server:
         first, second = letters_of(answerer(server.url, top_logprobs=6), PROMPTS)
     assert first == second
@@ -50,9 +55,16 @@ def test_letters_of_a_chat_endpoint_are_the_shares_of_their_spellings(answerer):
     path, body = next(sent for sent in bodies if len(sent[1]["messages"]) == 2)
     assert path == "/v1/chat/completions"
     assert body == {
-        "model": "m", "max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": 6,
-        "messages": [{"role": "system", "content": "Be concise."}, {"role": "user", "content": "Which?\nAnswer:"}],
-    }  # fmt: skip
+        "model": "m",
+        "max_tokens": 1,
+        "temperature": 0,
+        "logprobs": True,
+        "top_logprobs": 6,
+        "messages": [
+            {"role": "system", "content": "Be concise."},
+            {"role": "user", "content": "Which?\nAnswer:"},
+        ],
+    }
 
 
 @pytest.mark.parametrize(
@@ -62,69 +74,109 @@ def test_letters_of_a_chat_endpoint_are_the_shares_of_their_spellings(answerer):
         (PROMPTS[0], "leave top_logprobs out of its entry"),
     ],
 )
-def test_letters_at_a_later_token_or_without_log_probabilities_are_an_error(answerer, prompt, says):
-    with Loopback(lambda path, body: message("B")) as server, pytest.raises(InputError, match=says):
+def test_letters_at_a_later_token_or_without_log_probabilities_are_an_error(
+    answerer, prompt, says
+):
+    with (
+        Loopback(lambda path, body: message("B")) as server,
+        pytest.raises(InputError, match=says),
+    ):
         letters_of(answerer(server.url, top_logprobs=5), [prompt])
 
 
 def test_letters_of_a_completions_endpoint_with_a_bias(answerer):
     bodies = []
-    top = {"A": math.log(0.2), "B": math.log(0.5), "C": math.log(0.2), "D": math.log(0.1)}
-    answer = completion("B", logprobs={"tokens": ["B"], "token_logprobs": [top["B"]], "top_logprobs": [top]})
+    top = {
+        "A": math.log(0.2),
+        "B": math.log(0.5),
+        "C": math.log(0.2),
+        "D": math.log(0.1),
+    }
+    answer = completion(
+        "B",
+        logprobs={"tokens": ["B"], "token_logprobs": [top["B"]], "top_logprobs": [top]},
+    )
     with Loopback(recording(bodies, answer)) as server:
-        model = answerer(server.url, endpoint="completions", top_logprobs=4, logit_bias=BIAS)
+        model = answerer(
+            server.url, endpoint="completions", top_logprobs=4, logit_bias=BIAS
+        )
         letters = letters_of(model, PROMPTS[:1])
     assert letters[0].probabilities == pytest.approx((0.2, 0.5, 0.2, 0.1))
     assert letters[0].answer == "B"
     assert bodies[0][0] == "/v1/completions"
     assert bodies[0][1] == {
-        "model": "m", "max_tokens": 1, "temperature": 0, "logprobs": 4, "prompt": "Be concise.\n\nWhich?\nAnswer:",
+        "model": "m",
+        "max_tokens": 1,
+        "temperature": 0,
+        "logprobs": 4,
+        "prompt": "Be concise.\n\nWhich?\nAnswer:",
         "logit_bias": {"32": 100, "33": 100, "34": 100, "350": 100, "35": 100},
-    }  # fmt: skip
+    }
 
 
 def test_no_letter_among_the_log_probabilities_is_unusable(answerer):
-    with Loopback(lambda path, body: message("The", logprobs=chat_logprobs(The=0.9, An=0.1))) as server:
+    with Loopback(
+        lambda path, body: message("The", logprobs=chat_logprobs(The=0.9, An=0.1))
+    ) as server:
         letters = letters_of(answerer(server.url, top_logprobs=2), PROMPTS[:1])
     assert letters == [Letters(None, None, "no letter among the most probable tokens")]
 
 
 @pytest.mark.parametrize(
-    ("text", "letter"), [("B", "B"), ("'c'", "C"), ("Answer: D.", "D"), ("I cannot say", None), ("", None)]
+    ("text", "letter"),
+    [("B", "B"), ("'c'", "C"), ("Answer: D.", "D"), ("I cannot say", None), ("", None)],
 )
 def test_answers_in_text_are_parsed_strictly(answerer, text, letter):
     with Loopback(lambda path, body: message(text)) as server:
         letters = letters_of(answerer(server.url), PROMPTS[:1])[0]
-    assert letters == Letters(None, letter, None if letter else "no letter in the answer")
+    assert letters == Letters(
+        None, letter, None if letter else "no letter in the answer"
+    )
 
 
 def test_replies_are_cut_to_the_units_and_refusals_have_a_reason(answerer):
     bodies = []
     with Loopback(recording(bodies, message("one two three four five"))) as server:
-        assert replies_of(answerer(server.url), PROMPTS[:1], 3) == [Reply("one two three")]
-        assert bodies[0][1]["max_tokens"] > 3
-        assert replies_of(answerer(server.url, tiny_models.tiny_tokenizer()), PROMPTS[:1], 3) == [
-            Reply("one two three four five")
+        assert replies_of(answerer(server.url), PROMPTS[:1], 3) == [
+            Reply("one two three")
         ]
+        assert bodies[0][1]["max_tokens"] > 3
+        assert replies_of(
+            answerer(server.url, tiny_models.tiny_tokenizer()), PROMPTS[:1], 3
+        ) == [Reply("one two three four five")]
         assert bodies[1][1]["max_tokens"] == 3
     refused = message("")
     refused["choices"][0]["message"] |= {"content": None, "refusal": "I will not."}
     filtered = message("so", finish_reason="content_filter")
-    for answer, reason in ((filtered, "filtered by the API"), (refused, "the model refused")):
+    for answer, reason in (
+        (filtered, "filtered by the API"),
+        (refused, "the model refused"),
+    ):
         with Loopback(lambda path, body, answer=answer: answer) as server:
-            assert replies_of(answerer(server.url), PROMPTS[:1], 3) == [Reply(None, reason)]
+            assert replies_of(answerer(server.url), PROMPTS[:1], 3) == [
+                Reply(None, reason)
+            ]
 
 
 def test_a_real_server_gives_letters_that_agree_with_its_text(answerer, tmp_path):
-    question = "Which of the following is a colour?\nOptions:\nA. Stone\nB. Blue\nC. Run\nD. Seven\n\nAnswer:"
-    prompts = [Prompt(question, "Output only the letter of the correct answer."), Prompt(question)]
+    question = (
+        "Which of the following is a colour?\nOptions:\nA. Stone\nB. Blue\nC. "
+        "Run\nD. Seven\n\nAnswer:"
+    )
+    prompts = [
+        Prompt(question, "Output only the letter of the correct answer."),
+        Prompt(question),
+    ]
     with llama_server(tmp_path) as url:
         for endpoint in ("chat", "completions"):
             model = answerer(url, endpoint=endpoint, top_logprobs=20)
             for letters in letters_of(model, prompts):
                 assert sum(letters.probabilities) == pytest.approx(1)
                 assert (
-                    letters.answer == OPTION_LETTERS[letters.probabilities.index(max(letters.probabilities))]
+                    letters.answer
+                    == OPTION_LETTERS[
+                        letters.probabilities.index(max(letters.probabilities))
+                    ]
                 )
         replies = replies_of(answerer(url), prompts, 5)
         assert all(reply.text for reply in replies)

@@ -1,4 +1,5 @@
-"""Released answers and scores about BookTection give the numbers that were computed from them."""
+"""Released answers and scores about BookTection give the numbers that were computed
+from them."""
 
 from pathlib import Path
 
@@ -26,7 +27,9 @@ TOLERANCE = 3e-4  # probabilities are stored with four digits, so that a few ans
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     path = tmp_path_factory.mktemp("answers") / "answers.parquet"
-    write_parquet(path, read_answers(RELEASED / "answers.parquet", "gpt-3.5-turbo-instruct"))
+    write_parquet(
+        path, read_answers(RELEASED / "answers.parquet", "gpt-3.5-turbo-instruct")
+    )
     return read_parquet(path)
 
 
@@ -40,21 +43,29 @@ def calibration(answers: pd.DataFrame, texts_table: pd.DataFrame) -> pd.DataFram
     return calibrate(answers, texts_table, [run()], given=DELTAS)
 
 
-def scored(answers: pd.DataFrame, benchmark: pd.DataFrame, calibrations: pd.DataFrame) -> pd.DataFrame:
+def scored(
+    answers: pd.DataFrame, benchmark: pd.DataFrame, calibrations: pd.DataFrame
+) -> pd.DataFrame:
     given = {"answers": answers, "calibrations": calibrations}
     return pd.concat(with_documents([no_scores()], benchmark, [run()], **given))
 
 
 @pytest.fixture(scope="module")
-def scores(answers: pd.DataFrame, texts_table: pd.DataFrame, calibration: pd.DataFrame) -> pd.DataFrame:
+def scores(
+    answers: pd.DataFrame, texts_table: pd.DataFrame, calibration: pd.DataFrame
+) -> pd.DataFrame:
     return scored(answers, texts_table, calibration)
 
 
 @pytest.fixture(scope="module")
 def metrics(scores: pd.DataFrame, texts_table: pd.DataFrame) -> pd.DataFrame:
     read = scores_of([scores], texts_table)
-    metrics, _ = evaluate(read, texts_table, study="s", model="m", benchmark_name="b", resamples=100)
-    return metrics[(metrics["unit"] == "document") & (metrics["selection"] == "default")]
+    metrics, _ = evaluate(
+        read, texts_table, study="s", model="m", benchmark_name="b", resamples=100
+    )
+    return metrics[
+        (metrics["unit"] == "document") & (metrics["selection"] == "default")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -74,16 +85,24 @@ def test_accuracies_and_areas_are_the_published_ones(metrics, setting, metric, v
     assert (row["n_members"].item(), row["n_nonmembers"].item()) == (105, 60)
 
 
-@pytest.mark.parametrize(("setting", "value"), [("", 0.9452), ("calibration=given", 0.9548)])
-def test_binarised_at_the_best_threshold_the_area_is_the_published_one(scores, texts_table, setting, value):
+@pytest.mark.parametrize(
+    ("setting", "value"), [("", 0.9452), ("calibration=given", 0.9548)]
+)
+def test_binarised_at_the_best_threshold_the_area_is_the_published_one(
+    scores, texts_table, setting, value
+):
     label = document_units(texts_table).set_index("id")["label"]
     rows = scores[scores["setting"] == setting]
     members = rows["id"].map(label).to_numpy(int) == 1
-    accuracy = youden_accuracy(rows["score"].to_numpy(), members, np.ones((len(rows), 1)))
+    accuracy = youden_accuracy(
+        rows["score"].to_numpy(), members, np.ones((len(rows), 1))
+    )
     assert accuracy.item() == pytest.approx(value, abs=TOLERANCE)
 
 
-def test_every_clean_document_is_in_range_after_calibration_and_none_before(calibration):
+def test_every_clean_document_is_in_range_after_calibration_and_none_before(
+    calibration,
+):
     clean = calibration[calibration["label"] == 0]
     counts = well_calibrated(clean).groupby(clean["calibration"]).agg(["sum", "size"])
     assert counts.loc["none"].tolist() == [0, 60]
@@ -103,7 +122,9 @@ def test_cross_fitted_deltas_are_near_the_published_ones_and_a_documents_own_fol
         clean = fitted[(fold != number) & (fitted["label"] == 0)]
         expected = 0.25 - clean[MEANS].mean().to_numpy()
         deltas = fitted.loc[fold == number, LETTER_DELTAS].to_numpy()
-        np.testing.assert_allclose(deltas, np.tile(expected, (len(deltas), 1)), atol=1e-12)
+        np.testing.assert_allclose(
+            deltas, np.tile(expected, (len(deltas), 1)), atol=1e-12
+        )
         np.testing.assert_allclose(expected, list(DELTAS.values()), atol=0.03)
     accuracies = scored(answers, texts_table, table)
     rows = accuracies[accuracies["setting"] == "calibration=cross_fitted"]
@@ -126,7 +147,9 @@ def test_letters_and_probabilities_are_read_of_every_model(model, members, nonme
     table = read_answers(RELEASED / "answers.parquet", model).to_pandas()
     assert len(table) == 131_880
     assert (table["reason"].isna() == table["answer"].notna()).all()
-    share = table.groupby(["label", "document"])["correct"].mean().groupby("label").mean()
+    share = (
+        table.groupby(["label", "document"])["correct"].mean().groupby("label").mean()
+    )
     for label, expected in ((1, members), (0, nonmembers)):
         if expected is not None:
             assert share[label] == pytest.approx(expected, abs=TOLERANCE)
@@ -134,21 +157,28 @@ def test_letters_and_probabilities_are_read_of_every_model(model, members, nonme
 
 def test_scores_of_other_methods_are_higher_for_members(texts_table):
     units = document_units(texts_table)
-    scores = titled_scores(released_scores(RELEASED / "baselines.csv", "llama-2-70b"), units["id"])
+    scores = titled_scores(
+        released_scores(RELEASED / "baselines.csv", "llama-2-70b"), units["id"]
+    )
     assert set(scores["method"] + ";" + scores["setting"]) == {
         "loss;form=perplexity", "zlib;", "lowercase;", "min_k;k=0.2",
     }  # fmt: skip
     scores["label"] = scores["id"].map(units.set_index("id")["label"])
     areas = {
         method: np.mean(
-            np.subtract.outer(*(rows["score"][rows["label"] == label].to_numpy() for label in (1, 0))) > 0
+            np.subtract.outer(
+                *(rows["score"][rows["label"] == label].to_numpy() for label in (1, 0))
+            )
+            > 0
         )
         for method, rows in scores.groupby("method")
     }
     assert areas == pytest.approx(
         {"loss": 0.934, "zlib": 0.778, "lowercase": 0.960, "min_k": 0.944}, abs=2e-3
     )
-    assert titled_scores(released_scores(RELEASED / "baselines.csv", "claude-2.1"), units["id"]).empty
+    assert titled_scores(
+        released_scores(RELEASED / "baselines.csv", "claude-2.1"), units["id"]
+    ).empty
 
 
 def test_a_model_without_answers_is_named_with_the_nearest():

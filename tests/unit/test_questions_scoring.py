@@ -1,4 +1,5 @@
-"""Accuracies of documents, calibration and means over passages, against counting by hand."""
+"""Accuracies of documents, calibration and means over passages, against counting by
+hand."""
 
 import made_up_answers as made_up
 import numpy as np
@@ -8,7 +9,11 @@ from made_up_answers import answers_of
 
 from pretrace.questions.answering import PROBABILITIES as P
 from pretrace.questions.calibration import DELTAS, calibrate
-from pretrace.questions.documents import benchmark_of_answers, document_units, wanted_answers
+from pretrace.questions.documents import (
+    benchmark_of_answers,
+    document_units,
+    wanted_answers,
+)
 from pretrace.questions.scoring import with_documents
 from pretrace.runtime.errors import InputError
 
@@ -27,7 +32,9 @@ def scored(answers, benchmark, *runs, **calibration) -> pd.DataFrame:
     runs = runs or (made_up.run(),)
     table = calibrate(answers, benchmark, runs, **calibration)
     return pd.concat(
-        with_documents([made_up.no_scores()], benchmark, runs, answers=answers, calibrations=table)
+        with_documents(
+            [made_up.no_scores()], benchmark, runs, answers=answers, calibrations=table
+        )
     )
 
 
@@ -35,7 +42,9 @@ def by_hand(answers: pd.DataFrame, deltas: np.ndarray) -> dict[str, float]:
     right_of: dict[str, list[bool]] = {}
     for row in answers[answers["task"] == "de_cop"].to_dict("records"):
         chosen = max(range(4), key=lambda letter: row[P[letter]] + deltas[letter])
-        right_of.setdefault(row["document"], []).append("ABCD"[chosen] == row["true_answer"])
+        right_of.setdefault(row["document"], []).append(
+            "ABCD"[chosen] == row["true_answer"]
+        )
     return {document: sum(right) / len(right) for document, right in right_of.items()}
 
 
@@ -46,9 +55,14 @@ def test_accuracy_is_the_share_of_right_answers_with_the_deltas_added_before_a_l
     scores = scored(answers, texts_table, given=deltas)
     of_setting = dict(list(scores[scores["method"] == "de_cop"].groupby("setting")))
     assert set(of_setting) == {"", "calibration=given"}
-    for setting, added in (("", np.zeros(4)), ("calibration=given", np.array(list(deltas.values())))):
+    for setting, added in (
+        ("", np.zeros(4)),
+        ("calibration=given", np.array(list(deltas.values()))),
+    ):
         rows = of_setting[setting]
-        assert rows.set_index("id")["score"].to_dict() == pytest.approx(by_hand(answers, added))
+        assert rows.set_index("id")["score"].to_dict() == pytest.approx(
+            by_hand(answers, added)
+        )
         assert set(rows["reference"]) == {"paraphrase"}
     assert set(scores["unit"]) == {"document"}
 
@@ -56,9 +70,16 @@ def test_accuracy_is_the_share_of_right_answers_with_the_deltas_added_before_a_l
 def test_held_deltas_are_a_quarter_minus_the_clean_documents_means_of_documents(
     tmp_path, answers, texts_table
 ):
-    other = answers_of(tmp_path, made_up.rows(documents=3, seed=7)[:-24])  # one document has a passage less
+    # one document has a passage less
+    other = answers_of(tmp_path, made_up.rows(documents=3, seed=7)[:-24])
     other_benchmark = benchmark_of_answers({"oracle": other}, "held", seed=0)
-    table = calibrate(answers, texts_table, [made_up.run()], held=other, held_benchmark=other_benchmark)
+    table = calibrate(
+        answers,
+        texts_table,
+        [made_up.run()],
+        held=other,
+        held_benchmark=other_benchmark,
+    )
     clean = other[other["label"] == 0]
     expected = 0.25 - clean.groupby("document")[P].mean().mean().to_numpy(float)
     held = table[table["calibration"] == "held"]
@@ -74,7 +95,13 @@ def test_held_deltas_are_those_of_the_same_paraphraser_where_there_are_any(
     held_benchmark = benchmark_of_answers({"oracle": same}, "held", seed=0)
 
     def deltas(held):
-        table = calibrate(answers, texts_table, [made_up.run()], held=held, held_benchmark=held_benchmark)
+        table = calibrate(
+            answers,
+            texts_table,
+            [made_up.run()],
+            held=held,
+            held_benchmark=held_benchmark,
+        )
         return table.loc[table["calibration"] == "held", DELTAS].to_numpy()
 
     both = pd.concat([same, other], ignore_index=True)
@@ -84,22 +111,36 @@ def test_held_deltas_are_those_of_the_same_paraphraser_where_there_are_any(
     assert "no clean document there is paraphrased by paraphrase" in caplog.text
 
 
-def test_calibration_on_a_benchmark_of_another_length_is_refused(tmp_path, answers, texts_table):
+def test_calibration_on_a_benchmark_of_another_length_is_refused(
+    tmp_path, answers, texts_table
+):
     other = answers_of(tmp_path, made_up.rows(length=32))
-    held = {"held": other, "held_benchmark": benchmark_of_answers({"oracle": other}, "held", seed=0)}
+    held = {
+        "held": other,
+        "held_benchmark": benchmark_of_answers({"oracle": other}, "held", seed=0),
+    }
     with pytest.raises(InputError, match=r"no clean document .* of length 64"):
         calibrate(answers, texts_table, [made_up.run()], **held)
 
 
 def test_answers_in_text_alone_have_no_calibrated_score(tmp_path):
-    rows = pd.DataFrame(made_up.rows()).drop(columns=P).assign(answer="B").to_dict("records")
+    rows = (
+        pd.DataFrame(made_up.rows())
+        .drop(columns=P)
+        .assign(answer="B")
+        .to_dict("records")
+    )
     answers = answers_of(tmp_path, rows)
-    scores = scored(answers, benchmark_of_answers({"oracle": answers}, "released", seed=0))
+    scores = scored(
+        answers, benchmark_of_answers({"oracle": answers}, "released", seed=0)
+    )
     assert set(scores["setting"]) == {""}
     np.testing.assert_allclose(scores["score"], 0.25)
 
 
-def test_a_skipped_passage_leaves_the_accuracy_and_an_unusable_answer_does_not(tmp_path):
+def test_a_skipped_passage_leaves_the_accuracy_and_an_unusable_answer_does_not(
+    tmp_path,
+):
     base = {"document": "d", "label": 1, "task": "name_cloze", "setting": ""}
     rows = [
         base | {"passage": 0, "answer": "Ann", "correct": True, "reason": None},
@@ -107,17 +148,23 @@ def test_a_skipped_passage_leaves_the_accuracy_and_an_unusable_answer_does_not(t
         base | {"passage": 2, "answer": None, "correct": False, "reason": "refused"},
     ]
     answers = answers_of(tmp_path, rows)
-    scores = scored(answers, benchmark_of_answers({"oracle": answers}, "released", seed=0))
+    scores = scored(
+        answers, benchmark_of_answers({"oracle": answers}, "released", seed=0)
+    )
     assert scores["score"].tolist() == [0.5]
 
 
 def test_a_run_chooses_tasks_settings_lengths_and_paraphrasers(answers):
-    completion = made_up.run(questions=[{"method": "completion", "parameters": {"k": [50]}}])
+    completion = made_up.run(
+        questions=[{"method": "completion", "parameters": {"k": [50]}}]
+    )
     assert set(wanted_answers(answers, [completion])["setting"]) == {"k=50"}
     assert wanted_answers(answers, [made_up.run(lengths=[32])]).empty
     assert len(wanted_answers(answers, [made_up.run(lengths=[64])])) == len(answers)
     other = wanted_answers(answers, [made_up.run(paraphraser="another")])
-    assert set(other["task"]) == {"completion", "name_cloze"}, "tasks without options have no paraphraser"
+    assert set(other["task"]) == {"completion", "name_cloze"}, (
+        "tasks without options have no paraphraser"
+    )
 
 
 def test_documents_with_passages_of_two_lengths_are_units_of_their_own(tmp_path):
@@ -132,31 +179,54 @@ def test_documents_with_passages_of_two_lengths_are_units_of_their_own(tmp_path)
 
 
 def test_two_models_must_agree_on_a_documents_label(tmp_path, answers):
-    other = answers_of(tmp_path / "other", [row | {"label": 1} for row in made_up.rows()])
-    with pytest.raises(InputError, match="answers of one and two give the document 'd08' different labels"):
+    other = answers_of(
+        tmp_path / "other", [row | {"label": 1} for row in made_up.rows()]
+    )
+    with pytest.raises(
+        InputError,
+        match="answers of one and two give the document 'd08' different labels",
+    ):
         benchmark_of_answers({"one": answers, "two": other}, "released", seed=0)
 
 
 def test_answers_about_strange_documents_are_refused(tmp_path, answers, texts_table):
     few = texts_table[texts_table["document"] != "d03"]
-    with pytest.raises(InputError, match="'d03', 64 words is not a document of the benchmark"):
+    with pytest.raises(
+        InputError, match="'d03', 64 words is not a document of the benchmark"
+    ):
         scored(answers, few)
 
 
 def test_a_score_of_texts_becomes_its_mean_over_the_passages(answers, texts_table):
     texts = pd.DataFrame(
         {
-            "unit": "text", "id": texts_table["text_id"], "method": "loss", "setting": "", "view": "original",
-            "start_token": "none", "draw": pd.array([pd.NA] * len(texts_table), "Int64"), "reference": "",
-            "shots_used": pd.array([pd.NA] * len(texts_table), "Int64"), "score": np.arange(len(texts_table)) / 7,
+            "unit": "text",
+            "id": texts_table["text_id"],
+            "method": "loss",
+            "setting": "",
+            "view": "original",
+            "start_token": "none",
+            "draw": pd.array([pd.NA] * len(texts_table), "Int64"),
+            "reference": "",
+            "shots_used": pd.array([pd.NA] * len(texts_table), "Int64"),
+            "score": np.arange(len(texts_table)) / 7,
         }
-    )[1:]  # fmt: skip
+    )[1:]
     parts = [texts, texts.assign(method="zlib", score=-texts["score"])]
-    every = pd.concat(with_documents(parts, texts_table, [made_up.run()], answers=None, calibrations=None))
+    every = pd.concat(
+        with_documents(
+            parts, texts_table, [made_up.run()], answers=None, calibrations=None
+        )
+    )
     assert (every.groupby(["unit", "id"])["score"].sum() == 0).all()
-    assert every["unit"].tolist() == sorted(every["unit"], reverse=True)  # those of documents come last
+    # those of documents come last
+    assert every["unit"].tolist() == sorted(every["unit"], reverse=True)
     scores = every[every["method"] == "loss"]
-    assert scores[scores["unit"] == "text"].reset_index(drop=True).equals(texts.reset_index(drop=True))
+    assert (
+        scores[scores["unit"] == "text"]
+        .reset_index(drop=True)
+        .equals(texts.reset_index(drop=True))
+    )
     document_of = texts_table.set_index("text_id")["document"]
     expected = texts.groupby(texts["id"].map(document_of))["score"].mean()
     means = scores[scores["unit"] == "document"].set_index("id")["score"]

@@ -1,4 +1,5 @@
-"""A local model's answers are stored as they come: none is asked for twice, or depends on what was asked before."""
+"""A local model's answers are stored as they come: none is asked for twice, or depends
+on what was asked before."""
 
 from contextlib import suppress
 from itertools import product
@@ -24,7 +25,12 @@ WORDING = {
         "question": {"book": "{title} by {author}?", "paper": "{title}?"},
     },
     "completion": {"system": "", "chat": "{prefix}", "plain": "{prefix}"},
-    "name_cloze": {"system": "", "user": "{kind} {passage}", "name": "name", "noun": "noun"},
+    "name_cloze": {
+        "system": "",
+        "user": "{kind} {passage}",
+        "name": "name",
+        "noun": "noun",
+    },
 }
 WORDS = ["state", "union", "people", "Congress", "law"]
 MODES = [("float32", 300), ("bfloat16", 300), ("bfloat16", 40)]
@@ -33,7 +39,8 @@ pytestmark = pytest.mark.usefixtures("short_branches")
 
 @pytest.fixture
 def short_branches(monkeypatch):
-    """So that the short prompts of tiny models share what they begin with, and every question is a chunk."""
+    """So that the short prompts of tiny models share what they begin with, and every
+    question is a chunk."""
     monkeypatch.setattr(tree, "WORTH", 2)
     monkeypatch.setattr(stored, "SECONDS_OF_A_CHUNK", 0)
 
@@ -43,7 +50,8 @@ def passages(documents=3, each=2):
     rows = [
         {
             "text_id": f"{document}-{number}",
-            "text": f"In {document} the {WORDS[number]} of Alice is {document} and {number}",
+            "text": f"In {document} the {WORDS[number]} of Alice is {document} and "
+            f"{number}",
             "document": f"d{document}",
             "passage": number,
             "title": f"Title {document}",
@@ -64,9 +72,13 @@ def view_of(benchmark):
 def request(method, setting="", **parameters):
     options = method in ("de_cop", "longest_option")
     return {
-        "method": method, "parameters": parameters, "setting": setting, "paraphraser": "p" if options else "",
-        "subsets": None, "lengths": None,
-    }  # fmt: skip
+        "method": method,
+        "parameters": parameters,
+        "setting": setting,
+        "paraphraser": "p" if options else "",
+        "subsets": None,
+        "lengths": None,
+    }
 
 
 EVERY = [
@@ -78,13 +90,16 @@ EVERY = [
 
 
 class Job:
-    """Asks a tiny model; `asked` lists the prompts that it read; `dies_at` = n: the n-th question kills the job."""
+    """Asks a tiny model; `asked` lists the prompts that it read; `dies_at` = n: the
+    n-th question kills the job."""
 
     def __init__(self, folder, checkpoint, monkeypatch):
         self.folder, self.checkpoint = folder, checkpoint
         self.asked, self.dies_at, self.questions = [], None, 0
         for name in ("_read", "_replies"):
-            monkeypatch.setattr(LocalAnswerer, name, self.watched(getattr(LocalAnswerer, name)))
+            monkeypatch.setattr(
+                LocalAnswerer, name, self.watched(getattr(LocalAnswerer, name))
+            )
 
     def watched(self, ask):
         def asking(answerer, question, *units):
@@ -97,20 +112,37 @@ class Job:
         return asking
 
     def __call__(
-        self, requests=EVERY, *, benchmark=None, kind="book", wording=WORDING, share=WHOLE, batch=300, **how
+        self,
+        requests=EVERY,
+        *,
+        benchmark=None,
+        kind="book",
+        wording=WORDING,
+        share=WHOLE,
+        batch=300,
+        **how,
     ):
         benchmark = passages() if benchmark is None else benchmark
         self.asked, self.questions = [], 0
         answerer = answerer_on(target_of(self.checkpoint, **how), self.folder, batch)
         table, _ = answer_questions(
-            requests, benchmark=benchmark, kind=kind, views={"p": view_of(benchmark)}, answerer=answerer,
-            wording=Wording(**wording), name="tiny", share=share,
-        )  # fmt: skip
+            requests,
+            benchmark=benchmark,
+            kind=kind,
+            views={"p": view_of(benchmark)},
+            answerer=answerer,
+            wording=Wording(**wording),
+            name="tiny",
+            share=share,
+        )
         return table
 
     def anew(self, *arguments, **changes):
         """The table of a job whose store is empty."""
-        before, self.folder = self.folder, self.folder.with_name(f"{self.folder.name}-anew")
+        before, self.folder = (
+            self.folder,
+            self.folder.with_name(f"{self.folder.name}-anew"),
+        )
         table = self(*arguments, **changes)
         self.folder = before
         return table
@@ -126,7 +158,9 @@ def job(tmp_path, tiny_checkpoint, monkeypatch):
 
 
 @pytest.mark.parametrize(("dtype", "batch"), MODES)
-def test_a_job_killed_at_every_question_goes_on_with_it_and_gives_the_same_answers(job, dtype, batch):
+def test_a_job_killed_at_every_question_goes_on_with_it_and_gives_the_same_answers(
+    job, dtype, batch
+):
     expected = job.anew(dtype=dtype, batch=batch)
     whole, questions, asked = job.asked, job.questions, []
     assert len(whole) == 6 * len(ORDERS) + 6 + 6
@@ -143,7 +177,9 @@ def test_a_job_killed_at_every_question_goes_on_with_it_and_gives_the_same_answe
 
 @pytest.mark.parametrize(("dtype", "batch"), MODES[1:])
 @pytest.mark.parametrize("count", [2, 3, 20])
-def test_jobs_share_the_questions_and_one_more_finds_all_answers(job, dtype, batch, count):
+def test_jobs_share_the_questions_and_one_more_finds_all_answers(
+    job, dtype, batch, count
+):
     expected = job.anew(dtype=dtype, batch=batch)
     whole, asked = job.asked, []
     for number in range(count, 0, -1):
@@ -171,11 +207,13 @@ def added_passage(frame):
         ({"requests": EVERY[:1]}, {}, 12),
         ({"benchmark": passages(2)}, {}, 2 * 24 + 2 + 2),
         ({}, {"benchmark": added_document(passages())}, 2 * 24 + 2 + 2),
-        # texts of a document are written together: the added one's are asked with those beside it
+        # texts of a document are written together: the added one's are asked with those
+        # beside it
         ({}, {"benchmark": added_passage(passages())}, 24 + 3 + 3),
         ({}, {"requests": [*EVERY, request("completion", "k=5", k=5)]}, 6),
         ({}, {"kind": "paper"}, 6 * 24),
-        ({}, {"wording": WORDING | {"name_cloze": WORDING["name_cloze"] | {"name": "proper name"}}}, 6),
+        ({},
+         {"wording": WORDING | {"name_cloze": WORDING["name_cloze"] | {"name": "proper name"}}}, 6),
     ],
 )  # fmt: skip
 def test_what_a_study_adds_is_asked_alone_and_no_answer_depends_on_what_was_asked_before(
@@ -216,7 +254,11 @@ def test_a_damaged_chunk_is_asked_again(job, damage, log_lines):
     elif damage == "gone":
         chunk.unlink()
     else:
-        chunk.write_bytes(whole[:-9] if damage == "cut" else whole[:60] + bytes([whole[60] ^ 1]) + whole[61:])
+        chunk.write_bytes(
+            whole[:-9]
+            if damage == "cut"
+            else whole[:60] + bytes([whole[60] ^ 1]) + whole[61:]
+        )
     assert job().equals(expected)
     assert 0 < len(job.asked) <= 24
     assert "damaged" in log_lines.text
@@ -228,8 +270,13 @@ def test_answers_of_ten_seconds_are_one_chunk(job, monkeypatch):
     with answerer_on(target_of(job.checkpoint), job.folder)._answers as answers:
         answerer = LocalAnswerer(target_of(job.checkpoint), "tiny", 64, answers)
         answer_questions(
-            EVERY[:1], benchmark=benchmark, kind="book", views={"p": view_of(benchmark)}, answerer=answerer,
-            wording=Wording(**WORDING), name="tiny",
-        )  # fmt: skip
+            EVERY[:1],
+            benchmark=benchmark,
+            kind="book",
+            views={"p": view_of(benchmark)},
+            answerer=answerer,
+            wording=Wording(**WORDING),
+            name="tiny",
+        )
         assert job.chunks == []
     assert len(job.chunks) == 1

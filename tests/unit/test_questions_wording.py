@@ -1,4 +1,5 @@
-"""Letters in text, controls without a model, cloze passages, continuations and the file of prompts."""
+"""Letters in text, controls without a model, cloze passages, continuations and the file
+of prompts."""
 
 from fractions import Fraction
 from itertools import permutations
@@ -21,9 +22,11 @@ PROMPTS = Path(__file__).parents[2] / "config" / "prompts" / "de_cop.yaml"
 @pytest.mark.parametrize(
     ("text", "letter"),
     [
-        ("B", "B"), ("B. It was", "B"), ("'b'", "B"), (" <C>", "C"), ("Answer: C", "C"), ("(d)", "D"),
+        ("B", "B"), ("B. It was", "B"), ("'b'", "B"), (" <C>", "C"), ("Answer: C", "C"),
+        ("(d)", "D"),
         ("The correct answer is D.", "D"), ("A. Foo", "A"), ("**A**", "A"),
-        ("", None), ("a passage", None), ("A passage like this", None), ("I think B", None), ("Because", None),
+        ("", None), ("a passage", None), ("A passage like this", None),
+        ("I think B", None), ("Because", None),
         ("None of them", None), ("D\u2019accord", None),
     ],
 )  # fmt: skip
@@ -41,47 +44,65 @@ OPTIONS = ["one two three four", "two three, four FIVE", "six seven", "two three
 
 def overlap(words, other):
     """2 |A and B| / (|A| + |B|) of words that stand once each."""
-    words, other = (set(text.lower().replace(",", "").split()) for text in (words, other))
+    words, other = (
+        set(text.lower().replace(",", "").split()) for text in (words, other)
+    )
     return Fraction(2 * len(words & other), len(words) + len(other))
 
 
 def test_the_odd_one_out_is_least_like_the_others_wherever_it_stands():
     means = [
-        sum(overlap(option, other) for other in OPTIONS if other is not option) / 3 for option in OPTIONS
+        sum(overlap(option, other) for other in OPTIONS if other is not option) / 3
+        for option in OPTIONS
     ]
     assert min(means) == means[2] == 0
     for order in permutations(range(4)):
         assert order[odd_one_out([OPTIONS[place] for place in order])] == 2
     close = ["a b c", "a b d", "a b e", "a c d"]
-    means = [sum(overlap(option, other) for other in close if other is not option) for option in close]
+    means = [
+        sum(overlap(option, other) for other in close if other is not option)
+        for option in close
+    ]
     assert odd_one_out(close) == means.index(min(means)) == 2
 
 
 def test_the_longest_option_has_the_most_words_and_ties_go_to_the_first():
-    assert longest_option(["one two", "a b c - - -", "extraordinarily lengthy", "x y z"]) == 1
+    assert (
+        longest_option(["one two", "a b c - - -", "extraordinarily lengthy", "x y z"])
+        == 1
+    )
     assert longest_option(["x y z", "one", "a b c", ""]) == 0
 
 
 @pytest.mark.parametrize(
     ("text", "word", "masked", "kind"),
     [
-        ("So Alice ran. Alice's cat saw Alice and Bob.", "Alice", "So [MASK] ran. [MASK]'s cat saw [MASK] and Bob.",
+        ("So Alice ran. Alice's cat saw Alice and Bob.", "Alice",
+         "So [MASK] ran. [MASK]'s cat saw [MASK] and Bob.",
          "name"),
-        ("He met Bob, then Ann.", "Bob", "He met [MASK], then Ann.", "name"),  # of equals the first
-        ("Turning, he saw the house of turning.", "house", "Turning, he saw the [MASK] of turning.", "noun"),
-        ("They met Mr. Smith and Mr. Jones.", "Smith", "They met Mr. [MASK] and Mr. Jones.", "name"),
+        # of equals the first
+        ("He met Bob, then Ann.", "Bob", "He met [MASK], then Ann.", "name"),
+        ("Turning, he saw the house of turning.", "house",
+         "Turning, he saw the [MASK] of turning.", "noun"),
+        ("They met Mr. Smith and Mr. Jones.", "Smith",
+         "They met Mr. [MASK] and Mr. Jones.", "name"),
         ('He said, "Nobody knows." And then I went to the river.', "river",
          'He said, "Nobody knows." And then I went to the [MASK].', "noun"),
-        ("In May we may go to Mayfield.", "Mayfield", "In May we may go to [MASK].", "name"),
+        ("In May we may go to Mayfield.", "Mayfield", "In May we may go to [MASK].",
+         "name"),
     ],
 )  # fmt: skip
-def test_a_repeated_name_is_masked_wherever_it_stands_else_a_noun(text, word, masked, kind):
+def test_a_repeated_name_is_masked_wherever_it_stands_else_a_noun(
+    text, word, masked, kind
+):
     cloze = mask(text)
     assert (cloze.word, cloze.masked, cloze.kind) == (word, masked, kind)
     assert cloze.word not in cloze.masked.replace("[MASK]", "").split()
 
 
-@pytest.mark.parametrize("text", ["", "it was so", "Once, twice.", "12 + 3", "AND I THE"])
+@pytest.mark.parametrize(
+    "text", ["", "it was so", "Once, twice.", "12 + 3", "AND I THE"]
+)
 def test_a_passage_without_name_or_noun_is_skipped(text):
     assert mask(text) is None
 
@@ -108,37 +129,61 @@ def test_a_continuation_matches_above_80_of_100():
 
 def test_the_papers_prompt_is_sent_as_printed():
     wording = read_keys(PROMPTS, Wording)
-    prompt = wording.de_cop.prompt("book", "Dune", "Frank Herbert", ["one", "t{w}o", "three", "four"])
+    prompt = wording.de_cop.prompt(
+        "book", "Dune", "Frank Herbert", ["one", "t{w}o", "three", "four"]
+    )
     assert prompt.plain == (
-        "You are entering a multiple choice questions exam. You should directly answer each question by choosing the "
-        "correct option. Be concise and straight to the point in your answer. Output only the letter corresponding to "
+        "You are entering a multiple choice questions exam. You should directly "
+        "answer each question by choosing the "
+        "correct option. Be concise and straight to the point in your answer. "
+        "Output only the letter corresponding to "
         "the correct answer.\n\n"
-        'Question: Which of the following passages is verbatim from the "Dune" book by Frank Herbert?\nOptions:\n'
+        'Question: Which of the following passages is verbatim from the "Dune" '
+        "book by Frank Herbert?\nOptions:\n"
         "A. one\nB. t{w}o\nC. three\nD. four\n\nAnswer:"
     )
-    assert 'from the arXiv paper "T"?' in wording.de_cop.prompt("paper", "T", "", list("abcd")).user
+    assert (
+        'from the arXiv paper "T"?'
+        in wording.de_cop.prompt("paper", "T", "", list("abcd")).user
+    )
     authors = wording.de_cop.prompt("book_authors", "T", "A", list("abcd"))
-    # B_INST + B_SYS + DEFAULT_SYSTEM_PROMPT + E_SYS + instruction + E_INST of its 2_decop_hf.py
+    # B_INST + B_SYS + DEFAULT_SYSTEM_PROMPT + E_SYS + instruction + E_INST of its
+    # 2_decop_hf.py
     assert authors.plain == (
-        f"[INST]<<SYS>>\n{prompt.system}\n\nFormat your answer as '<correct letter>'.\n<</SYS>>\n\n"
-        'Question: Which of the following passages is verbatim from the "T" book by A?\nOptions:\n'
+        f"[INST]<<SYS>>\n{prompt.system}\n\nFormat your answer as '<correct "
+        f"letter>'.\n<</SYS>>\n\n"
+        'Question: Which of the following passages is verbatim from the "T" book '
+        "by A?\nOptions:\n"
         "A. a\nB. b\nC. c\nD. d\n\nAnswer:[/INST]"
     )
     assert [prompt.templated, authors.templated] == [False, True]
     assert (prompt.written, authors.written) == (0, 1)
     smallest, printed = (
-        wording.de_cop.prompt(kind, "T", "A", list("abcd")) for kind in ("book_authors_7b", "book_printed")
+        wording.de_cop.prompt(kind, "T", "A", list("abcd"))
+        for kind in ("book_authors_7b", "book_printed")
     )
     assert (
-        f"{prompt.system}\n\nFormat your answer as '<put correct answer here>.'\n<</SYS>>" in smallest.plain
+        f"{prompt.system}\n\nFormat your answer as '<put correct answer "
+        f"here>.'\n<</SYS>>" in smallest.plain
     )
-    assert printed.system == f"{prompt.system}\n\nFormat your answer as '<put correct answer here>'."
+    assert (
+        printed.system
+        == f"{prompt.system}\n\nFormat your answer as '<put correct answer here>'."
+    )
     assert (smallest.written, printed.written) == (2, 0)
     assert 'from the "T" book by A?' in smallest.user
     assert 'from the "T" by A?' in printed.user
-    assert 'from the "T" by A?' in wording.de_cop.prompt("book_llama", "T", "A", list("abcd")).user
-    assert wording.completion.prompt("We, the people", chat=False).plain == "We, the people"
-    assert wording.completion.prompt("We, the people", chat=True).user.endswith("\n\nWe, the people")
+    assert (
+        'from the "T" by A?'
+        in wording.de_cop.prompt("book_llama", "T", "A", list("abcd")).user
+    )
+    assert (
+        wording.completion.prompt("We, the people", chat=False).plain
+        == "We, the people"
+    )
+    assert wording.completion.prompt("We, the people", chat=True).user.endswith(
+        "\n\nWe, the people"
+    )
     assert '"So [MASK] ran."' in wording.name_cloze.prompt(mask("So Alice ran.")).user
 
 
@@ -146,18 +191,45 @@ def test_the_papers_prompt_is_sent_as_printed():
     ("section", "key", "text", "words"),
     [
         ("de_cop", "user", "{question} {A} {B} {C}", "'{D}' is missing"),
-        ("completion", "plain", "{prefix} {title}", "'{title}' is not a placeholder of this text"),
-        ("completion", "chat", "{prefix", "de_cop.yaml: completion.chat|completion.chat"),
+        (
+            "completion",
+            "plain",
+            "{prefix} {title}",
+            "'{title}' is not a placeholder of this text",
+        ),
+        (
+            "completion",
+            "chat",
+            "{prefix",
+            "de_cop.yaml: completion.chat|completion.chat",
+        ),
         ("name_cloze", "noun", 3, "name_cloze.noun: the number 3 where text is needed"),
         ("de_cop", "question", {"book": "{author}"}, "'{title}' is missing"),
         ("de_cop", "question", {}, "A map from kinds"),
-        ("de_cop", "format", {"boks": {"sentence": "So.", "written": 1}}, "no question 'boks': did you mean"),
-        ("de_cop", "format", {"book": {"sentence": "So."}}, "format.book: missing key 'written'"),
-        ("de_cop", "format", {"book": {"sentence": "{A}", "written": 1}}, "'{A}' is not a placeholder"),
+        (
+            "de_cop",
+            "format",
+            {"boks": {"sentence": "So.", "written": 1}},
+            "no question 'boks': did you mean",
+        ),
+        (
+            "de_cop",
+            "format",
+            {"book": {"sentence": "So."}},
+            "format.book: missing key 'written'",
+        ),
+        (
+            "de_cop",
+            "format",
+            {"book": {"sentence": "{A}", "written": 1}},
+            "'{A}' is not a placeholder",
+        ),
         ("name_cloze", "user", None, "name_cloze.user: nothing where text is needed"),
     ],
 )
-def test_a_wrong_file_of_prompts_is_named_by_its_key(tmp_path, section, key, text, words):
+def test_a_wrong_file_of_prompts_is_named_by_its_key(
+    tmp_path, section, key, text, words
+):
     given = yaml.safe_load(PROMPTS.read_text(encoding="utf-8"))
     given[section][key] = text
     (tmp_path / "de_cop.yaml").write_text(yaml.safe_dump(given))

@@ -1,4 +1,5 @@
-"""Paraphrases by a model, parsed strictly and asked for again; each answer stored once."""
+"""Paraphrases by a model, parsed strictly and asked for again; each answer stored
+once."""
 
 import shutil
 from pathlib import Path
@@ -24,12 +25,17 @@ from pretrace.runtime.schema import read_keys
 FOLDER = Path(__file__).parents[2] / "config" / "prompts"
 PROMPTS = read_keys(FOLDER / "paraphrase.yaml", ParaphrasePrompts)
 TEXT = "The state of the union is strong."
-GOOD = "Example B: The union's state is strong.\n\nExample C: Strong is the union.\n\nExample D: The union does well."
+GOOD = (
+    "Example B: The union's state is strong.\n\nExample C: Strong is the "
+    "union.\n\nExample D: The union does well."
+)
 THREE = ("The union's state is strong.", "Strong is the union.", "The union does well.")
 
 
 def benchmark_of(*texts):
-    return pd.DataFrame({"text_id": [f"t{number}" for number in range(len(texts))], "text": texts})
+    return pd.DataFrame(
+        {"text_id": [f"t{number}" for number in range(len(texts))], "text": texts}
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,7 +44,10 @@ def benchmark_of(*texts):
         GOOD,
         f"Here are three paraphrases:\n\n{GOOD}\n",
         GOOD.replace("\n\n", "\n"),
-        "\n".join(f"Example {letter}: <{text}>" for letter, text in zip("BCD", THREE, strict=True)),
+        "\n".join(
+            f"Example {letter}: <{text}>"
+            for letter, text in zip("BCD", THREE, strict=True)
+        ),
     ],
 )
 def test_answers_of_the_form_that_was_asked_for_are_read(answer):
@@ -65,16 +74,23 @@ def test_every_other_answer_is_malformed(answer):
 
 def test_a_text_with_empty_lines_has_paraphrases_with_empty_lines():
     answer = "Example B: One.\n\nOne more.\nExample C: Two.\nExample D: Three."
-    assert paraphrases_in(answer, "A line.\n\nAnother.") == ("One.\n\nOne more.", "Two.", "Three.")
+    assert paraphrases_in(answer, "A line.\n\nAnother.") == (
+        "One.\n\nOne more.",
+        "Two.",
+        "Three.",
+    )
 
 
 def test_the_prompt_is_the_papers_and_depends_on_the_length():
     short, long = PROMPTS.prompt(TEXT), PROMPTS.prompt("word " * 144)
     assert short.user.startswith(
-        "Generate always 3 possible paraphrases for the following text that is identified"
+        "Generate always 3 possible paraphrases for the following text that is "
+        "identified"
     )
     assert short.user.endswith(f"—\nExample A: {TEXT}")
-    assert long.user.startswith("Rewrite this entire text (all sentences with no exception)")
+    assert long.user.startswith(
+        "Rewrite this entire text (all sentences with no exception)"
+    )
     assert PROMPTS.prompt("word " * 143).user.startswith("Generate")
     assert PROMPTS.prompt("{braces} {0}").user.endswith("Example A: {braces} {0}")
 
@@ -105,35 +121,54 @@ def test_malformed_answers_are_asked_for_again_and_then_reported(warnings):
     assert view["text_id"].tolist() == ["t0"] * 3 + ["t1"] * 3 + ["t3"] * 3
     assert view["variant"].tolist() == [0, 1, 2] * 3
     assert tuple(view["text"][:3]) == THREE
-    assert "1 of 4 passages have no three paraphrases after 5 rounds and are skipped: t2" in warnings()
+    assert (
+        "1 of 4 passages have no three paraphrases after 5 rounds and are skipped: t2"
+        in warnings()
+    )
 
 
 def test_a_model_that_never_follows_the_form_is_an_error():
     with pytest.raises(InputError, match="no answer in 5 rounds had the form"):
-        paraphrase(benchmark_of(TEXT), Scripted(lambda prompt, again: "no"), PROMPTS, "tested")
+        paraphrase(
+            benchmark_of(TEXT), Scripted(lambda prompt, again: "no"), PROMPTS, "tested"
+        )
 
 
 def writer_by(entry, folder):
-    """Who writes, by what an entry says: the API that it names, else the checkpoint of the folder."""
+    """Who writes, by what an entry says: the API that it names, else the checkpoint of
+    the folder."""
     return answerer_of(
-        entry, "tested", model="tested", checkpoint_json="" if "api" in entry else folder / "tiny.json",
-        api_answers=folder / "a.sqlite", local_answers=folder / "answers",
-        budget_usd=0, batch_tokens=64, threads=1, device="cpu", gpus=0,
-    )  # fmt: skip
+        entry,
+        "tested",
+        model="tested",
+        checkpoint_json="" if "api" in entry else folder / "tiny.json",
+        api_answers=folder / "a.sqlite",
+        local_answers=folder / "answers",
+        budget_usd=0,
+        batch_tokens=64,
+        threads=1,
+        device="cpu",
+        gpus=0,
+    )
 
 
 @pytest.mark.usefixtures("quick_retries")
-def test_an_api_is_asked_at_a_low_temperature_each_round_anew_and_a_second_run_asks_nothing(tmp_path):
+def test_an_api_is_asked_at_a_low_temperature_each_round_anew_and_a_second_run_asks_nothing(
+    tmp_path,
+):
     bodies = []
 
     def respond(path, body):
         bodies.append(body)
-        cut = {"finish_reason": "length"}  # looks whole, but its last paraphrase may not be
+        # looks whole, but its last paraphrase may not be
+        cut = {"finish_reason": "length"}
         return message(GOOD, **cut) if len(bodies) == 1 else message(GOOD)
 
     with Loopback(respond) as server:
         for _ in range(2):
-            with writer_by({"api": api_at(server.url, endpoint="chat")}, tmp_path) as writer:
+            with writer_by(
+                {"api": api_at(server.url, endpoint="chat")}, tmp_path
+            ) as writer:
                 view = paraphrase(benchmark_of(TEXT), writer, PROMPTS, "tested")
             assert tuple(view["text"]) == THREE
             assert len(bodies) == 2
@@ -143,7 +178,9 @@ def test_an_api_is_asked_at_a_low_temperature_each_round_anew_and_a_second_run_a
 
 
 def test_a_checkpoint_writes_the_same_in_the_same_round_alone(tmp_path):
-    register_local(tiny_models.tiny_model("gpt_neox", tmp_path / "tiny"), tmp_path / "tiny.json")
+    register_local(
+        tiny_models.tiny_model("gpt_neox", tmp_path / "tiny"), tmp_path / "tiny.json"
+    )
     prompts = [Prompt("The state"), Prompt("In 1934 the"), Prompt("word " * 400)]
 
     def written(which, again):

@@ -1,4 +1,5 @@
-"""The page of an audit: the verdict ends the run too, and passages are called by their first words."""
+"""The page of an audit: the verdict ends the run too, and passages are called by their
+first words."""
 
 import re
 from pathlib import Path
@@ -10,7 +11,13 @@ import test_evaluation_audit
 import test_render_golden as golden
 
 from pretrace.evaluation.audit import COMBINED
-from pretrace.render.tables.audit import _works, answer, audit_lines, first_words, one_in
+from pretrace.render.tables.audit import (
+    _works,
+    answer,
+    audit_lines,
+    first_words,
+    one_in,
+)
 from pretrace.render.tables.table import BOXED
 from pretrace.runtime.files import read_parquet, write_parquet
 
@@ -22,12 +29,14 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
     texts = read_parquet(results.path("benchmarks", made_up.BENCHMARK))
     hostile = texts["text"].iloc[0].replace("word", "<b>w")
     write_parquet(
-        results.path("benchmarks", made_up.BENCHMARK), texts.assign(text=[hostile, *texts["text"].iloc[1:]])
+        results.path("benchmarks", made_up.BENCHMARK),
+        texts.assign(text=[hostile, *texts["text"].iloc[1:]]),
     )
     files = made_up.render(ARTIFACT, results, tmp_path)
     page, data = files["html"].read_text(), pd.read_csv(files["csv"])
     verdict = (
-        f"Evidence of training: {made_up.MODEL} finds your 7 documents together (7 of 7 also alone) more"
+        f"Evidence of training: {made_up.MODEL} finds your 7 documents together (7 "
+        f"of 7 also alone) more"
     )
     (line,) = audit_lines(data)
     assert line.startswith(verdict)
@@ -38,10 +47,14 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
     assert f"<summary><bdi>{' '.join(escaped.split()[:10])} ...</bdi></summary>" in page
     assert escaped in page
     assert "<b>w" not in page
-    passages = data[(data["unit"] == "text") & (data["method"] == COMBINED)].sort_values(["p", "id"])
+    passages = data[
+        (data["unit"] == "text") & (data["method"] == COMBINED)
+    ].sort_values(["p", "id"])
     best = texts.set_index("text_id")["text"][passages["id"].iloc[0]]
     first = page.split("Passages:")[-1].split("</details>")[0]
-    assert " ".join(best.split()[1:3]) in first.replace("&lt;b&gt;w", "word"), "the lowest p comes first"
+    assert " ".join(best.split()[1:3]) in first.replace("&lt;b&gt;w", "word"), (
+        "the lowest p comes first"
+    )
 
 
 @pytest.mark.parametrize(
@@ -50,44 +63,70 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
         ("audit_evidence", "If the known texts are unread and of the same kind"),
         (
             "audit_untested",
-            "Have at least 6 documents in question, each a whole work, and 30 known documents.",
+            "Have at least 6 documents in question, each a whole work, and 30 "
+            "known documents.",
         ),
         ("audit_few", "Have at least 19 known documents"),
         ("audit_invalid", "by their words alone"),
         ("audit_none", "a difference only if"),
     ],
 )
-def test_the_box_says_what_the_answer_rests_on_or_lacks(study: str, said: str, tmp_path: Path):
-    page = made_up.render(ARTIFACT, golden.STUDIES[study](tmp_path / "in"), tmp_path)["html"].read_text()
+def test_the_box_says_what_the_answer_rests_on_or_lacks(
+    study: str, said: str, tmp_path: Path
+):
+    page = made_up.render(ARTIFACT, golden.STUDIES[study](tmp_path / "in"), tmp_path)[
+        "html"
+    ].read_text()
     assert said in page.split("<table")[0]
 
 
 def test_evidence_in_a_model_that_read_neither_class_is_a_false_alarm(tmp_path: Path):
     """On the page, on the terminal, and counted beside its expectation."""
     null = ARTIFACT | {"null_models": [made_up.MODEL]}
-    files = made_up.render(null, golden.STUDIES["audit_evidence"](tmp_path / "in"), tmp_path)
-    page, (line, counted) = files["html"].read_text(), audit_lines(pd.read_csv(files["csv"]))
-    assert line.startswith(f"A false alarm: {made_up.MODEL} finds your 7 documents together")
-    assert counted == "False alarms in models that read neither class: 1 of 1 audits (at most 0.05 expected)."
+    files = made_up.render(
+        null, golden.STUDIES["audit_evidence"](tmp_path / "in"), tmp_path
+    )
+    page, (line, counted) = (
+        files["html"].read_text(),
+        audit_lines(pd.read_csv(files["csv"])),
+    )
+    assert line.startswith(
+        f"A false alarm: {made_up.MODEL} finds your 7 documents together"
+    )
+    assert (
+        counted
+        == "False alarms in models that read neither class: 1 of 1 audits (at most "
+        "0.05 expected)."
+    )
     for sentence in (line.split(" (p =")[0], counted):
         assert sentence in page
     assert "Evidence of training" not in page + line
 
 
-def test_an_invalid_answer_names_the_words_and_the_documents_that_tell_the_sides_apart(tmp_path: Path):
-    page = made_up.render(ARTIFACT, golden.STUDIES["audit_invalid"](tmp_path / "in"), tmp_path)[
-        "html"
-    ].read_text()
+def test_an_invalid_answer_names_the_words_and_the_documents_that_tell_the_sides_apart(
+    tmp_path: Path,
+):
+    page = made_up.render(
+        ARTIFACT, golden.STUDIES["audit_invalid"](tmp_path / "in"), tmp_path
+    )["html"].read_text()
     box = page.partition(BOXED)[0]
     assert (
-        "<dt>Told apart by words</dt><dd>15 of 15 in question and 50 of 50 known lie on their own side" in box
+        "<dt>Told apart by words</dt><dd>15 of 15 in question and 50 of 50 known "
+        "lie on their own side" in box
     )
     words = [
         own.split("), ")
-        for own in re.findall(r"<dt>Words more frequent in .*?<dd>(.*?)\.(?: In brackets|</dd>)", box)
+        for own in re.findall(
+            r"<dt>Words more frequent in .*?<dd>(.*?)\.(?: In brackets|</dd>)", box
+        )
     ]
     assert [sum(map(len, words)), len(words)] == [20, 2]
-    assert set(words[0][:4]) == {"longer (15, 0", "than (15, 0", "usual (15, 0", "words (15, 0"}
+    assert set(words[0][:4]) == {
+        "longer (15, 0",
+        "than (15, 0",
+        "usual (15, 0",
+        "words (15, 0",
+    }
     assert "What p means" not in box
 
 
@@ -99,11 +138,19 @@ def test_works_are_called_by_title_and_author_and_p_by_odds(tmp_path: Path):
     about = texts.assign(title=title, author="A. Writer", passage=pd.NA)
     write_parquet(path, about.astype({"passage": "Int64"}))
     page = made_up.render(ARTIFACT, results, tmp_path)["html"].read_text()
-    assert "<dt>In question</dt><dd>A Novel, A. Writer (d0); d1, A. Writer; d2, A. Writer;" in page
+    assert (
+        "<dt>In question</dt><dd>A Novel, A. Writer (d0); d1, A. Writer; d2, A. Writer;"
+        in page
+    )
     assert "(p = 0.00005, 1 in 20,000)" in page
-    assert [one_in(p) for p in (2.3e-05, 0.05, 0.034)] == ["1 in 43,000", "1 in 20", "1 in 29"]
+    assert [one_in(p) for p in (2.3e-05, 0.05, 0.034)] == [
+        "1 in 43,000",
+        "1 in 20",
+        "1 in 29",
+    ]
     passed = (
-        "words, letters and signs, single words, form, size, spread of form and words, higher without form, "
+        "words, letters and signs, single words, form, size, spread of form and "
+        "words, higher without form, "
         "parts given as works, copies"
     )
     assert f"<dt>Checked</dt><dd>passed: {passed}</dd>" in page
@@ -111,12 +158,23 @@ def test_works_are_called_by_title_and_author_and_p_by_odds(tmp_path: Path):
 
 
 def test_of_a_draw_within_documents_the_published_texts_are_in_question_and_their_twins_are_known():
-    rows = [(f"canary-{place:03d}", number == place) for place in range(1, 21) for number in range(20)]
-    texts = pd.DataFrame(rows, columns=["document", "label"]).assign(title="", author="")
+    rows = [
+        (f"canary-{place:03d}", number == place)
+        for place in range(1, 21)
+        for number in range(20)
+    ]
+    texts = pd.DataFrame(rows, columns=["document", "label"]).assign(
+        title="", author=""
+    )
     lines = dict(_works(texts.assign(label=texts["label"].astype("Int64"))))
-    assert lines["In question"].startswith("19 texts published in 19 places: canary-001; canary-002;")
+    assert lines["In question"].startswith(
+        "19 texts published in 19 places: canary-001; canary-002;"
+    )
     assert lines["In question"].endswith("canary-019")
-    assert lines["Compared with"] == "381 private texts of the same places, drawn in the same way"
+    assert (
+        lines["Compared with"]
+        == "381 private texts of the same places, drawn in the same way"
+    )
 
 
 def test_chinese_passages_are_called_by_their_first_characters():
@@ -125,20 +183,32 @@ def test_chinese_passages_are_called_by_their_first_characters():
 
 
 @pytest.mark.parametrize(("effect", "is_said"), [(0.0, True), (1.5, False)])
-def test_a_control_that_was_not_found_is_said_beside_evidence(effect: float, is_said: bool):
+def test_a_control_that_was_not_found_is_said_beside_evidence(
+    effect: float, is_said: bool
+):
     given = test_evaluation_audit.positive(effect)
     scored = test_evaluation_audit.made_up(28, 80, shift=2.5)
-    frame = test_evaluation_audit.audited(scored, positive=given).assign(null_model=False)
+    frame = test_evaluation_audit.audited(scored, positive=given).assign(
+        null_model=False
+    )
     first, second = answer("m", frame)
     assert first.startswith("Evidence of training"), "it blocks nothing"
-    assert ("do not find passages that most models of the web have read (p = 0." in second) == is_said
+    assert (
+        "do not find passages that most models of the web have read (p = 0." in second
+    ) == is_said
 
 
-@pytest.mark.parametrize(("even", "said"), [(1.0, "It is exact if"), (0.0, "It is nearly exact if")])
-def test_p_is_called_exact_where_documents_have_as_many_passages(even: float, said: str, tmp_path: Path):
+@pytest.mark.parametrize(
+    ("even", "said"), [(1.0, "It is exact if"), (0.0, "It is nearly exact if")]
+)
+def test_p_is_called_exact_where_documents_have_as_many_passages(
+    even: float, said: str, tmp_path: Path
+):
     results = golden.STUDIES["audit_evidence"](tmp_path / "in")
     path = results.path("audit", golden.PAIR)
     frame = read_parquet(path)
-    write_parquet(path, frame.assign(score=frame["score"].where(frame["id"] != "even", even)))
+    write_parquet(
+        path, frame.assign(score=frame["score"].where(frame["id"] != "even", even))
+    )
     page = made_up.render(ARTIFACT, results, tmp_path)["html"].read_text()
     assert said in page

@@ -1,4 +1,5 @@
-"""Figures: bytes that do not change, what is drawn, marked and hatched; and what a study found, on one page."""
+"""Figures: bytes that do not change, what is drawn, marked and hatched; and what a
+study found, on one page."""
 
 import re
 from pathlib import Path
@@ -20,8 +21,12 @@ SETTINGS = {
     "with LUP": "a=0.01;first_occurrence=false",
     "with SFO": "a=0.01",
 }
-ABLATION = made_up.artifact("ablation_bars", options={"method": "dc_pdd", "settings": SETTINGS})
-HEATMAP = made_up.artifact("heatmap", options={"method": "surp", "x": "eps", "y": "percentile"})
+ABLATION = made_up.artifact(
+    "ablation_bars", options={"method": "dc_pdd", "settings": SETTINGS}
+)
+HEATMAP = made_up.artifact(
+    "heatmap", options={"method": "surp", "x": "eps", "y": "percentile"}
+)
 ROC = made_up.artifact("roc")
 SCATTER = made_up.artifact("entropy_scatter")
 HEADLINE = made_up.artifact("headline")
@@ -30,10 +35,15 @@ HEADLINE = made_up.artifact("headline")
 def test_a_user_matplotlibrc_changes_nothing(results: Results, tmp_path: Path):
     plain = made_up.written(made_up.draw(ABLATION, results), tmp_path / "plain")
     with mpl.rc_context({"font.size": 20, "axes.facecolor": "red", "savefig.dpi": 50}):
-        assert made_up.written(made_up.draw(ABLATION, results), tmp_path / "own")["png"] == plain["png"]
+        assert (
+            made_up.written(made_up.draw(ABLATION, results), tmp_path / "own")["png"]
+            == plain["png"]
+        )
 
 
-def test_a_roc_figure_says_how_many_texts_tie_at_the_highest_score(monkeypatch, tmp_path: Path):
+def test_a_roc_figure_says_how_many_texts_tie_at_the_highest_score(
+    monkeypatch, tmp_path: Path
+):
     drawn, row = made_up.scores_frame, made_up.metric_row
 
     def with_ties(separation, seed):
@@ -41,26 +51,36 @@ def test_a_roc_figure_says_how_many_texts_tie_at_the_highest_score(monkeypatch, 
         number = frame["id"].str[1:].astype(int)
         empty = np.where(number < made_up.MEMBERS, number % 4 == 0, number % 2 == 0)
         return frame.assign(
-            score=frame["score"].where(frame["method"] != "surp", np.where(empty, 0.0, -1 - number))
+            score=frame["score"].where(
+                frame["method"] != "surp", np.where(empty, 0.0, -1 - number)
+            )
         )
 
     def with_mark(method, *others, **named):
-        return row(method, *others, **named | ({"marks": "over_5_percent_empty"} if method == "surp" else {}))
+        return row(
+            method,
+            *others,
+            **named | ({"marks": "over_5_percent_empty"} if method == "surp" else {}),
+        )
 
     monkeypatch.setattr(made_up, "scores_frame", with_ties)
     monkeypatch.setattr(made_up, "metric_row", with_mark)
     drawing = made_up.draw(ROC, made_up.make_study(tmp_path))
     assert drawing.reading.startswith("tiny-135m on speeches, ")
     assert (
-        ": 25 % of the members and 50 % of the non-members have no surprising token and tie at SURP's highest score, 0"
-        in drawing.reading
+        ": 25 % of the members and 50 % of the non-members have no surprising "
+        "token and tie at SURP's highest score, 0" in drawing.reading
     )
-    assert not made_up.draw(ROC | {"methods": ["loss"]}, made_up.make_study(tmp_path)).reading
+    assert not made_up.draw(
+        ROC | {"methods": ["loss"]}, made_up.make_study(tmp_path)
+    ).reading
 
 
 def test_a_long_title_is_within_its_own_column(results: Results):
     long = "SmolLM2-135M on addresses of 2026 against 2005-2020 (with shots), 32 words"
-    frame = pd.DataFrame({"series": "loss", "x": [1.0, 2.0], "value": -0.4, "low": -0.5, "high": -0.3})
+    frame = pd.DataFrame(
+        {"series": "loss", "x": [1.0, 2.0], "value": -0.4, "low": -0.5, "high": -0.3}
+    )
     facet = Facet(long, frame, "shots", "signed Wasserstein distance\n(nats a token)")
     scatter = SCATTER | {"panels": [made_up.PANEL | {"label": long}]}
     figures = (
@@ -74,46 +94,76 @@ def test_a_long_title_is_within_its_own_column(results: Results):
             assert end < limit
 
 
-def test_a_figure_names_the_models_that_could_not_be_asked(results: Results, tmp_path: Path):
+def test_a_figure_names_the_models_that_could_not_be_asked(
+    results: Results, tmp_path: Path
+):
     gone = {"name": "gpt-old", "model": "gpt-old", "reason": "it was retired"}
-    files = made_up.render(ROC | {"missing": [gone], "methods": ["loss", "blind"]}, results, tmp_path)
-    assert files["txt"].read_text(encoding="utf-8").strip() == "gpt-old is left out: it was retired."
+    files = made_up.render(
+        ROC | {"missing": [gone], "methods": ["loss", "blind"]}, results, tmp_path
+    )
+    assert (
+        files["txt"].read_text(encoding="utf-8").strip()
+        == "gpt-old is left out: it was retired."
+    )
 
 
-def test_the_headline_counts_what_no_control_explains_and_a_null_model_is_no_test(tmp_path):
-    study = made_up.make_study(tmp_path, separation=made_up.SEPARATION | {"min_k_pp": 2.5, "blind": 0.05})
+def test_the_headline_counts_what_no_control_explains_and_a_null_model_is_no_test(
+    tmp_path,
+):
+    study = made_up.make_study(
+        tmp_path, separation=made_up.SEPARATION | {"min_k_pp": 2.5, "blind": 0.05}
+    )
     reading = made_up.draw(HEADLINE, study).reading
     assert "In 1 of 1 tests a method found training that no control explains" in reading
     null = HEADLINE | {"null_models": [made_up.MODEL]}
     reading = made_up.draw(null, study).reading
     assert reading == (
-        "In no test did a method find training that no control explains. False alarms in models that read neither "
+        "In no test did a method find training that no control explains. False "
+        "alarms in models that read neither "
         "class: 1 of 1 tests (at most 0.025 expected)."
     )
-    table = made_up.draw(null | {"renderer": "blind_audit", "panels": [made_up.OTHER_PANEL]}, study)
-    counted = "False alarms in models that read neither class: 1 of 1 columns (at most 0.05 expected)."
+    table = made_up.draw(
+        null | {"renderer": "blind_audit", "panels": [made_up.OTHER_PANEL]}, study
+    )
+    counted = (
+        "False alarms in models that read neither class: 1 of 1 columns (at most "
+        "0.05 expected)."
+    )
     assert table.reading == counted
-    assert not any(cell.star or cell.bold for row in table.blocks[0].rows for cell in row.cells)
+    assert not any(
+        cell.star or cell.bold for row in table.blocks[0].rows for cell in row.cells
+    )
     assert table.frame["p_holm"].lt(0.05).any()
     given = {"renderer": "method_table", "selection": ["held_out"], "baseline": "blind"}
     shown = made_up.draw(null | given, study)
-    marked = [row.label for row in shown.blocks[0].rows for cell in row.cells if "j" in cell.signs]
+    marked = [
+        row.label
+        for row in shown.blocks[0].rows
+        for cell in row.cells
+        if "j" in cell.signs
+    ]
     assert "Min-K%++" in marked
-    assert not any(cell.star or cell.bold for row in shown.blocks[0].rows for cell in row.cells)
+    assert not any(
+        cell.star or cell.bold for row in shown.blocks[0].rows for cell in row.cells
+    )
     assert counted in " ".join(shown.notes)
     beside = made_up.draw(null | {"renderer": "blind_audit"}, study)
-    assert "yes: a false alarm" in [cell.words for row in beside.blocks[0].rows for cell in row.cells]
+    assert "yes: a false alarm" in [
+        cell.words for row in beside.blocks[0].rows for cell in row.cells
+    ]
     assert "(false alarms: the model read neither class)" in beside.reading
 
 
-def test_a_panel_of_the_headline_has_a_row_for_each_of_its_own_methods_under_its_label(results: Results):
+def test_a_panel_of_the_headline_has_a_row_for_each_of_its_own_methods_under_its_label(
+    results: Results,
+):
     panels = [made_up.PANEL | {"label": "new against old"}, made_up.OTHER_PANEL]
     axes = made_up.draw(
         HEADLINE | {"panels": panels, "methods": ["loss", "recall", "blind"]}, results
     ).figure.axes
-    assert [[label.get_text() for label in axis.get_yticklabels()] for axis in axes] == [
-        ["Loss", "Bag of words"]
-    ] * 2
+    assert [
+        [label.get_text() for label in axis.get_yticklabels()] for axis in axes
+    ] == [["Loss", "Bag of words"]] * 2
     titles = [axis.get_title(loc="left") for axis in axes]
     assert titles == ["(a) new against old", "(b) other_speeches, 64 words, tiny-135m"]
 
@@ -121,7 +171,10 @@ def test_a_panel_of_the_headline_has_a_row_for_each_of_its_own_methods_under_its
 def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results: Results):
     frame = made_up.draw(HEADLINE, results).frame
     heading, name, *found = headline_lines(frame)
-    best, blind = frame[frame["best"]].iloc[0], frame[frame["method"] == "blind"].iloc[0]
+    best, blind = (
+        frame[frame["best"]].iloc[0],
+        frame[frame["method"] == "blind"].iloc[0],
+    )
     assert heading == "best of up to 7 methods:"
     assert name == "speeches, 64 words, tiny-135m"
     said = " ".join(" ".join(found).split())
@@ -132,10 +185,13 @@ def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results: Results):
     ):
         assert words in said
     long = frame.assign(
-        label="address of 2026 against those of 2005-2020, with shots, 32 words, SmolLM2-135M"
+        label="address of 2026 against those of 2005-2020, with shots, 32 words, "
+        "SmolLM2-135M"
     )
     assert max(map(len, headline_lines(long))) <= 60
-    many = pd.concat([frame.assign(label=f"panel {number}") for number in range(LINES + 3)])
+    many = pd.concat(
+        [frame.assign(label=f"panel {number}") for number in range(LINES + 3)]
+    )
     assert sum(line.startswith("panel") for line in headline_lines(many)) == LINES
     assert headline_lines(many)[-1] == "and 3 more, in the report"
 
@@ -143,16 +199,24 @@ def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results: Results):
 @pytest.mark.parametrize(
     ("artifact", "said"),
     [
-        (HEATMAP | {"renderer": "heatmaps"}, "unknown renderer 'heatmaps': did you mean 'heatmap'?"),
+        (
+            HEATMAP | {"renderer": "heatmaps"},
+            "unknown renderer 'heatmaps': did you mean 'heatmap'?",
+        ),
         (HEATMAP | {"options": {"method": "surp", "x": "eps"}}, "needs the option 'y'"),
         (
             ABLATION | {"options": {"method": "dc_pdd", "settings": {"X": "a=7"}}},
             "does not score dc_pdd with a=7; it scores: a=0.001, a=0.01",
         ),
-        (made_up.artifact("placebo_ranks", panels=[made_up.OTHER_PANEL]), "the benchmark has no placebos"),
+        (
+            made_up.artifact("placebo_ranks", panels=[made_up.OTHER_PANEL]),
+            "the benchmark has no placebos",
+        ),
     ],
 )
-def test_what_cannot_be_drawn_is_an_error_that_says_why(artifact, said: str, results: Results):
+def test_what_cannot_be_drawn_is_an_error_that_says_why(
+    artifact, said: str, results: Results
+):
     with pytest.raises(InputError, match=re.escape(said)):
         made_up.draw(artifact, results)
 
@@ -166,15 +230,24 @@ def test_a_legend_is_as_wide_as_its_figure_allows():
 @pytest.mark.parametrize(
     ("drawn", "told"),
     [
-        ({"a": [0.5, 0.6], "b": [0.5, 0.6], "c": [0.5, 0.7]}, ["speeches: A and B lie on one line."]),
+        (
+            {"a": [0.5, 0.6], "b": [0.5, 0.6], "c": [0.5, 0.7]},
+            ["speeches: A and B lie on one line."],
+        ),
         ({name: [0.5, 0.6] for name in "abcd"}, []),  # so many are drawn side by side
-        ({"a": [0.5], "b": [0.5], "c": [0.4]}, ["speeches: A and B lie on one line."]),  # level lines
+        # level lines
+        ({"a": [0.5], "b": [0.5], "c": [0.4]}, ["speeches: A and B lie on one line."]),
     ],
 )
 def test_lines_that_hide_each_other_are_told(drawn, told):
     rows = [
-        {"series": name, "x": float(place) if len(values) > 1 else float("nan"), "value": value}
-        for name, values in drawn.items() for place, value in enumerate(values)
-    ]  # fmt: skip
+        {
+            "series": name,
+            "x": float(place) if len(values) > 1 else float("nan"),
+            "value": value,
+        }
+        for name, values in drawn.items()
+        for place, value in enumerate(values)
+    ]
     facet = Facet("speeches", pd.DataFrame(rows), "x")
     assert lines.hidden_lines(facet, {name: name.upper() for name in drawn}) == told

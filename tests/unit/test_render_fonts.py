@@ -1,4 +1,5 @@
-"""Names in any script: figures draw what the machine has fonts for, and say what it has none for."""
+"""Names in any script: figures draw what the machine has fonts for, and say what it has
+none for."""
 
 import logging
 import warnings
@@ -13,7 +14,8 @@ from pretrace.render.tables.table import Block, Cell, Row, Table, latex
 
 LACKED = "가🙂人"  # DejaVu Sans has none of them
 SCRIPT_A = (
-    "\N{MATHEMATICAL SCRIPT CAPITAL A}"  # STIX, which comes with matplotlib, has it; DejaVu Sans does not
+    # STIX, which comes with matplotlib, has it; DejaVu Sans does not
+    "\N{MATHEMATICAL SCRIPT CAPITAL A}"
 )
 
 
@@ -22,27 +24,38 @@ def written(folder, *labels: str) -> dict[str, bytes]:
         axis = figure.subplots()
         axis.bar(list(labels), range(1, len(labels) + 1))
         axis.set_title(labels[0])
-    return made_up.written(Drawing(figure, pd.DataFrame({"x": [1]}), "Reading."), folder)
+    return made_up.written(
+        Drawing(figure, pd.DataFrame({"x": [1]}), "Reading."), folder
+    )
 
 
 @pytest.fixture(autouse=True)
 def _fonts_of_matplotlib(monkeypatch):
-    monkeypatch.setattr(drawing, "FONTS", ("Not Installed", "DejaVu Sans", "STIXGeneral"))
+    monkeypatch.setattr(
+        drawing, "FONTS", ("Not Installed", "DejaVu Sans", "STIXGeneral")
+    )
     drawing.fonts.cache_clear()
     yield
     drawing.fonts.cache_clear()
 
 
-def test_what_no_font_has_is_said_under_the_figure_and_nowhere_else(tmp_path, caplog, capfd):
+def test_what_no_font_has_is_said_under_the_figure_and_nowhere_else(
+    tmp_path, caplog, capfd
+):
     caplog.set_level(logging.WARNING)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         files = written(tmp_path, f"in {LACKED}", f"مرحبا é {SCRIPT_A}")
-    said = f"Reading. This machine has no font for {''.join(sorted(LACKED))}: the figure shows boxes"
+    said = (
+        f"Reading. This machine has no font for {''.join(sorted(LACKED))}: the "
+        f"figure shows boxes"
+    )
     assert files["txt"].decode().startswith(said)
     assert not caplog.records
     assert capfd.readouterr() == ("", "")
-    assert written(tmp_path, f"in {LACKED}", f"مرحبا é {SCRIPT_A}") == files, "equal data give equal bytes"
+    assert written(tmp_path, f"in {LACKED}", f"مرحبا é {SCRIPT_A}") == files, (
+        "equal data give equal bytes"
+    )
 
 
 def test_a_second_font_draws_what_the_first_one_lacks_and_nothing_else(tmp_path):

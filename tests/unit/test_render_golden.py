@@ -1,7 +1,9 @@
-"""Tables and the data of figures of made-up studies are as they were last agreed on, character by character.
+"""Tables and the data of figures of made-up studies are as they were last agreed on,
+character by character.
 
-After an intended change, write the files again with `PYTHONPATH=src:tests:tests/unit python
-tests/unit/test_render_golden.py`, and read what differs: `git diff tests/unit/golden`.
+After an intended change, write the files again with `PYTHONPATH=src:tests:tests/unit
+python tests/unit/test_render_golden.py`, and read what differs: `git diff
+tests/unit/golden`.
 """
 
 import io
@@ -34,7 +36,9 @@ from pretrace.runtime.files import write_json, write_parquet
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
-REGISTERED = yaml.safe_load((ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8"))
+REGISTERED = yaml.safe_load(
+    (ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8")
+)
 PAIR = (MODEL, BENCHMARK)
 
 
@@ -43,20 +47,31 @@ def new(folder: Path) -> Path:
     return folder
 
 
-def results_of(folder: Path, frames: Mapping[str, pd.DataFrame], **entry: Any) -> Results:
+def results_of(
+    folder: Path, frames: Mapping[str, pd.DataFrame], **entry: Any
+) -> Results:
     folder.mkdir(parents=True, exist_ok=True)
     paths: dict[str, dict[Any, Path]] = {}
     for kind, frame in frames.items():
         write_parquet(folder / f"{kind}.parquet", frame)
-        paths[kind] = {BENCHMARK if kind == "benchmarks" else PAIR: folder / f"{kind}.parquet"}
+        paths[kind] = {
+            BENCHMARK if kind == "benchmarks" else PAIR: folder / f"{kind}.parquet"
+        }
     entries = {BENCHMARK: {**made_up_results.ENTRIES[BENCHMARK], **entry}}
     return Results(paths, entries)
 
 
 def audited(
-    folder: Path, documents: int, known: int, *, wordy: bool = False, positive: Any = None, **given: Any
+    folder: Path,
+    documents: int,
+    known: int,
+    *,
+    wordy: bool = False,
+    positive: Any = None,
+    **given: Any,
 ) -> Results:
-    """An audit of made-up scores; `wordy`: the audited texts differ in their words and sizes too."""
+    """An audit of made-up scores; `wordy`: the audited texts differ in their words and
+    sizes too."""
     scored = test_evaluation_audit.made_up(documents, known, **given)
     texts = scored.benchmark
     if wordy:
@@ -80,8 +95,11 @@ def extracted(
     return mapped(folder, windows, *short, **settings)
 
 
-def mapped(folder: Path, windows: pd.DataFrame, *short: tuple[str, int], **settings: Any) -> Results:
-    """The results of an extraction from its windows, and texts (document, label) without a window."""
+def mapped(
+    folder: Path, windows: pd.DataFrame, *short: tuple[str, int], **settings: Any
+) -> Results:
+    """The results of an extraction from its windows, and texts (document, label)
+    without a window."""
     texts = texts_of(windows, *short)
     frames = {
         "windows": windows,
@@ -94,20 +112,39 @@ def mapped(folder: Path, windows: pd.DataFrame, *short: tuple[str, int], **setti
 def timed(folder: Path) -> Results:
     """Passes over two lengths, and the seconds of a question method on both."""
     results = made_up_answers.make_study(folder)
-    own = {"view": "original", "altered": "", "prefix": "", "past_context": False, "subset": "", "length": 64}
+    own = {
+        "view": "original",
+        "altered": "",
+        "prefix": "",
+        "past_context": False,
+        "subset": "",
+        "length": 64,
+    }
     views = [own | {"seconds": 8.0}, own | {"altered": "lowercase", "seconds": 4.0},
              own | {"length": 32, "seconds": 100.0}]  # fmt: skip
-    times = dict.fromkeys(("setting", "subset"), "") | {"paraphraser": "paraphrase", "length": 64}
+    times = dict.fromkeys(("setting", "subset"), "") | {
+        "paraphraser": "paraphrase",
+        "length": 64,
+    }
     times |= {"documents": 16, "task": "de_cop"}
     write_json(folder / "passes.json", {"views": views})
     rows = [times | {"seconds": 48.0}, times | {"length": 32, "seconds": 9.0}]
     write_parquet(folder / "times.parquet", pd.DataFrame(rows))
     pair = (made_up_answers.MODEL, made_up_answers.BENCHMARK)
-    of_pair = {"passes": {pair: folder / "passes.json"}, "times": {pair: folder / "times.parquet"}}
-    return Results({"benchmarks": results.paths["benchmarks"]} | of_pair, results.entries)
+    of_pair = {
+        "passes": {pair: folder / "passes.json"},
+        "times": {pair: folder / "times.parquet"},
+    }
+    return Results(
+        {"benchmarks": results.paths["benchmarks"]} | of_pair, results.entries
+    )
 
 
-BOOKS = [("book", 1, [0.9, 0.0, 0.02, 1e-5]), ("other book", 1, [0.0, 0.0]), ("draft", 0, [0.0, 1e-8])]
+BOOKS = [
+    ("book", 1, [0.9, 0.0, 0.02, 1e-5]),
+    ("other book", 1, [0.0, 0.0]),
+    ("draft", 0, [0.0, 1e-8]),
+]
 DRAFTS = [(f"draft {number}", 0, [0.0]) for number in range(19)]
 
 STUDIES: dict[str, Callable[[Path], Results]] = {
@@ -119,12 +156,15 @@ STUDIES: dict[str, Callable[[Path], Results]] = {
     "audit_evidence": lambda folder: audited(
         folder, 28, 80, shift=2.5, positive=test_evaluation_audit.positive(1.5)
     ),
-    "audit_none": lambda folder: audited(folder, 28, 80, seed=2, positive=test_evaluation_audit.positive(1.5)),
+    "audit_none": lambda folder: audited(folder, 28, 80, seed=2,
+                                         positive=test_evaluation_audit.positive(1.5)),
     "audit_untested": partial(audited, documents=8, known=80, shift=9.0),
     "audit_few": partial(audited, documents=4, known=36, shift=9.0),
     "audit_invalid": partial(audited, documents=60, known=200, shift=2.5, wordy=True),
     "extraction": lambda folder: extracted(folder, *BOOKS, *DRAFTS),
-    "extraction_few": lambda folder: extracted(folder, *BOOKS, repeats=True, short=[("other book", 1)], threshold=0.01),
+    "extraction_few": lambda folder: extracted(folder, *BOOKS, repeats=True,
+                                               short=[("other book", 1)],
+                                               threshold=0.01),
     "reproduction": lambda folder: test_render_reproduction.make_study(new(folder)),
     "extraction_unknown": lambda folder: extracted(folder, ("book", None, [0.0])),
 }  # fmt: skip
@@ -132,8 +172,14 @@ STUDIES: dict[str, Callable[[Path], Results]] = {
 BOTH = [made_up_results.PANEL, made_up_results.OTHER_PANEL]
 EACH = [made_up_prefixes.PANEL | {"subset": "*"}]
 PARTS = {"CLD": "a=0.01;upper_bound=false;first_occurrence=false", "with SFO": "a=0.01"}
-BARS = [BOTH[0], BOTH[0] | {"label": "own", "settings": {"CLD": "a=10", "with SFO": "a=1"}}]
-APART = [made_up_prefixes.PANEL | {"subset": subset, "label": subset} for subset in ("early", "late")]
+BARS = [
+    BOTH[0],
+    BOTH[0] | {"label": "own", "settings": {"CLD": "a=10", "with SFO": "a=1"}},
+]
+APART = [
+    made_up_prefixes.PANEL | {"subset": subset, "label": subset}
+    for subset in ("early", "late")
+]
 HELD_OUT = {"selection": ["held_out"]}
 ANSWERED = {"model": made_up_answers.MODEL, "benchmark": made_up_answers.BENCHMARK}
 OWN = {"model": MODEL, "benchmark": BENCHMARK}
@@ -150,9 +196,14 @@ def prefixes(renderer: str, **other: Any) -> tuple[str, dict[str, Any]]:
     return "prefixes", made_up_prefixes.artifact(renderer, **other)
 
 
-def questions(slug: str, study: str = "questions", **options: Any) -> tuple[str, dict[str, Any]]:
+def questions(
+    slug: str, study: str = "questions", **options: Any
+) -> tuple[str, dict[str, Any]]:
     entry = REGISTERED[slug]
-    return study, entry | {"panels": [ANSWERED], "options": entry.get("options", {}) | options}
+    return study, entry | {
+        "panels": [ANSWERED],
+        "options": entry.get("options", {}) | options,
+    }
 
 
 def of_study(study: str, renderer: str, **panel: Any) -> tuple[str, dict[str, Any]]:
@@ -160,40 +211,55 @@ def of_study(study: str, renderer: str, **panel: Any) -> tuple[str, dict[str, An
 
 
 ARTIFACTS = {
-    "methods": plain("method_table", methods=["blind", "zlib", "dc_pdd", "min_k", "surp"], baseline="min_k"),
+    "methods": plain("method_table",
+                     methods=["blind", "zlib", "dc_pdd", "min_k", "surp"],
+                     baseline="min_k"),
     "blind_audit": plain("blind_audit"),
     "settings": plain("setting_table", methods=["dc_pdd", "blind"], options={"x": "a"}),
     "selection_gap": plain("selection_gap"),
     "statistics": plain("benchmark_statistics"),
     "headline": plain("headline", methods=["loss", "min_k_pp", "blind"]),
     "placebos": plain("placebo_ranks", methods=["loss", "blind"], panels=BOTH[:1]),
-    "heatmap": plain("heatmap", options={"method": "surp", "x": "eps", "y": "percentile"}, panels=BOTH[:1]),
-    "parts": plain("ablation_bars", options={"method": "dc_pdd", "settings": PARTS}, panels=BARS),
-    "subsets": prefixes("method_table", panels=EACH, options={"average": "subset"}, **HELD_OUT),
+    "heatmap": plain("heatmap",
+                     options={"method": "surp", "x": "eps", "y": "percentile"},
+                     panels=BOTH[:1]),
+    "parts": plain("ablation_bars", options={"method": "dc_pdd", "settings": PARTS},
+                   panels=BARS),
+    "subsets": prefixes("method_table", panels=EACH, options={"average": "subset"},
+                        **HELD_OUT),
     "draws": prefixes("method_table", options={"draws": [0, 1]}, **HELD_OUT),
-    "each_draw": prefixes("method_table", options={"across": {"draw": [0, 1]}, "average": "draw"}, **HELD_OUT),
-    "metrics": prefixes("method_table", panels=EACH, options={"metrics": ["auc", "tpr_at_5_fpr"], "blocks": "model"}),
-    "variants": prefixes("method_table", methods=["con_recall", "con_recall;access=zero"], **HELD_OUT),
+    "each_draw": prefixes("method_table",
+                          options={"across": {"draw": [0, 1]}, "average": "draw"},
+                          **HELD_OUT),
+    "metrics": prefixes("method_table", panels=EACH,
+                        options={"metrics": ["auc", "tpr_at_5_fpr"],
+                                 "blocks": "model"}),
+    "variants": prefixes("method_table",
+                         methods=["con_recall", "con_recall;access=zero"], **HELD_OUT),
     "pairs": prefixes("pairwise_tests"),
     "without_placebos": prefixes("blind_audit", panels=APART),
     "shifts": prefixes("prefix_shifts"),
     "over_shots": prefixes("method_lines", options={"x": "shots"}),
     "over_subsets": prefixes("method_lines", panels=APART, options={"x": "subset"}),
-    "over_gamma": prefixes("method_lines", methods=["recall", "con_recall"], options={"x": "gamma"}),
+    "over_gamma": prefixes("method_lines", methods=["recall", "con_recall"],
+                           options={"x": "gamma"}),
     "documents": questions("de_cop_table2"),
     "differences": questions("de_cop_table11"),
     "accuracies": questions("de_cop_table3"),
-    "accuracies_without_controls": questions("de_cop_table3", "questions_without_controls"),
+    "accuracies_without_controls": questions("de_cop_table3",
+                                             "questions_without_controls"),
     "calibration": questions("de_cop_table12"),
     "letters": questions("de_cop_figure9", document="d10"),
     "positions": questions("de_cop_figure8"),
     "positions_of_one": questions("de_cop_figure8", document="d03"),
     "seconds": questions("de_cop_table13", "times"),
     **{name: of_study(name, "audit") for name in STUDIES if name.startswith("audit")},
-    **{name: of_study(name, "extraction") for name in STUDIES if name.startswith("extraction")},
+    **{name: of_study(name,
+                      "extraction") for name in STUDIES if name.startswith("extraction")},
     "reproduction": ("reproduction", test_render_reproduction.ARTIFACT),
     "reproduction_every": ("reproduction", EVERY_NUMBER),
-    "reproduction_figure": ("reproduction", test_render_reproduction.ARTIFACT | {"renderer": "reproduction_scatter"}),
+    "reproduction_figure": ("reproduction",
+                            test_render_reproduction.ARTIFACT | {"renderer": "reproduction_scatter"}),
     "extraction_map": of_study("extraction", "extraction_map"),
     "extraction_map_unknown": of_study("extraction_unknown", "extraction_map"),
 }  # fmt: skip
@@ -217,13 +283,17 @@ def drawing(name: str, studies: Studies, **changes: Any) -> Any:
 
 
 def shown(name: str, studies: Studies) -> str:
-    """The Markdown of a table; the reading of a figure and its data, with four digits."""
+    """The Markdown of a table; the reading of a figure and its data, with four
+    digits."""
     drawn = drawing(name, studies)
     if isinstance(drawn, Table):
         return markdown(drawn)
     data = pd.read_csv(io.StringIO(csv_text(drawn.frame)))
-    varying = [column for column in data if data[column].nunique(dropna=False) > 1]  # the rest is the panel
-    return f"{drawn.reading}\n" + data[varying].round(4).to_csv(index=False, lineterminator="\n")
+    # the rest is the panel
+    varying = [column for column in data if data[column].nunique(dropna=False) > 1]
+    return f"{drawn.reading}\n" + data[varying].round(4).to_csv(
+        index=False, lineterminator="\n"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -243,7 +313,11 @@ LARGE = {
     "tokens": plain("entropy_scatter", panels=BOTH[:1]),
 }
 """Figures with too much data for a golden file."""
-FIGURES = [name for name, (_, entry) in ARTIFACTS.items() if RENDERERS[entry["renderer"]].kind == "figure"]
+FIGURES = [
+    name
+    for name, (_, entry) in ARTIFACTS.items()
+    if RENDERERS[entry["renderer"]].kind == "figure"
+]
 
 
 @pytest.mark.parametrize(
@@ -251,11 +325,16 @@ FIGURES = [name for name, (_, entry) in ARTIFACTS.items() if RENDERERS[entry["re
     [
         FIGURES[0],
         "densities",
-        *(pytest.param(name, marks=pytest.mark.full) for name in FIGURES[1:] + [*LARGE][1:]),
+        *(
+            pytest.param(name, marks=pytest.mark.full)
+            for name in FIGURES[1:] + [*LARGE][1:]
+        ),
     ],
 )
 def test_equal_data_give_equal_bytes(name: str, studies: Studies, tmp_path: Path):
-    first, second = (made_up_results.written(drawing(name, studies), tmp_path) for _ in range(2))
+    first, second = (
+        made_up_results.written(drawing(name, studies), tmp_path) for _ in range(2)
+    )
     assert first == second
     for mark in (b"CreationDate", b"/Type3"):
         assert mark not in first["pdf"]
@@ -276,17 +355,30 @@ PRINTED = ["label"]
 @pytest.mark.parametrize(
     "name",
     [
-        *("audit_evidence", "blind_audit", "extraction_map", "methods", "metrics", "pairs", "placebos"),
+        *(
+            "audit_evidence",
+            "blind_audit",
+            "extraction_map",
+            "methods",
+            "metrics",
+            "pairs",
+            "placebos",
+        ),
         "statistics",
     ],
 )
 def test_titles_are_printed_and_the_data_hold_slugs(name: str, studies: Studies):
     panels = [{**panel, "names": TITLES} for panel in ARTIFACTS[name][1]["panels"]]
-    titled, plain = drawing(name, studies, panels=panels, names=TITLES), drawing(name, studies)
+    titled, plain = (
+        drawing(name, studies, panels=panels, names=TITLES),
+        drawing(name, studies),
+    )
     text = markdown(titled) if isinstance(titled, Table) else titled.reading
     assert any(title in text for title in TITLES.values())
     assert not [slug for slug in TITLES if re.search(rf"\b{slug}\b", text)]
-    data = [drawn.frame.drop(columns=PRINTED, errors="ignore") for drawn in (titled, plain)]
+    data = [
+        drawn.frame.drop(columns=PRINTED, errors="ignore") for drawn in (titled, plain)
+    ]
     pd.testing.assert_frame_equal(*data)
 
 

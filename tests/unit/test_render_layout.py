@@ -1,4 +1,5 @@
-"""How tables are laid out and written: what is bold, what is said once, each format, names in print.
+"""How tables are laid out and written: what is bold, what is said once, each format,
+names in print.
 
 `golden/formats.txt` holds three small tables in each format; `PYTHONPATH=src python
 tests/unit/test_render_layout.py` writes it again.
@@ -30,24 +31,46 @@ GOLDEN = Path(__file__).parent / "golden" / "formats.txt"
 
 
 def formats() -> str:
-    """Markup in every text; headers of which all columns share one or two; a long table, which is folded."""
+    """Markup in every text; headers of which all columns share one or two; a long
+    table, which is folded."""
     cells = (Cell(0.626, 0.561, 0.689, bold=True, star=True), Cell(words=HOSTILE))
     blind = (Cell(-0.03, -0.1, 0.02, signed=True, signs=("a", "b")), Cell())
     hostile = (Row(HOSTILE, cells), Row("Blind", blind, control=True))
-    columns = tuple((model, "b", f"{length} words") for length in (32, 64) for model in "mn")
+    columns = tuple(
+        (model, "b", f"{length} words") for length in (32, 64) for model in "mn"
+    )
     headed = Row("loss", tuple(Cell(0.5) for _ in columns))
-    uneven = Block("uneven", "Method", (("m", "AUC"), ("m", "b", "AUC")), (Row("loss", headed.cells[:2]),))
+    uneven = Block(
+        "uneven",
+        "Method",
+        (("m", "AUC"), ("m", "b", "AUC")),
+        (Row("loss", headed.cells[:2]),),
+    )
     shared = Block("shared", "Method", columns[:2], (Row("loss", headed.cells[:2]),))
     long = [Row(f"{number}", (Cell(0.5),)) for number in range(8)]
     blocks = (Block("", "Method", columns, (headed,)), shared, uneven)
     tables = [
-        Table("a title", "label", (Block("", "Method", (("model", "64 words"), (HOSTILE,)), hostile),), (HOSTILE,),
-              pd.DataFrame()),
+        Table(
+            "a title",
+            "label",
+            (Block("", "Method", (("model", "64 words"), (HOSTILE,)), hostile),),
+            (HOSTILE,),
+            pd.DataFrame(),
+        ),
         Table("headers", "headers", blocks, ("* a star",), pd.DataFrame()),
-        Table("long", "long", tuple(Block(f"block {n}", "Method", (("x",),), tuple(long)) for n in range(3)), (),
-              pd.DataFrame()),
-    ]  # fmt: skip
-    return "\n".join(written(table) for table in tables for written in (markdown, latex, page))
+        Table(
+            "long",
+            "long",
+            tuple(
+                Block(f"block {n}", "Method", (("x",),), tuple(long)) for n in range(3)
+            ),
+            (),
+            pd.DataFrame(),
+        ),
+    ]
+    return "\n".join(
+        written(table) for table in tables for written in (markdown, latex, page)
+    )
 
 
 def test_every_format_is_as_it_was():
@@ -65,24 +88,40 @@ def test_what_an_interval_does_not_tell_from_chance_is_not_beyond_it():
         ("tpr_at_5_fpr", 0.055, 1000, "", True),
         ("accuracy", 0.1, 100, "", True),
     ]
-    frame = pd.DataFrame(rows, columns=["metric", "low", "n_nonmembers", "marks", "beyond"])
+    frame = pd.DataFrame(
+        rows, columns=["metric", "low", "n_nonmembers", "marks", "beyond"]
+    )
     frame = frame.assign(value=0.7, high=0.9, control=False, row=frame.index)
     assert beyond_chance(frame, ["row"]).tolist() == frame["beyond"].tolist()
 
 
 def test_the_interval_of_the_best_of_several_is_bonferronis():
-    draws, half = np.random.default_rng(0).normal(0.5, 0.05, (20_000, 8)), 0.05 * norm.ppf(0.975)
-    frame = pd.DataFrame({"value": draws[0], "low": draws[0] - half, "high": draws[0] + half, "panel": 0})
+    draws, half = (
+        np.random.default_rng(0).normal(0.5, 0.05, (20_000, 8)),
+        0.05 * norm.ppf(0.975),
+    )
+    frame = pd.DataFrame(
+        {"value": draws[0], "low": draws[0] - half, "high": draws[0] + half, "panel": 0}
+    )
     ends = for_the_best(frame.assign(control=False), ["panel"])
     wider = draws[0][:, None] + 0.05 * norm.ppf(1 - 0.05 / 16) * np.array([-1, 1])
     np.testing.assert_allclose(ends, wider)
-    assert (np.abs(draws.max(axis=1) - 0.5) > 0.05 * norm.ppf(1 - 0.05 / 16)).mean() < 0.05
+    assert (
+        np.abs(draws.max(axis=1) - 0.5) > 0.05 * norm.ppf(1 - 0.05 / 16)
+    ).mean() < 0.05
     alone = for_the_best(frame.assign(control=[False] + 7 * [True]), ["panel"])
-    np.testing.assert_allclose(alone, frame[["low", "high"]], err_msg="of one method and controls")
+    np.testing.assert_allclose(
+        alone, frame[["low", "high"]], err_msg="of one method and controls"
+    )
 
 
 def test_bold_is_the_highest_printed_value_of_a_column_and_never_a_control():
-    methods = {"a": (0.6204, None), "b": (0.6196, 0.4), "c": (0.5, 0.3), "blind": (0.9, 0.9)}
+    methods = {
+        "a": (0.6204, None),
+        "b": (0.6196, 0.4),
+        "c": (0.5, 0.3),
+        "blind": (0.9, 0.9),
+    }
     frame = pd.DataFrame(
         [
             (name, panel, values[panel], name == "blind")
@@ -92,9 +131,15 @@ def test_bold_is_the_highest_printed_value_of_a_column_and_never_a_control():
         columns=["method", "panel", "value", "control"],
     )
     bold = frame[best(frame.dropna(), ["panel"]).reindex(frame.index, fill_value=False)]
-    assert list(zip(bold["method"], bold["panel"], strict=True)) == [("a", 0), ("b", 0), ("b", 1)]
+    assert list(zip(bold["method"], bold["panel"], strict=True)) == [
+        ("a", 0),
+        ("b", 0),
+        ("b", 1),
+    ]
     alone = frame[frame["method"].isin(["a", "blind"])].dropna()
-    assert not best(alone, ["panel"]).any(), "nothing is bold where one row alone competes"
+    assert not best(alone, ["panel"]).any(), (
+        "nothing is bold where one row alone competes"
+    )
     second = frame[runner_up(frame.fillna({"value": 0.1}), ["panel"])]
     assert list(zip(second["method"], second["panel"], strict=True)) == [("c", 1)], (
         "two share the first place, and one alone is no second"
@@ -102,7 +147,11 @@ def test_bold_is_the_highest_printed_value_of_a_column_and_never_a_control():
 
 
 def test_signed_numbers_have_a_true_minus_and_zero_no_sign():
-    assert [format_signed(value, 2) for value in (0.031, -0.026, -0.001)] == ["+0.03", "−0.03", "0.00"]  # noqa: RUF001
+    assert [format_signed(value, 2) for value in (0.031, -0.026, -0.001)] == [
+        "+0.03",
+        "\N{MINUS SIGN}0.03",
+        "0.00",
+    ]
 
 
 if __name__ == "__main__":

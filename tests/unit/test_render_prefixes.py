@@ -1,4 +1,5 @@
-"""Artifacts of methods with prefixes, on real metrics of made-up scores: sets, draws, subsets, variants, lines."""
+"""Artifacts of methods with prefixes, on real metrics of made-up scores: sets, draws,
+subsets, variants, lines."""
 
 import made_up_prefixes as made_up
 import made_up_results
@@ -37,33 +38,63 @@ def metrics(results):
 
 
 def draw(renderer: str, results: Results, **other):
-    """What a renderer gives; of a table of methods, at held-out settings unless told."""
-    given = FIGURES.get(renderer, {"selection": ["held_out"]} if renderer == "method_table" else {}) | other
+    """What a renderer gives; of a table of methods, at held-out settings unless
+    told."""
+    given = (
+        FIGURES.get(
+            renderer, {"selection": ["held_out"]} if renderer == "method_table" else {}
+        )
+        | other
+    )
     return made_up_results.draw(made_up.artifact(renderer, **given), results)
 
 
 def only(metrics: pd.DataFrame, **wanted) -> pd.DataFrame:
-    """The rows with these values, unless told held-out AUCs of the first draw without the texts of prefixes."""
-    usual = {"metric": "auc", "selection": "held_out", "evaluation_set": "without_prefixes", "draw": 0}
+    """The rows with these values, unless told held-out AUCs of the first draw without
+    the texts of prefixes."""
+    usual = {
+        "metric": "auc",
+        "selection": "held_out",
+        "evaluation_set": "without_prefixes",
+        "draw": 0,
+    }
     for key, value in (usual | wanted).items():
         metrics = metrics[metrics[key] == value]
     return metrics
 
 
 def test_a_star_over_draws_holds_in_every_draw():
-    keys = {"panel": 0, "metric": "auc", "selection": "held_out", "setting": "", "marks": "", "value": 0.5}
+    keys = {
+        "panel": 0,
+        "metric": "auc",
+        "selection": "held_out",
+        "setting": "",
+        "marks": "",
+        "value": 0.5,
+    }
 
     def row(method: str, gain: float, p: float) -> dict:
         test = {"baseline": "loss", "difference": gain, "p": p}
         return keys | test | {"method": method, "low": None, "high": None}
 
-    first = [row("a", 0.1, 0.01), row("b", 0.1, 0.01), row("c", 0.1, 0.01), row("d", 0.1, 0.01)]
+    first = [
+        row("a", 0.1, 0.01),
+        row("b", 0.1, 0.01),
+        row("c", 0.1, 0.01),
+        row("d", 0.1, 0.01),
+    ]
     second = [row("a", 0.1, 0.04), row("b", 0.1, 0.2), row("c", -0.1, 0.01)]
     merged = over_draws([*first, *second], 2)
-    assert [(record["method"], record["difference"], record["p"]) for record in merged] == [
-        ("a", 0.1, 0.04), ("b", 0.1, 0.2), ("c", -0.1, 0.01),
-    ]  # fmt: skip
-    frame = with_stars(long_frame([record | {"average": "", "control": False} for record in merged]))
+    assert [
+        (record["method"], record["difference"], record["p"]) for record in merged
+    ] == [
+        ("a", 0.1, 0.04),
+        ("b", 0.1, 0.2),
+        ("c", -0.1, 0.01),
+    ]
+    frame = with_stars(
+        long_frame([record | {"average": "", "control": False} for record in merged])
+    )
     assert frame["p_holm"].tolist() == pytest.approx([0.08, 0.2, 0.03])
     assert not frame["star"].any()
     alone = with_stars(frame[frame["method"] == "a"])
@@ -71,7 +102,9 @@ def test_a_star_over_draws_holds_in_every_draw():
 
 
 @pytest.mark.parametrize("renderer", ["headline", "blind_audit"])
-def test_methods_with_shots_are_shown_as_the_mean_over_all_draws(renderer, results, metrics):
+def test_methods_with_shots_are_shown_as_the_mean_over_all_draws(
+    renderer, results, metrics
+):
     frame = draw(renderer, results).frame
     assert frame.groupby("method")["draws"].first().to_dict() == {
         "blind": 1,
@@ -81,10 +114,13 @@ def test_methods_with_shots_are_shown_as_the_mean_over_all_draws(renderer, resul
     }
     for row in frame[frame["draws"] == 2].to_dict("records"):
         drawn = pd.concat(
-            only(metrics, draw=number, method=row["method"], subset=row["subset"]) for number in range(2)
+            only(metrics, draw=number, method=row["method"], subset=row["subset"])
+            for number in range(2)
         )
         drawn = drawn[~drawn["setting"].str.contains("access")]
-        assert (row["value"], row["sd"]) == pytest.approx((drawn["value"].mean(), drawn["value"].std()))
+        assert (row["value"], row["sd"]) == pytest.approx(
+            (drawn["value"].mean(), drawn["value"].std())
+        )
         assert row["low"] == drawn["low"].min()
 
 
@@ -99,16 +135,26 @@ def test_methods_with_shots_are_shown_as_the_mean_over_all_draws(renderer, resul
         ("roc", [], "Con-ReCall and ReCall: the first of 2 draws of shots."),
     ],
 )
-def test_it_is_said_which_draws_of_shots_are_shown(results, tmp_path, renderer, methods, said):
+def test_it_is_said_which_draws_of_shots_are_shown(
+    results, tmp_path, renderer, methods, said
+):
     given = made_up.artifact(renderer, **FIGURES.get(renderer, {}), methods=methods)
     files = made_up_results.render(given, results, tmp_path)
-    words = files["txt" if "txt" in files else "md"].read_text(encoding="utf-8").replace("\\", "")
+    words = (
+        files["txt" if "txt" in files else "md"]
+        .read_text(encoding="utf-8")
+        .replace("\\", "")
+    )
     assert (said in words) if said else ("draws of shots" not in words)
 
 
 def test_the_t_test_of_the_papers_is_marked_at_default_settings_where_asked(results):
     table = draw(
-        "method_table", results, baseline="blind", selection=["default"], options={"published_test": True}
+        "method_table",
+        results,
+        baseline="blind",
+        selection=["default"],
+        options={"published_test": True},
     )
     tests = only(
         read_parquet(results.path("tests", PAIR)),
@@ -120,7 +166,10 @@ def test_the_t_test_of_the_papers_is_marked_at_default_settings_where_asked(resu
     rows = table.frame[table.frame["method"] != "blind"].set_index("method")
     assert rows["p_as_published"].to_dict() == tests.loc[rows.index, "p"].to_dict()
     low = (tests["p"] < 0.05) & (tests["difference"] > 0)
-    assert rows["marks"].str.contains("t_as_published").to_dict() == low[rows.index].to_dict()
+    assert (
+        rows["marks"].str.contains("t_as_published").to_dict()
+        == low[rows.index].to_dict()
+    )
     assert low.any()
     assert any("a t-test over ten resamples" in note for note in table.notes)
 
@@ -141,9 +190,17 @@ def test_an_average_over_subsets_has_an_interval_and_one_over_draws_a_standard_d
         (pytest.approx(0.6), None, None),
         pytest.approx(np.std([0.5, 0.7], ddof=1)),
     )
-    assert average([(0.5, 0.4, 0.6), (0.75, None, None)], "subset") == ((0.625, None, None), None)
-    assert average([(0.5, 0.4, 0.6), (0.75, 0.6, 0.8)], "model") == ((0.625, None, None), None)
-    (value, *interval), spread = average([(0.5, 0.4, 0.6), (float("nan"), None, None)], "draw")
+    assert average([(0.5, 0.4, 0.6), (0.75, None, None)], "subset") == (
+        (0.625, None, None),
+        None,
+    )
+    assert average([(0.5, 0.4, 0.6), (0.75, 0.6, 0.8)], "model") == (
+        (0.625, None, None),
+        None,
+    )
+    (value, *interval), spread = average(
+        [(0.5, 0.4, 0.6), (float("nan"), None, None)], "draw"
+    )
     assert np.isnan(value)
     assert [*interval, spread] == [None] * 3
 
@@ -151,7 +208,10 @@ def test_an_average_over_subsets_has_an_interval_and_one_over_draws_a_standard_d
 def test_roc_curves_are_of_the_texts_without_prefixes(results):
     texts = made_up.texts()
     prefixes = draw_prefixes(texts, pool=made_up.POOL, draws=2, seed=3)
-    sets = {(chosen.name, chosen.draw): chosen.ids for chosen in evaluation_sets(texts, prefixes)}
+    sets = {
+        (chosen.name, chosen.draw): chosen.ids
+        for chosen in evaluation_sets(texts, prefixes)
+    }
     ids = sets["without_prefixes", 0]
     assert len(ids) == len(texts) - 2 * made_up.POOL * len(made_up.SUBSETS)
     scores = made_up.scores(texts)
@@ -164,21 +224,33 @@ def test_roc_curves_are_of_the_texts_without_prefixes(results):
 
 
 @pytest.mark.parametrize(("p", "starred"), [(0.025, True), (0.0255, False)])
-def test_pairs_are_called_different_by_holm_over_the_column(results, tmp_path, p, starred):
-    """Two of the three methods of the table have a test against the third, whatever else was evaluated."""
-    read_parquet(results.path("tests", PAIR)).assign(p=p).to_parquet(tmp_path / "tests.parquet")
-    changed = made_up_results.beside(results, "tests", {PAIR: tmp_path / "tests.parquet"})
+def test_pairs_are_called_different_by_holm_over_the_column(
+    results, tmp_path, p, starred
+):
+    """Two of the three methods of the table have a test against the third, whatever
+    else was evaluated."""
+    read_parquet(results.path("tests", PAIR)).assign(p=p).to_parquet(
+        tmp_path / "tests.parquet"
+    )
+    changed = made_up_results.beside(
+        results, "tests", {PAIR: tmp_path / "tests.parquet"}
+    )
     shown = draw("pairwise_tests", changed, methods=["loss", "recall", "con_recall"])
-    assert any(cell.star for row in shown.blocks[0].rows for cell in row.cells) is starred
+    assert (
+        any(cell.star for row in shown.blocks[0].rows for cell in row.cells) is starred
+    )
     assert shown.frame[["low", "high", "p", "p_holm"]].notna().all(axis=None)
 
 
 @pytest.mark.parametrize(
     ("renderer", "given", "said"),
     [
-        ("method_lines", {"options": {"x": "eps"}}, "no method that was scored here has a parameter 'eps'"),
-        ("method_lines", {"options": {"x": "length"}}, "no two of its panels differ in length alone"),
-        ("prefix_shifts", {"panels": [made_up.PANEL | {"draw": 3}]}, "no row of shift; there are: .* draw 0;"),
+        ("method_lines", {"options": {"x": "eps"}},
+         "no method that was scored here has a parameter 'eps'"),
+        ("method_lines", {"options": {"x": "length"}},
+         "no two of its panels differ in length alone"),
+        ("prefix_shifts", {"panels": [made_up.PANEL | {"draw": 3}]},
+         "no row of shift; there are: .* draw 0;"),
         *((name, {"selection": ["held_out"]}, "'held_out' has a setting for each fold")
           for name in ("roc", "score_densities", "method_lines")),
     ],
@@ -192,27 +264,47 @@ def test_lines_may_be_tuned_at_every_place_as_papers_print_them(results, metrics
     tuned = draw("method_lines", results, selection=["best_on_test"]).frame
     plain = metrics[~metrics["setting"].str.contains("access")]
     grid = only(plain, method="con_recall", selection="grid", subset="")
-    settings = grid["setting"].str.extract(r"^gamma=(?P<gamma>.+);shots=(?P<shots>\d+)$").astype(float)
+    settings = (
+        grid["setting"]
+        .str.extract(r"^gamma=(?P<gamma>.+);shots=(?P<shots>\d+)$")
+        .astype(float)
+    )
     inside = grid[settings["gamma"].isin(METHODS["con_recall"].grid["gamma"])]
     highest = inside.groupby(settings["shots"])["value"].max()
-    con = tuned[(tuned["method"] == "con_recall") & (tuned["drawn"] == "line")].set_index("x_value")
+    con = tuned[
+        (tuned["method"] == "con_recall") & (tuned["drawn"] == "line")
+    ].set_index("x_value")
     assert con["value"].to_dict() == highest.to_dict()
     assert con[["low", "high"]].notna().all(axis=None)
     assert con["setting"].ne("gamma=0.5;shots=7").any()
 
 
-def test_with_more_methods_than_a_facet_holds_each_has_axes_of_its_own(results, monkeypatch):
+def test_with_more_methods_than_a_facet_holds_each_has_axes_of_its_own(
+    results, monkeypatch
+):
     monkeypatch.setattr(lines, "MOST_LINES", 1)
     drawing = draw("method_lines", results)
-    named = [axis.get_title(loc="left")[4:] for axis in drawing.figure.axes if axis.get_visible()]
+    named = [
+        axis.get_title(loc="left")[4:]
+        for axis in drawing.figure.axes
+        if axis.get_visible()
+    ]
     assert named == ["Loss", "ReCall", "Con-ReCall", "Bag of words (no model)"]
     assert drawing.figure.get_suptitle() == "tiny-small on eras, 32 words"
 
 
-def test_what_has_no_prefix_draw_falls_back_to_all_texts_and_says_so(results, metrics, tmp_path):
+def test_what_has_no_prefix_draw_falls_back_to_all_texts_and_says_so(
+    results, metrics, tmp_path
+):
     metrics[metrics["evaluation_set"] == "all"].to_parquet(tmp_path / "metrics.parquet")
     shown = draw(
-        "method_table", made_up_results.beside(results, "metrics", {PAIR: tmp_path / "metrics.parquet"})
+        "method_table",
+        made_up_results.beside(
+            results, "metrics", {PAIR: tmp_path / "metrics.parquet"}
+        ),
     )
     assert "evaluation set all (all texts)" in shown.notes[0]
-    assert {row.label for row in shown.blocks[0].rows} == {"Loss", "Bag of words (no model)"}
+    assert {row.label for row in shown.blocks[0].rows} == {
+        "Loss",
+        "Bag of words (no model)",
+    }

@@ -1,4 +1,5 @@
-"""DE-COP's tables and figures: cautions and controls, unknown documents, means over panels, its own measure."""
+"""DE-COP's tables and figures: cautions and controls, unknown documents, means over
+panels, its own measure."""
 
 from typing import Any
 
@@ -21,12 +22,20 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 def artifact(slug: str, *panels: dict[str, Any], **options: Any) -> dict[str, Any]:
     entry = REGISTERED[slug]
-    own = {"slug": slug, "panels": [ANSWERED, *panels], "options": entry.get("options", {}) | options}
+    own = {
+        "slug": slug,
+        "panels": [ANSWERED, *panels],
+        "options": entry.get("options", {}) | options,
+    }
     return entry | own
 
 
-@pytest.mark.parametrize("slug", ["de_cop_figure1", "de_cop_figure6", "de_cop_table1", "de_cop_table4"])
-def test_what_rests_on_the_questions_carries_their_caution_and_controls(slug, results, tmp_path):
+@pytest.mark.parametrize(
+    "slug", ["de_cop_figure1", "de_cop_figure6", "de_cop_table1", "de_cop_table4"]
+)
+def test_what_rests_on_the_questions_carries_their_caution_and_controls(
+    slug, results, tmp_path
+):
     files = made_up_results.render(artifact(slug), results, tmp_path)
     shown = files["md" if "md" in files else "txt"].read_text(encoding="utf-8")
     assert made_up.CAUTION in shown
@@ -35,7 +44,9 @@ def test_what_rests_on_the_questions_carries_their_caution_and_controls(slug, re
 
 @pytest.mark.parametrize("slug", ["de_cop_figure1", "de_cop_figure8", "de_cop_figure9"])
 def test_a_document_of_another_name_is_refused_with_the_nearest(slug, results):
-    with pytest.raises(InputError, match=r"unknown options\.document 'd99': did you mean 'd09'\?"):
+    with pytest.raises(
+        InputError, match=r"unknown options\.document 'd99': did you mean 'd09'\?"
+    ):
         made_up_results.draw(artifact(slug, document="d99"), results)
     drawing = made_up_results.draw(artifact(slug, document="d03"), results)
     (axis, *_) = drawing.figure.axes
@@ -52,7 +63,9 @@ def test_a_document_of_another_name_is_refused_with_the_nearest(slug, results):
 def test_the_table_of_accuracies_has_the_mean_of_its_panels(results, tmp_path):
     metrics = read_parquet(results.path("metrics", PAIR))
     better = metrics["method"].eq("de_cop") & metrics["metric"].eq("accuracy_members")
-    write_parquet(tmp_path / "m.parquet", metrics.assign(value=metrics["value"] + 0.1 * better))
+    write_parquet(
+        tmp_path / "m.parquet", metrics.assign(value=metrics["value"] + 0.1 * better)
+    )
     other = ("better", made_up.BENCHMARK)
     both = made_up_results.beside(results, "metrics", {other: tmp_path / "m.parquet"})
     both = made_up_results.beside(both, "tests", {other: results.path("tests", PAIR)})
@@ -63,7 +76,10 @@ def test_the_table_of_accuracies_has_the_mean_of_its_panels(results, tmp_path):
     assert row[6].value == pytest.approx(row[0].value + 0.05)
     assert row[6].low is None
     assert row[8].value == pytest.approx(row[6].value - row[7].value)
-    assert table.frame["average"].eq("panel").sum() == table.frame["model"].eq("better").sum()
+    assert (
+        table.frame["average"].eq("panel").sum()
+        == table.frame["model"].eq("better").sum()
+    )
     assert "Average: mean over the columns, without an interval." in table.notes
     alone = made_up_results.draw(artifact("de_cop_table3", average="panel"), results)
     assert not any(note.startswith("Average") for note in alone.notes)
@@ -72,14 +88,27 @@ def test_the_table_of_accuracies_has_the_mean_of_its_panels(results, tmp_path):
 def test_lines_over_models_show_the_papers_own_measure_beside_the_roc(results):
     bigger = {("bigger", made_up.BENCHMARK): results.path("metrics", PAIR)}
     both = made_up_results.beside(results, "metrics", bigger)
-    drawing = made_up_results.draw(artifact("de_cop_figure4", ANSWERED | {"model": "bigger"}), both)
+    drawing = made_up_results.draw(
+        artifact("de_cop_figure4", ANSWERED | {"model": "bigger"}), both
+    )
     metrics = read_parquet(results.path("metrics", PAIR))
     own = metrics[
-        metrics["method"].eq("de_cop") & metrics["setting"].eq("") & metrics["selection"].eq("default")
+        metrics["method"].eq("de_cop")
+        & metrics["setting"].eq("")
+        & metrics["selection"].eq("default")
     ]
-    by_metric = drawing.frame[drawing.frame["method"] == "de_cop"].groupby("metric")["value"].unique()
+    by_metric = (
+        drawing.frame[drawing.frame["method"] == "de_cop"]
+        .groupby("metric")["value"]
+        .unique()
+    )
     assert set(by_metric.index) == {"auc", "auc_as_published"}
     for metric, values in by_metric.items():
-        assert list(values) == own.loc[own["metric"] == metric, "value"].tolist(), metric
+        assert list(values) == own.loc[own["metric"] == metric, "value"].tolist(), (
+            metric
+        )
     labels = [axis.get_ylabel() for axis in drawing.figure.axes[:2]]
-    assert labels == ["AUC, with 95 % interval", "AUC as published,\nwith 95 % interval"]
+    assert labels == [
+        "AUC, with 95 % interval",
+        "AUC as published,\nwith 95 % interval",
+    ]

@@ -1,7 +1,8 @@
-"""The report: it opens from disk, shows every artifact, and no text of the user's becomes markup.
+"""The report: it opens from disk, shows every artifact, and no text of the user's
+becomes markup.
 
-After an intended change, write the golden page again: `PYTHONPATH=src:tests:tests/unit python
-tests/unit/test_render_report.py`.
+After an intended change, write the golden page again: `PYTHONPATH=src:tests:tests/unit
+python tests/unit/test_render_report.py`.
 """
 
 import base64
@@ -33,15 +34,26 @@ from pretrace.runtime.schema import read_yaml
 GOLDEN = Path(__file__).parent / "golden" / "report.html"
 HOSTILE = "<script>alert('%')</script> & a_b"
 TABLE = made_up.artifact(
-    "method_table", title=HOSTILE, caption=HOSTILE, panels=[made_up.PANEL | {"label": HOSTILE}]
+    "method_table",
+    title=HOSTILE,
+    caption=HOSTILE,
+    panels=[made_up.PANEL | {"label": HOSTILE}],
 )
 FIGURE = made_up.artifact(
-    "heatmap", paper="surp", options={"method": "surp", "x": "eps", "y": "percentile"}, caption="a caption"
+    "heatmap",
+    paper="surp",
+    options={"method": "surp", "x": "eps", "y": "percentile"},
+    caption="a caption",
 )
 ABSENT = made_up.artifact("roc", slug="de_cop_figure7", unavailable="it needs <people>")
 
 
-PROVENANCE = {"python": "3.11", "gpu": [], "packages": {"numpy": "2.0", "gguf": None}, "seeds": {"run": 0}}
+PROVENANCE = {
+    "python": "3.11",
+    "gpu": [],
+    "packages": {"numpy": "2.0", "gguf": None},
+    "seeds": {"run": 0},
+}
 PROVENANCE |= {"passes": [{"model": "tiny-135m", "dtype": "bfloat16"}]}
 
 
@@ -99,10 +111,14 @@ def test_page_is_whole_and_its_links_lead_to_files_and_places_of_its_own(folder:
     page = Page(text)
     assert page.open == []
     assert all(
-        address.startswith(("data:image/svg+xml;base64,", "data:text/csv;", "#", "tables/", "figures/"))
+        address.startswith(
+            ("data:image/svg+xml;base64,", "data:text/csv;", "#", "tables/", "figures/")
+        )
         for address in page.addresses
     )
-    assert not re.search(r"url\(|@import|//[a-z]", re.sub(r"base64,[A-Za-z0-9+/=]+", "", text))
+    assert not re.search(
+        r"url\(|@import|//[a-z]", re.sub(r"base64,[A-Za-z0-9+/=]+", "", text)
+    )
     for address in page.addresses:
         if address.startswith("#"):
             assert f'id="{address[1:]}"' in text
@@ -137,22 +153,32 @@ def test_no_text_becomes_markup(folder: Path):
     )  # page title and heading, study, warning, artifact, panel, YAML
 
 
-LEFT_OUT = [{"panel": "Tiny on Texts", "methods": ["ref", "dc_pdd"], "reason": "the run names no corpus"}]
+LEFT_OUT = [
+    {
+        "panel": "Tiny on Texts",
+        "methods": ["ref", "dc_pdd"],
+        "reason": "the run names no corpus",
+    }
+]
 SHOTS = {"b, draw 0, 64 words, members": ["t2", "t3"]}
 SEALED = [("SHA-256", "0123")]
 
 
 def full_page(folder: Path) -> str:
-    """Return a page with everything that there can be, without its style, its script and the bytes of its data.
+    """Return a page with everything that there can be, without its style, its script
+    and the bytes of its data.
 
-    It opens with what was found. The rest is folded: papers, what belongs to none, texts and times.
+    It opens with what was found. The rest is folded: papers, what belongs to none,
+    texts and times.
     """
     headline = made_up.artifact("headline")
     cost = made_up.artifact("benchmark_statistics", paper="surp")
     for artifact in (headline, cost):
         made_up.render(artifact, made_up.make_study(folder.parent / "in"), folder)
     shown = [cost, TABLE, FIGURE, ABSENT, headline]
-    text = page_of(folder, artifacts=shown, left_out=LEFT_OUT, shots=SHOTS, sealed=SEALED)
+    text = page_of(
+        folder, artifacts=shown, left_out=LEFT_OUT, shots=SHOTS, sealed=SEALED
+    )
     assert Page(text).open == []
     text = re.sub(r"<(style|script)>.*?</\1>|sha256-[^']*", "", text, flags=re.DOTALL)
     return re.sub(r'(data:[^,"]*,)[^"]+', r"\1", text)
@@ -167,30 +193,50 @@ def test_the_page_is_as_it_was(folder: Path, full: str):
     assert full == GOLDEN.read_text(encoding="utf-8")
     assert (folder / "tables" / "a_method_table.html").read_text() in full
     assert "left-out" not in page_of(folder)
-    assert '<details class="part" id="part-beside" open>' in page_of(folder, artifacts=[TABLE])
+    assert '<details class="part" id="part-beside" open>' in page_of(
+        folder, artifacts=[TABLE]
+    )
 
 
 @pytest.mark.usefixtures("full")
-def test_a_demonstration_comes_before_the_headline_and_its_passages_are_text_in_any_script(folder: Path):
+def test_a_demonstration_comes_before_the_headline_and_its_passages_are_text_in_any_script(
+    folder: Path,
+):
     headline = made_up.artifact("headline")
-    demonstration = made_up.artifact("extraction_map", slug="word_for_word", panels=[golden.OWN])
-    words = ["one", "two", "<script>alert(1)</script>\n", "مرحبا", "가나다", "🙂", "end", "end"]
+    demonstration = made_up.artifact(
+        "extraction_map", slug="word_for_word", panels=[golden.OWN]
+    )
+    words = [
+        "one",
+        "two",
+        "<script>alert(1)</script>\n",
+        "مرحبا",
+        "가나다",
+        "🙂",
+        "end",
+        "end",
+    ]
     windows = every_token(words, likeliest=2, size=4)
     results = golden.mapped(folder.parent / "map", windows)
     made_up.render(demonstration, results, folder)
     opened = page_of(folder, artifacts=[headline, TABLE, demonstration])
     assert opened.index('id="word_for_word"') < opened.index('id="a_headline"')
     assert opened.count("<script") == 1
-    (passage,) = re.findall(r'<p class="excerpt" dir="auto">(.*?)</p>', opened, flags=re.DOTALL)
+    (passage,) = re.findall(
+        r'<p class="excerpt" dir="auto">(.*?)</p>', opened, flags=re.DOTALL
+    )
     likeliest = " &lt;script&gt;alert(1)&lt;/script&gt;\n مرحبا 가나다 🙂"
     assert re.match(
-        rf'<span title="probability 0.5" style="background: #[0-9a-f]{{6}}">{re.escape(likeliest)}', passage
+        rf'<span title="probability 0.5" style="background: #[0-9a-f]{{6}}">{re.escape(likeliest)}',
+        passage,
     )
 
 
 def test_an_audit_opens_with_its_boxes_cautions_and_seal(tmp_path: Path):
     artifact = made_up.artifact("audit", panels=[golden.OWN])
-    made_up.render(artifact, golden.STUDIES["audit_evidence"](tmp_path / "in"), tmp_path / "out")
+    made_up.render(
+        artifact, golden.STUDIES["audit_evidence"](tmp_path / "in"), tmp_path / "out"
+    )
     cover = {"cautions": [HOSTILE], "cover": [("Sealed plan", f"SHA-256 ab {HOSTILE}")]}
     text = page_of(tmp_path / "out", artifacts=[artifact], **cover)
     assert Page(text).open == []
@@ -209,13 +255,22 @@ def test_an_audit_opens_with_its_boxes_cautions_and_seal(tmp_path: Path):
 
 def test_shots_are_listed_in_the_order_in_which_they_are_read():
     drawn = pd.DataFrame(
-        {"draw": 0, "subset": "", "length": pd.array([64] * 4, "Int64"), "kind": ["member", "nonmember"] * 2,
-         "position": [1, 0, 0, 1], "text_id": ["t3", "t1", "t2", "t4"]}
-    )  # fmt: skip
+        {
+            "draw": 0,
+            "subset": "",
+            "length": pd.array([64] * 4, "Int64"),
+            "kind": ["member", "nonmember"] * 2,
+            "position": [1, 0, 0, 1],
+            "text_id": ["t3", "t1", "t2", "t4"],
+        }
+    )
     pooled = drawn.assign(length=pd.array([None] * 4, "Int64"))
     for prefixes, place in ((drawn, "b, draw 0, 64 words"), (pooled, "b, draw 0")):
         members, nonmembers = f"{place}, members", f"{place}, nonmembers"
-        assert shots_of("b", prefixes) == {members: ["t2", "t3"], nonmembers: ["t1", "t4"]}
+        assert shots_of("b", prefixes) == {
+            members: ["t2", "t3"],
+            nonmembers: ["t1", "t4"],
+        }
 
 
 def test_equal_arguments_give_equal_bytes(folder: Path):
@@ -229,7 +284,9 @@ def test_a_missing_file_is_an_error_that_names_it(folder: Path):
 
 
 def test_provenance_names_versions_the_configuration_and_seeds():
-    first, second = (provenance({"study": "made_up", "resamples": n}, run=7) for n in (10, 20))
+    first, second = (
+        provenance({"study": "made_up", "resamples": n}, run=7) for n in (10, 20)
+    )
     assert first["packages"]["numpy"]
     assert first["python"]
     assert first["seeds"] == {"run": 7}
@@ -248,17 +305,36 @@ def test_truncated_and_skipped_texts_become_warnings():
 
 
 @pytest.mark.parametrize("kind", ["table", "figure"])
-def test_captions_of_snakemakes_report_name_the_artifact_and_are_plain_whatever_is_in_them(kind):
-    """Docutils must not complain about a title or a caption, of the registry or with its signs of markup."""
+def test_captions_of_snakemakes_report_name_the_artifact_and_are_plain_whatever_is_in_them(
+    kind,
+):
+    """Docutils must not complain about a title or a caption, of the registry or with
+    its signs of markup."""
     registered = read_yaml(ROOT / "config" / "artifacts.yaml")
-    shown = {slug: {"slug": slug, "title": given["title"], "caption": given.get("caption", "")}
-             for slug, given in registered.items()}  # fmt: skip
-    shown["hostile"] = {"slug": "hostile", "title": "*a* `b` |c| d_ \\", "caption": "**x `y _z"}
-    template = Template((ROOT / "workflow" / "report" / f"{kind}.rst").read_text(encoding="utf-8"))
+    shown = {
+        slug: {
+            "slug": slug,
+            "title": given["title"],
+            "caption": given.get("caption", ""),
+        }
+        for slug, given in registered.items()
+    }
+    shown["hostile"] = {
+        "slug": "hostile",
+        "title": "*a* `b` |c| d_ \\",
+        "caption": "**x `y _z",
+    }
+    template = Template(
+        (ROOT / "workflow" / "report" / f"{kind}.rst").read_text(encoding="utf-8")
+    )
     for slug, artifact in shown.items():
-        text = template.render(snakemake=SimpleNamespace(params=SimpleNamespace(artifact=artifact)))
+        text = template.render(
+            snakemake=SimpleNamespace(params=SimpleNamespace(artifact=artifact))
+        )
         complaints = io.StringIO()
-        page = publish_string(text, writer_name="html", settings_overrides={"warning_stream": complaints})
+        page = publish_string(
+            text, writer_name="html", settings_overrides={"warning_stream": complaints}
+        )
         assert complaints.getvalue() == "", slug
         assert f">{slug}<" in page.decode() or slug in page.decode()
     assert "*a* `b` |c| d_ \\" in page.decode()

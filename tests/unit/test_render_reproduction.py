@@ -1,6 +1,8 @@
-"""Published and measured numbers joined, on metrics whose differences from the published ones are made up here.
+"""Published and measured numbers joined, on metrics whose differences from the
+published ones are made up here.
 
-test_render_golden.py has the tables: the summary, every number with its verdict, and the notes.
+test_render_golden.py has the tables: the summary, every number with its verdict, and
+the notes.
 """
 
 from pathlib import Path
@@ -11,7 +13,13 @@ import pytest
 from made_up_results import beside, metric_row
 
 from pretrace.render.artifact import Artifact
-from pretrace.render.published import PAPERS_FILE, Number, compare_published, judge, read_published
+from pretrace.render.published import (
+    PAPERS_FILE,
+    Number,
+    compare_published,
+    judge,
+    read_published,
+)
 from pretrace.render.results import Results
 from pretrace.render.tables import reproduction
 from pretrace.runtime.errors import InputError
@@ -29,10 +37,16 @@ EMPTY = dict.fromkeys(read_published(PUBLISHED / "surp.csv")[0], "")
 
 
 def number(artifact, model, method, metric, value, protocol="", **keys):
-    """A published number of WikiMIA at length 32; `keys` are the columns that differ from the usual."""
+    """A published number of WikiMIA at length 32; `keys` are the columns that differ
+    from the usual."""
     named = {"model": model, "method": method, "metric": metric}
     row = EMPTY | OURS | named | {f"our_{key}": word for key, word in named.items()}
-    row |= {"artifact": artifact, "benchmark": "wikimia", "our_benchmark": "wikimia", "length": "32"}
+    row |= {
+        "artifact": artifact,
+        "benchmark": "wikimia",
+        "our_benchmark": "wikimia",
+        "length": "32",
+    }
     return row | {"value": value, "protocol": protocol} | keys
 
 
@@ -44,14 +58,19 @@ SURP = [
     number("table1", "pythia-2.8b", "ppl", "auc", "0.600", **PPL),
     number("table1", "pythia-2.8b", "min_k", "auc", "0.620", **MIN_K),
     number("table1", "pythia-2.8b", "surp", "auc", "0.640", "paper", **BEST),
-    number("table1", "pythia-2.8b", "surp", "auc", "0.640", "code", **BEST | EMPTY_TEXTS),
-    number("table1", "pythia-12b", "ppl", "auc", "0.700", setting="model_source=inferred", **PPL),
+    number("table1", "pythia-2.8b", "surp", "auc", "0.640", "code",
+           **BEST | EMPTY_TEXTS),
+    number("table1", "pythia-12b", "ppl", "auc", "0.700",
+           setting="model_source=inferred", **PPL),
     number("table1", "average", "ppl", "auc", "0.650"),
     number("table1", "claude-2.1", "zlib", "auc", "0.500"),
-    number("table1", "", "best", "seconds_per_book", "3", skip="a time on the authors' machine"),
-    number("table2", "olmo-7b", "ppl", "auc", "0.500", subset="middle", our_subset="middle", our_benchmark="dolma_book",
+    number("table1", "", "best", "seconds_per_book", "3",
+           skip="a time on the authors' machine"),
+    number("table2", "olmo-7b", "ppl", "auc", "0.500", subset="middle",
+           our_subset="middle", our_benchmark="dolma_book",
            our_length="1024", **PPL),
-    number("text", "pythia-2.8b", "surp", "best_eps_e", "2.5", unjudged="the best of a grid", **BEST),
+    number("text", "pythia-2.8b", "surp", "best_eps_e", "2.5",
+           unjudged="the best of a grid", **BEST),
 ]  # fmt: skip
 PAPER, CODE = {"evaluation_set": "without_prefixes"}, {"evaluation_set": "balanced"}
 STRICT = {"our_metric": "tpr_at_5_fpr_strict"}
@@ -59,17 +78,32 @@ NOT_4 = {"our_setting": r"k=0\.[1-35-9]"}
 CON_RECALL = [
     number("table2", "pythia-6.9b", "min_k", "auc", "0.610", "paper", **MIN_K, **PAPER),
     number("table2", "pythia-6.9b", "min_k", "auc", "0.610", "code", **NOT_4, **CODE),
-    number("table2", "pythia-6.9b", "min_k", "tpr_at_5_fpr", "0.200", "paper", **MIN_K, **PAPER),
-    number("table2", "pythia-6.9b", "min_k", "tpr_at_5_fpr", "0.200", "code", **NOT_4, **CODE | STRICT),
-    number("table2", "pythia-6.9b", "ref", "auc", "0.640", "paper", reference="pythia-70m", **PAPER),
-    number("table2", "pythia-6.9b", "ref", "auc", "0.640", "code", our_setting="form=con_recall_code", **CODE),
+    number("table2", "pythia-6.9b", "min_k", "tpr_at_5_fpr", "0.200", "paper", **MIN_K,
+           **PAPER),
+    number("table2", "pythia-6.9b", "min_k", "tpr_at_5_fpr", "0.200", "code", **NOT_4,
+           **CODE | STRICT),
+    number("table2", "pythia-6.9b", "ref", "auc", "0.640", "paper",
+           reference="pythia-70m", **PAPER),
+    number("table2", "pythia-6.9b", "ref", "auc", "0.640", "code",
+           our_setting="form=con_recall_code", **CODE),
     number("table5", "", "", "n_texts", "6"),
     number("table5", "", "", "member_ratio", "0.500"),
 ]  # fmt: skip
 
 
-def row(method, setting, value, *, selection="grid", reference="", evaluation_set="all", **other):
-    made = metric_row(method, setting, selection, value, interval=selection != "grid", **other)
+def row(
+    method,
+    setting,
+    value,
+    *,
+    selection="grid",
+    reference="",
+    evaluation_set="all",
+    **other,
+):
+    made = metric_row(
+        method, setting, selection, value, interval=selection != "grid", **other
+    )
     keys = {
         "start_token": "tokenizer",
         "length": 32,
@@ -98,7 +132,9 @@ def con_recall_rows():
         yield row("min_k", "k=0.5", 0.30, metric="tpr_at_5_fpr", **its)
         yield row("min_k", "k=0.5", 0.25, metric="tpr_at_5_fpr_strict", **its)
         yield row("ref", "", 0.70 + more, reference="pythia-70m", **its)
-        yield row("ref", "form=con_recall_code", 0.645 + more, reference="pythia-70m", **its)
+        yield row(
+            "ref", "form=con_recall_code", 0.645 + more, reference="pythia-70m", **its
+        )
 
 
 @pytest.fixture
@@ -108,7 +144,9 @@ def results(tmp_path) -> Results:
 
 def make_study(tmp_path: Path) -> Results:
     for paper, rows in (("surp", SURP), ("con_recall", CON_RECALL)):
-        pd.DataFrame(rows).assign(paper=paper).to_csv(tmp_path / f"{paper}.csv", index=False)
+        pd.DataFrame(rows).assign(paper=paper).to_csv(
+            tmp_path / f"{paper}.csv", index=False
+        )
     metrics = {
         ("pythia-2.8b", "wikimia"): list(surp_rows(0.01)),
         ("pythia-12b", "wikimia"): list(surp_rows(0.05)),
@@ -117,9 +155,17 @@ def make_study(tmp_path: Path) -> Results:
     paths = {}
     for pair, rows in metrics.items():
         paths[pair] = tmp_path / f"{pair[0]}.parquet"
-        write_parquet(paths[pair], pd.DataFrame(rows).astype({"draw": "Int64", "length": "Int64"}))
-    texts = pd.DataFrame({"text_id": list("abcdef"), "label": pd.array([1, 0] * 3, "Int64"), "subset": "",
-                          "length": pd.array([32] * 6, "Int64")})  # fmt: skip
+        write_parquet(
+            paths[pair], pd.DataFrame(rows).astype({"draw": "Int64", "length": "Int64"})
+        )
+    texts = pd.DataFrame(
+        {
+            "text_id": list("abcdef"),
+            "label": pd.array([1, 0] * 3, "Int64"),
+            "subset": "",
+            "length": pd.array([32] * 6, "Int64"),
+        }
+    )
     write_parquet(tmp_path / "texts.parquet", texts)
     published = {name: tmp_path / f"{name}.csv" for name in ("surp", "con_recall")}
     published[PAPERS_FILE] = PUBLISHED / "papers.yaml"
@@ -139,7 +185,9 @@ ARTIFACT = {
 
 def table_of(results):
     table = reproduction.reproduction(Artifact(**ARTIFACT), results)
-    return table, table.frame.set_index(["paper", "protocol", "model", "method", "metric"])
+    return table, table.frame.set_index(
+        ["paper", "protocol", "model", "method", "metric"]
+    )
 
 
 def test_differences_are_those_that_were_made_up(results):
@@ -148,14 +196,17 @@ def test_differences_are_those_that_were_made_up(results):
         ("surp", "paper", "pythia-2.8b", "ppl", "auc"): 0.01,
         ("surp", "paper", "pythia-12b", "ppl", "auc"): -0.05,
         ("surp", "paper", "average", "ppl", "auc"): 0.63 - 0.65,
-        ("surp", "paper", "pythia-2.8b", "min_k", "auc"): 0.03,  # the best of the grid, which 0.35 is not of
+        # the best of the grid, which 0.35 is not of
+        ("surp", "paper", "pythia-2.8b", "min_k", "auc"): 0.03,
         ("surp", "paper", "pythia-2.8b", "surp", "auc"): 0.66 - 0.64,
         ("surp", "code", "pythia-2.8b", "surp", "auc"): 0.62 - 0.64,  # empty=-100
         ("surp", "paper", "pythia-2.8b", "surp", "best_eps_e"): 2 - 2.5,
         ("con_recall", "paper", "pythia-6.9b", "min_k", "auc"): 0.69 - 0.61,
-        ("con_recall", "code", "pythia-6.9b", "min_k", "auc"): 0.65 - 0.61,  # balanced, without 0.4
+        # balanced, without 0.4
+        ("con_recall", "code", "pythia-6.9b", "min_k", "auc"): 0.65 - 0.61,
         ("con_recall", "paper", "pythia-6.9b", "min_k", "tpr_at_5_fpr"): 0.30 - 0.20,
-        ("con_recall", "code", "pythia-6.9b", "min_k", "tpr_at_5_fpr"): 0.25 - 0.20,  # strict
+        # strict
+        ("con_recall", "code", "pythia-6.9b", "min_k", "tpr_at_5_fpr"): 0.25 - 0.20,
         ("con_recall", "paper", "pythia-6.9b", "ref", "auc"): 0.70 - 0.64,
         ("con_recall", "code", "pythia-6.9b", "ref", "auc"): 0.665 - 0.64,
         ("con_recall", "paper", "", "", "n_texts"): 0,
@@ -165,7 +216,17 @@ def test_differences_are_those_that_were_made_up(results):
         assert frame.loc[key, "difference"] == pytest.approx(difference, abs=1e-9), key
 
 
-def agreement(value, *, published="0.600", sd="", rebuilt=False, low=None, high=None, draws=(), unjudged=""):
+def agreement(
+    value,
+    *,
+    published="0.600",
+    sd="",
+    rebuilt=False,
+    low=None,
+    high=None,
+    draws=(),
+    unjudged="",
+):
     row = number("table1", "m", "ppl", "auc", published, std=sd, unjudged=unjudged)
     return judge(row, Number(value, low, high, draws=draws), rebuilt=rebuilt)
 
@@ -177,14 +238,16 @@ OF_OURS = {"value": 0.65, "high": 0.70, "rebuilt": True}
 @pytest.mark.parametrize(
     ("given", "criterion", "agrees"),
     [
-        # 0.005 and half of the third digit; an interval of 0.2 around it changes nothing
+        # 0.005 and half of the third digit; an interval of 0.2 around it changes
+        # nothing
         ({"value": 0.6055, "low": 0.5, "high": 0.7}, "tolerance", True),
         ({"value": 0.6056, "low": 0.5, "high": 0.7}, "tolerance", False),
         ({"value": 0.5945}, "tolerance", True),
         ({"value": 0.5944}, "tolerance", False),
         # fewer printed digits leave more room
         ({"value": 0.609, "published": "0.6"}, "tolerance", True),
-        # the standard deviation of draws decides; draws that agree are no narrower than numbers of no draw
+        # the standard deviation of draws decides; draws that agree are no narrower than
+        # numbers of no draw
         ({"value": 0.62, "draws": DRAWS, "published": "0.640"}, "draws", True),
         ({"value": 0.62, "draws": DRAWS, "published": "0.641"}, "draws", False),
         ({"value": 0.62, "draws": (0.62, 0.62), "published": "0.625"}, "draws", True),
@@ -198,7 +261,11 @@ OF_OURS = {"value": 0.65, "high": 0.70, "rebuilt": True}
 )
 def test_a_number_agrees_by_what_its_kind_allows(given, criterion, agrees):
     verdict = agreement(**given)
-    assert (verdict.criterion, verdict.agrees, verdict.unjudged) == (criterion, str(agrees).lower(), "")
+    assert (verdict.criterion, verdict.agrees, verdict.unjudged) == (
+        criterion,
+        str(agrees).lower(),
+        "",
+    )
 
 
 @pytest.mark.parametrize(
@@ -216,7 +283,8 @@ def test_what_cannot_be_told_is_not_judged_and_says_why(given, why):
 
 
 def test_the_mean_over_draws_is_compared_with_their_spread(results, tmp_path):
-    """Each draw's best setting, whichever that is; of the authors' code the draw that is its own."""
+    """Each draw's best setting, whichever that is; of the authors' code the draw that
+    is its own."""
     pair = ("pythia-6.9b", "wikimia")
     values = {0: (0.69, 0.63), 1: (0.58, 0.60), 2: (0.57, 0.54)}
     rows = [
@@ -232,37 +300,71 @@ def test_the_mean_over_draws_is_compared_with_their_spread(results, tmp_path):
     best = [0.69, 0.60, 0.57]
     assert compared["measured"] == pytest.approx(np.mean(best))
     assert compared["sd"] == pytest.approx(np.std(best, ddof=1))
-    assert compared[["draws", "criterion", "agrees"]].tolist() == [3, "draws", "true"]  # 0.010 of 0.062
+    # 0.010 of 0.062
+    assert compared[["draws", "criterion", "agrees"]].tolist() == [3, "draws", "true"]
     of_code = frame.loc[("con_recall", "code", "pythia-6.9b", "min_k", "auc")]
     # the first draw alone, and without k = 0.4
-    assert (of_code["measured"], of_code["draws"], of_code["criterion"]) == (0.63, 0, "tolerance")
+    assert (of_code["measured"], of_code["draws"], of_code["criterion"]) == (
+        0.63,
+        0,
+        "tolerance",
+    )
     assert of_code["agrees"] == "false"  # 0.020 of 0.0055
 
 
 def test_what_is_not_measured_says_why(results):
     table, frame = table_of(results)
-    assert frame.loc[("surp", "paper", "claude-2.1", "zlib", "auc"), "reason"] == "it was retired"
-    assert np.isnan(frame.loc[("surp", "paper", "claude-2.1", "zlib", "auc"), "measured"])
+    assert (
+        frame.loc[("surp", "paper", "claude-2.1", "zlib", "auc"), "reason"]
+        == "it was retired"
+    )
+    assert np.isnan(
+        frame.loc[("surp", "paper", "claude-2.1", "zlib", "auc"), "measured"]
+    )
     assert "it was retired (1)" in " ".join(table.notes)
     assert "a time on the authors' machine (1)" in " ".join(table.notes)
-    assert not frame.reset_index()["model"].eq("olmo-7b").any()  # its table is not shown
+    # its table is not shown
+    assert not frame.reset_index()["model"].eq("olmo-7b").any()
 
 
 def test_the_share_of_calibrated_documents_is_that_of_the_letters(results, tmp_path):
-    keys = dict.fromkeys(("document", "reference", "subset"), "") | {"quantity": "in_range", "length": pd.NA}
+    keys = dict.fromkeys(("document", "reference", "subset"), "") | {
+        "quantity": "in_range",
+        "length": pd.NA,
+    }
     keys |= {"low": 0.5, "high": 0.8}
     shares = {("none", 0): 0.0, ("given", 0): 0.65, ("given", 1): 0.79}
     letters = [
         keys | {"calibration": name, "label": label, "value": value}
         for (name, label), value in shares.items()
     ]
-    write_parquet(tmp_path / "letters.parquet", pd.DataFrame(letters).astype({"length": "Int64"}))
-    row = number("table12", "pythia-2.8b", "de_cop", "proportion", "0.65", unit="document", view="", start_token="",
-                 our_length="", our_setting="calibration=given")  # fmt: skip
-    pd.DataFrame([row]).assign(paper="surp").to_csv(results.path("published", "surp"), index=False)
-    given = beside(results, "letters", {("pythia-2.8b", "wikimia"): tmp_path / "letters.parquet"})
+    write_parquet(
+        tmp_path / "letters.parquet", pd.DataFrame(letters).astype({"length": "Int64"})
+    )
+    row = number(
+        "table12",
+        "pythia-2.8b",
+        "de_cop",
+        "proportion",
+        "0.65",
+        unit="document",
+        view="",
+        start_token="",
+        our_length="",
+        our_setting="calibration=given",
+    )
+    pd.DataFrame([row]).assign(paper="surp").to_csv(
+        results.path("published", "surp"), index=False
+    )
+    given = beside(
+        results, "letters", {("pythia-2.8b", "wikimia"): tmp_path / "letters.parquet"}
+    )
     compared = compare_published(given, ["surp_table12"], {}).iloc[0]
-    assert (compared["measured"], compared["low"], compared["agrees"]) == (0.65, 0.5, "true")
+    assert (compared["measured"], compared["low"], compared["agrees"]) == (
+        0.65,
+        0.5,
+        "true",
+    )
 
 
 def test_a_broken_file_is_named_with_its_line(tmp_path):
@@ -282,4 +384,6 @@ def test_a_broken_file_is_named_with_its_line(tmp_path):
 def test_a_study_without_papers_has_nothing_to_compare(results):
     assert compare_published(results, ["blind_audit"], {}).empty
     with pytest.raises(InputError, match="no table or figure of a paper"):
-        reproduction.reproduction(Artifact(**ARTIFACT | {"options": {"artifacts": []}}), results)
+        reproduction.reproduction(
+            Artifact(**ARTIFACT | {"options": {"artifacts": []}}), results
+        )

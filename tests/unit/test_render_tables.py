@@ -1,4 +1,5 @@
-"""Tables: who is starred, what is a dash, what is counted, what notes say, what is missing, and what is refused."""
+"""Tables: who is starred, what is a dash, what is counted, what notes say, what is
+missing, and what is refused."""
 
 import re
 from pathlib import Path
@@ -14,7 +15,12 @@ from pretrace.render.tables.table import Table, latex, markdown
 from pretrace.runtime.errors import InputError
 
 BOTH = [made_up.PANEL, made_up.OTHER_PANEL]
-GONE = {"name": "gpt-old", "model": "gpt-old", "benchmark": "speeches_2", "reason": "it was retired"}
+GONE = {
+    "name": "gpt-old",
+    "model": "gpt-old",
+    "benchmark": "speeches_2",
+    "reason": "it was retired",
+}
 DASH = "\N{EN DASH}"
 
 
@@ -27,70 +33,122 @@ def test_star_needs_a_higher_value_and_holm_p_of_at_most_5_percent_by_the_bootst
 ):
     def change(tests: pd.DataFrame) -> pd.DataFrame:
         is_min_k = tests["baseline"] == "min_k"
-        for method, gain, p in (("loss", 0.1, 0.01), ("zlib", 0.1, 0.051), ("surp", -0.1, 0.001)):
-            tests.loc[is_min_k & (tests["method"] == method), ["difference", "p"]] = [gain, p]
+        for method, gain, p in (
+            ("loss", 0.1, 0.01),
+            ("zlib", 0.1, 0.051),
+            ("surp", -0.1, 0.001),
+        ):
+            tests.loc[is_min_k & (tests["method"] == method), ["difference", "p"]] = [
+                gain,
+                p,
+            ]
         sure = tests[tests["method"] == "lowercase"].assign(difference=0.3, p=0.0)
         others = [sure.assign(test="t_as_published"), sure.assign(selection="default")]
         return pd.concat([tests[tests["method"] != "lowercase"], *others])
 
     methods = ["loss", "zlib", "surp", "lowercase", "min_k", "blind"]
-    shown = table(changed(results, tmp_path, "tests", change), baseline="min_k", methods=methods[:3])
+    shown = table(
+        changed(results, tmp_path, "tests", change),
+        baseline="min_k",
+        methods=methods[:3],
+    )
     of_three = shown.frame.set_index("method")["p_holm"].dropna()
-    assert of_three.to_dict() == pytest.approx({"surp": 0.003, "loss": 0.02, "zlib": 0.051})
-    shown = table(changed(results, tmp_path, "tests", change), baseline="min_k", methods=methods)
+    assert of_three.to_dict() == pytest.approx(
+        {"surp": 0.003, "loss": 0.02, "zlib": 0.051}
+    )
+    shown = table(
+        changed(results, tmp_path, "tests", change), baseline="min_k", methods=methods
+    )
     starred = {row.label for row in shown.blocks[0].rows if row.cells[0].star}
     assert "Loss" in starred
     assert not {"Zlib", "SURP", "Lowercase", "Bag of words (no model)"} & starred
-    assert not any(cell.star for block in shown.blocks[1:] for row in block.rows for cell in row.cells)
+    assert not any(
+        cell.star
+        for block in shown.blocks[1:]
+        for row in block.rows
+        for cell in row.cells
+    )
 
 
 def test_a_missing_method_is_a_dash_and_never_a_zero(results, tmp_path):
-    fewer = changed(results, tmp_path, "metrics", lambda frame: frame[frame["method"] != "lowercase"])
+    fewer = changed(
+        results,
+        tmp_path,
+        "metrics",
+        lambda frame: frame[frame["method"] != "lowercase"],
+    )
     shown = table(fewer, panels=BOTH)
-    assert [cell.value is None for cell in row_of(shown, "Lowercase").cells] == [True, False]
-    line = next(line for line in markdown(shown).splitlines() if line.startswith("| Lowercase"))
+    assert [cell.value is None for cell in row_of(shown, "Lowercase").cells] == [
+        True,
+        False,
+    ]
+    line = next(
+        line for line in markdown(shown).splitlines() if line.startswith("| Lowercase")
+    )
     assert line.split("|")[2].strip() == DASH
     assert re.search(r"^Lowercase & -- & 0\.\d", latex(shown), re.MULTILINE)
-    assert set(shown.frame.loc[shown.frame["method"] == "lowercase", "benchmark"]) == {made_up.OTHER}
+    assert set(shown.frame.loc[shown.frame["method"] == "lowercase", "benchmark"]) == {
+        made_up.OTHER
+    }
     assert shown.frame["value"].notna().all()
 
 
 def test_texts_that_a_spreadsheet_would_run_as_formulas_are_quoted_in_csv():
     ids = ["=HYPERLINK(1)", "+1", "@SUM", "-a", "\tb", "-0.5", "plain"]
-    rows = csv_text(pd.DataFrame({"id": ids, "value": [-1.0] * len(ids)})).splitlines()[1:]
+    rows = csv_text(pd.DataFrame({"id": ids, "value": [-1.0] * len(ids)})).splitlines()[
+        1:
+    ]
     assert [row.rpartition(",")[0] for row in rows] == [
         "'=HYPERLINK(1)", "'+1", "'@SUM", "'-a", "'\tb", "-0.5", "plain",
     ]  # fmt: skip
     assert all(row.endswith(",-1.0") for row in rows)
 
 
-def test_two_reference_corpora_need_one_to_be_named_and_a_row_twice_is_refused(results, tmp_path):
+def test_two_reference_corpora_need_one_to_be_named_and_a_row_twice_is_refused(
+    results, tmp_path
+):
     def change(frame: pd.DataFrame) -> pd.DataFrame:
         dc_pdd = frame[frame["method"] == "dc_pdd"]
-        return pd.concat([frame, dc_pdd.assign(reference="new_speeches", value=0.99)], ignore_index=True)
+        return pd.concat(
+            [frame, dc_pdd.assign(reference="new_speeches", value=0.99)],
+            ignore_index=True,
+        )
 
     both = changed(results, tmp_path, "metrics", change)
-    with pytest.raises(InputError, match="dc_pdd has rows of several references: new_speeches, old_speeches"):
+    with pytest.raises(
+        InputError,
+        match="dc_pdd has rows of several references: new_speeches, old_speeches",
+    ):
         table(both)
     named = table(both, panels=[made_up.PANEL | {"references": ["new_speeches"]}])
     assert row_of(named, "DC-PDD").cells[0].value == 0.99
-    twice = changed(results, tmp_path, "metrics", lambda frame: pd.concat([frame, frame]))
+    twice = changed(
+        results, tmp_path, "metrics", lambda frame: pd.concat([frame, frame])
+    )
     with pytest.raises(InputError, match="held_out has two rows of"):
         table(twice)
 
 
 @pytest.mark.parametrize("renderer", ["method_table", "blind_audit"])
-def test_notes_name_a_method_on_other_texts_and_what_chance_leaves_of_stars(results, tmp_path, renderer):
+def test_notes_name_a_method_on_other_texts_and_what_chance_leaves_of_stars(
+    results, tmp_path, renderer
+):
     def change(frame: pd.DataFrame) -> pd.DataFrame:
-        return frame.assign(n_members=frame["n_members"].mask(frame["method"] == "zlib", 100))
+        return frame.assign(
+            n_members=frame["n_members"].mask(frame["method"] == "zlib", 100)
+        )
 
     of_one = " ".join(table(results, renderer, baseline="min_k").notes)
     assert "number of texts" not in of_one
     assert "not over all of them" not in of_one
     fewer = changed(results, tmp_path, "metrics", change)
-    assert "Zlib on tiny-135m on speeches, 64 words (260, not 320)." in " ".join(table(fewer, renderer).notes)
+    assert "Zlib on tiny-135m on speeches, 64 words (260, not 320)." in " ".join(
+        table(fewer, renderer).notes
+    )
     twice = [made_up.PANEL, made_up.PANEL | {"label": "again"}]
-    assert "up to 0.1 of these 2" in " ".join(table(results, renderer, baseline="min_k", panels=twice).notes)
+    assert "up to 0.1 of these 2" in " ".join(
+        table(results, renderer, baseline="min_k", panels=twice).notes
+    )
 
 
 @pytest.mark.parametrize(
@@ -114,7 +172,9 @@ def test_the_blind_audit_says_who_beats_blind(results, tmp_path, p, said):
 
 
 def test_a_model_that_could_not_be_asked_has_a_reason_and_no_data(results, tmp_path):
-    shown = made_up.artifact("method_table", panels=BOTH, missing=[GONE], inferred="the model.")
+    shown = made_up.artifact(
+        "method_table", panels=BOTH, missing=[GONE], inferred="the model."
+    )
     files = made_up.render(shown, results, tmp_path)
     text = files["md"].read_text(encoding="utf-8")
     assert "gpt-old is left out: it was retired." in text
@@ -140,6 +200,10 @@ def test_a_number_has_the_decimals_that_its_standard_error_allows(ends, digits):
 
 def test_no_table_has_more_than_five_notes():
     tables = sorted((Path(__file__).parent / "golden").glob("*.md"))
-    many = [table.name for table in tables if table.read_text(encoding="utf-8").count("\n- ") > 5]
+    many = [
+        table.name
+        for table in tables
+        if table.read_text(encoding="utf-8").count("\n- ") > 5
+    ]
     assert len(tables) > 10
     assert many == []

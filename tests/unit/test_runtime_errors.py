@@ -1,4 +1,5 @@
-"""What the machine refuses is told as that, wherever it is met, and no file is blamed for it."""
+"""What the machine refuses is told as that, wherever it is met, and no file is blamed
+for it."""
 
 import errno
 
@@ -32,14 +33,21 @@ def refuse(monkeypatch, error: OSError) -> None:
 
 @pytest.mark.parametrize(
     "read",
-    [read_table, read_yaml, lambda path: list(books_in(path)), lambda path: lines_of(path, ("a",))],
+    [
+        read_table,
+        read_yaml,
+        lambda path: list(books_in(path)),
+        lambda path: lines_of(path, ("a",)),
+    ],
     ids=["table", "yaml", "books", "lines"],
 )
 def test_a_file_that_may_not_be_read_is_not_to_be_deleted(tmp_path, monkeypatch, read):
     path = tmp_path / "a.parquet"
     write_parquet(path, pa.table({"id": ["a"]}))
     refuse(monkeypatch, DENIED)
-    with pytest.raises(InputError, match=r"a\.parquet.*Make that file or folder accessible") as told:
+    with pytest.raises(
+        InputError, match=r"a\.parquet.*Make that file or folder accessible"
+    ) as told:
         read(path)
     assert "elete" not in str(told.value)
 
@@ -53,7 +61,9 @@ def test_a_file_that_may_not_be_read_is_not_to_be_deleted(tmp_path, monkeypatch,
     ],
     ids=["python", "arrow", "torch"],
 )
-def test_no_memory_is_no_defect_of_a_file_or_of_the_code(tmp_path, monkeypatch, capsys, error):
+def test_no_memory_is_no_defect_of_a_file_or_of_the_code(
+    tmp_path, monkeypatch, capsys, error
+):
     def read(*_, **__):
         raise error
 
@@ -110,46 +120,71 @@ def test_a_job_ends_with_the_remedy_and_no_traceback(tmp_path, capsys, error):
 
 
 GPU = (
-    "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79 GiB of which 1 GiB is free. "
-    "Process 7 has 70.00 GiB memory in use.\nOf the allocated memory 76 GiB is allocated by PyTorch, and 1 GiB is "
-    "reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting x. See documentation"
+    "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity "
+    "of 79 GiB of which 1 GiB is free. "
+    "Process 7 has 70.00 GiB memory in use.\nOf the allocated memory 76 GiB is "
+    "allocated by PyTorch, and 1 GiB is "
+    "reserved by PyTorch but unallocated. If reserved but unallocated memory is "
+    "large try setting x. See documentation"
 )
 
 
 @pytest.mark.parametrize(
     ("error", "begins"),
     [
-        (RuntimeError(GPU), f"error: {GPU.partition(chr(10))[0]} Memory of the GPU ran out: "),
-        (RuntimeError("CUDA error: out of memory\nCompile with `X`"), "error: CUDA error: out of memory. M"),
+        (
+            RuntimeError(GPU),
+            f"error: {GPU.partition(chr(10))[0]} Memory of the GPU ran out: ",
+        ),
+        (
+            RuntimeError("CUDA error: out of memory\nCompile with `X`"),
+            "error: CUDA error: out of memory. M",
+        ),
         (
             RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `a`"),
             "error: CUDA error: CUBLAS",
         ),
     ],
 )
-def test_memory_of_a_gpu_that_ran_out_anywhere_is_one_line_with_the_remedy(tmp_path, error, begins):
+def test_memory_of_a_gpu_that_ran_out_anywhere_is_one_line_with_the_remedy(
+    tmp_path, error, begins
+):
     with pytest.raises(SystemExit), job_log(tmp_path / "log"):
         raise error
     [said] = (tmp_path / "log").read_text().splitlines()
     assert begins in said
     assert said.endswith(remedy(error))
     says = r"cannot load x: RuntimeError: CUDA .*nvidia-smi"
-    with pytest.raises(InputError, match=says) as told, explain_failure("transformers cannot load x"):
+    with (
+        pytest.raises(InputError, match=says) as told,
+        explain_failure("transformers cannot load x"),
+    ):
         raise error
     assert "\n" not in str(told.value)
 
 
 def test_other_errors_have_no_remedy_of_the_machines():
     assert remedy(ValueError("a")) == ""
-    assert remedy(FileNotFoundError(errno.ENOENT, "No such file"), "Look again.") == "Look again."
+    assert (
+        remedy(FileNotFoundError(errno.ENOENT, "No such file"), "Look again.")
+        == "Look again."
+    )
 
 
-def test_a_file_of_the_web_is_not_asked_for_again_where_the_disk_is_full(tmp_path, monkeypatch):
-    monkeypatch.setattr("pretrace.runtime.http._copy", lambda *_, **__: (_ for _ in ()).throw(FULL))
+def test_a_file_of_the_web_is_not_asked_for_again_where_the_disk_is_full(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        "pretrace.runtime.http._copy", lambda *_, **__: (_ for _ in ()).throw(FULL)
+    )
     with Hub() as server:
         server.pages["/a.txt"] = b"text"
-        with pytest.raises(InputError, match=r"a\.txt.*No space left.*Make room on that disk"):
-            Fetcher(3, 0.0, lambda seconds: None).save(f"{server.url}/a.txt", tmp_path / "a.txt")
+        with pytest.raises(
+            InputError, match=r"a\.txt.*No space left.*Make room on that disk"
+        ):
+            Fetcher(3, 0.0, lambda seconds: None).save(
+                f"{server.url}/a.txt", tmp_path / "a.txt"
+            )
         assert len(server.asked) == 1
 
 
@@ -184,7 +219,14 @@ def test_no_message_has_the_password_of_an_address(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "name", ["samia", "ngram_coverage", "continuations", "continuations_by_me-10", "word_swaps-25"]
+    "name",
+    [
+        "samia",
+        "ngram_coverage",
+        "continuations",
+        "continuations_by_me-10",
+        "word_swaps-25",
+    ],
 )
 def test_a_name_that_went_is_said_to_have_gone(name):
     assert nearest(name, ["conditions", "word_count", "min_k"]).startswith("it went")

@@ -21,7 +21,11 @@ from pretrace.runtime.files import (
 )
 
 TABLE = pa.table(
-    {"id": [f"t{n}" for n in range(30)], "score": [n / 7 for n in range(30)], "subset": [""] * 30}
+    {
+        "id": [f"t{n}" for n in range(30)],
+        "score": [n / 7 for n in range(30)],
+        "subset": [""] * 30,
+    }
 )
 
 
@@ -34,7 +38,10 @@ def test_no_flipped_bit_changes_a_value_without_an_error(tmp_path):
     for place in range(len(whole)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
         try:
-            tables = [read_table(path).to_pylist(), next(read_parquet_parts(path)).to_dict("records")]
+            tables = [
+                read_table(path).to_pylist(),
+                next(read_parquet_parts(path)).to_dict("records"),
+            ]
         except InputError:
             noticed += 1
         else:
@@ -47,7 +54,9 @@ def test_a_large_file_is_read_once_and_again_when_it_is_replaced(tmp_path, monke
     monkeypatch.setattr(files, "LARGE", 4)
     path, reads = Path("model.safetensors"), []
     sha256_file = files.sha256_file
-    monkeypatch.setattr(files, "sha256_file", lambda path: reads.append(path) or sha256_file(path))
+    monkeypatch.setattr(
+        files, "sha256_file", lambda path: reads.append(path) or sha256_file(path)
+    )
 
     def told() -> str:
         files.content_of.cache_clear()
@@ -64,7 +73,9 @@ def test_a_large_file_is_read_once_and_again_when_it_is_replaced(tmp_path, monke
 
 
 @pytest.mark.parametrize("content", ["", "[]", "null", '{"key": 1}', '{"a'])
-def test_hashes_of_large_files_that_are_damaged_are_one_line_with_the_remedy(content, tmp_path, monkeypatch):
+def test_hashes_of_large_files_that_are_damaged_are_one_line_with_the_remedy(
+    content, tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(files, "LARGE", 4)
     files.CONTENTS.parent.mkdir()
@@ -86,26 +97,36 @@ def test_every_truncated_table_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("cuts", [[], [3], [7], [14, 14], [1, 2, 9, 29], [0, 30]])
-def test_a_table_in_parts_has_the_bytes_of_the_table_as_a_whole(tmp_path, monkeypatch, cuts):
+def test_a_table_in_parts_has_the_bytes_of_the_table_as_a_whole(
+    tmp_path, monkeypatch, cuts
+):
     monkeypatch.setattr(files, "ROW_GROUP", 7)
     frame = TABLE.to_pandas().assign(draw=pd.array([1, None] * 15, dtype="Int64"))
     write_parquet(tmp_path / "whole.parquet", frame)
     edges = [0, *cuts, len(frame)]
     parts = [frame[start:end] for start, end in pairwise(edges)]
     write_parquet_parts(tmp_path / "parts.parquet", iter(parts))
-    assert (tmp_path / "parts.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    assert (tmp_path / "parts.parquet").read_bytes() == (
+        tmp_path / "whole.parquet"
+    ).read_bytes()
     assert pq.ParquetFile(tmp_path / "parts.parquet").num_row_groups == 5
     pq.write_table(TABLE, tmp_path / "other.parquet")
-    assert read_table(tmp_path / "other.parquet").equals(TABLE), "files of others are read"
+    assert read_table(tmp_path / "other.parquet").equals(TABLE), (
+        "files of others are read"
+    )
 
 
 def test_a_table_is_read_in_parts_as_it_is_read_at_once(tmp_path, monkeypatch):
     path = tmp_path / "t.parquet"
-    write_parquet(path, TABLE.to_pandas().assign(draw=pd.array([1, None] * 15, dtype="Int64")))
+    write_parquet(
+        path, TABLE.to_pandas().assign(draw=pd.array([1, None] * 15, dtype="Int64"))
+    )
     monkeypatch.setattr(files, "ROW_GROUP", 16)
     parts = list(read_parquet_parts(path))
     assert [len(part) for part in parts] == [4] * 7 + [2]
-    pd.testing.assert_frame_equal(pd.concat(parts, ignore_index=True), read_parquet(path))
+    pd.testing.assert_frame_equal(
+        pd.concat(parts, ignore_index=True), read_parquet(path)
+    )
 
 
 def test_what_cannot_be_read_in_parts_is_an_error(tmp_path):

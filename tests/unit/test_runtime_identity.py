@@ -1,4 +1,5 @@
-"""What a result carries of what it was made from, and the times by which Snakemake then runs a job or does not."""
+"""What a result carries of what it was made from, and the times by which Snakemake then
+runs a job or does not."""
 
 import json
 import os
@@ -32,8 +33,15 @@ from pretrace.runtime.identity import (
 )
 
 TABLE = pd.DataFrame({"id": ["a", "b"], "score": [0.5, 0.25]})
-IDENTITY = Identity("0" * 64, {"texts/a b.jsonl": "1" * 64, "ü.csv": "2" * 64}, {"drawn.svg": "3" * 64})
-BUILD = Job("code", {"seed": 1, "entry": {"path": "t.jsonl"}}, ["t.jsonl"], ["results/built.parquet"])
+IDENTITY = Identity(
+    "0" * 64, {"texts/a b.jsonl": "1" * 64, "ü.csv": "2" * 64}, {"drawn.svg": "3" * 64}
+)
+BUILD = Job(
+    "code",
+    {"seed": 1, "entry": {"path": "t.jsonl"}},
+    ["t.jsonl"],
+    ["results/built.parquet"],
+)
 SCORE = Job(
     "code of scores",
     {"k": 0.2},
@@ -46,7 +54,8 @@ OTHER_SEED = BUILD._replace(settings={"seed": 2})
 
 @pytest.fixture(autouse=True)
 def finished(tmp_path, monkeypatch) -> None:
-    """A working directory in which two jobs, the second on the first's output, have run."""
+    """A working directory in which two jobs, the second on the first's output, have
+    run."""
     monkeypatch.chdir(tmp_path)
     Path("t.jsonl").write_text('{"text": "a"}\n')
     for job in (BUILD, SCORE):
@@ -69,7 +78,8 @@ def run(job: Job) -> None:
 
 
 def planned(*jobs: Job) -> list[bool]:
-    """Whether Snakemake would run each job, planned from the last to the first as it does."""
+    """Whether Snakemake would run each job, planned from the last to the first as it
+    does."""
     content_of.cache_clear()
     identities = Identities()
     for job in reversed(jobs):
@@ -88,7 +98,9 @@ def test_a_result_keeps_what_it_holds_beside_its_identity(name):
     if name.endswith(".parquet"):
         write_parquet(name, TABLE)
     else:
-        write_json(name, [{"first": 1}, {"last": 2}] if name == "list.json" else {"key": 1})
+        write_json(
+            name, [{"first": 1}, {"last": 2}] if name == "list.json" else {"key": 1}
+        )
     assert read_identity(name) is None
     for identity in (IDENTITY, IDENTITY._replace(job="4" * 64)):
         write_identity(name, identity)
@@ -98,7 +110,9 @@ def test_a_result_keeps_what_it_holds_beside_its_identity(name):
         assert pq.read_metadata(name).num_rows == 2
     elif name.endswith(".json"):
         value = read_json(name)
-        assert (value[0] if isinstance(value, list) else {"first": value["key"]}) == {"first": 1}
+        assert (value[0] if isinstance(value, list) else {"first": value["key"]}) == {
+            "first": 1
+        }
 
 
 def test_a_note_behind_a_footer_is_lost_with_an_edit_and_no_other_reader_sees_it():
@@ -116,11 +130,14 @@ def edit_texts() -> None:
 
 
 def damage() -> None:
-    Path("results/more.parquet").write_bytes(Path("results/more.parquet").read_bytes()[:-30] + b"x" * 30)
+    Path("results/more.parquet").write_bytes(
+        Path("results/more.parquet").read_bytes()[:-30] + b"x" * 30
+    )
 
 
 def put_other_in_place() -> None:
-    """An output of the same job under another setting, put in place with a later time."""
+    """An output of the same job under another setting, put in place with a later
+    time."""
     shutil.copytree("results", "kept")
     run(SCORE._replace(settings={"k": 0.4}))
     shutil.copy("results/more.parquet", "other.parquet")
@@ -137,19 +154,25 @@ def put_other_in_place() -> None:
         (lambda: os.utime("results/built.parquet"), (BUILD, SCORE), [False, False]),
         (lambda: os.utime("results/plain.txt", (1, 1)), (BUILD, SCORE), [False, False]),
         (lambda: shutil.rmtree("results/identity"), (BUILD, SCORE), [False, False]),
-        (lambda: Path("results/identity/scores.json").write_text("[]"), (BUILD, SCORE), [False, False]),
+        (lambda: Path("results/identity/scores.json").write_text("[]"), (BUILD, SCORE),
+         [False, False]),
         (edit_texts, (BUILD, SCORE), [True, False]),
         (lambda: None, (OTHER_SEED, SCORE), [True, False]),
         (lambda: None, (BUILD, SCORE._replace(code="edited")), [False, True]),
-        (lambda: None, (BUILD, SCORE._replace(inputs=[*SCORE.inputs, "t.jsonl"])), [False, True]),
-        (lambda: Path("results/plain.txt").write_text("another line\n"), (BUILD, SCORE), [False, True]),
-        (lambda: write_json("results/scores.json", {"job": "by hand"}), (BUILD, SCORE), [False, True]),
+        (lambda: None, (BUILD, SCORE._replace(inputs=[*SCORE.inputs, "t.jsonl"])),
+         [False, True]),
+        (lambda: Path("results/plain.txt").write_text("another line\n"), (BUILD, SCORE),
+         [False, True]),
+        (lambda: write_json("results/scores.json", {"job": "by hand"}), (BUILD, SCORE),
+         [False, True]),
         (put_other_in_place, (BUILD, SCORE), [False, True]),
         (damage, (BUILD, SCORE), [False, True]),
         (lambda: run(OTHER_SEED), (OTHER_SEED, SCORE), [False, True]),
     ],
 )  # fmt: skip
-def test_a_job_is_planned_if_its_outputs_were_made_from_something_else(change, jobs, expected):
+def test_a_job_is_planned_if_its_outputs_were_made_from_something_else(
+    change, jobs, expected
+):
     change()
     assert planned(*jobs) == expected
     assert planned(*jobs) == expected, "a second plan says the same"
@@ -176,7 +199,9 @@ def test_a_file_put_in_place_again_changes_the_identity_file_again():
 def test_copies_without_times_are_not_made_again():
     third = Job("c", {}, ["results/scores.json", "t.jsonl"], ["results/last.json"])
     run(third)
-    for number, path in enumerate(["results/last.json", *SCORE.outputs, *BUILD.outputs, "t.jsonl"]):
+    for number, path in enumerate(
+        ["results/last.json", *SCORE.outputs, *BUILD.outputs, "t.jsonl"]
+    ):
         os.utime(path, (1000 + number, 1000 + number))
     assert planned(BUILD, SCORE, third) == [False, False, False]
 
@@ -185,27 +210,39 @@ def test_documents_that_were_deleted_after_they_were_counted_rerun_nothing():
     Path("results/built.parquet").unlink()
     identities = Identities()
     identities.plan(SCORE)
-    assert Path(identity_file(SCORE.outputs)).stat().st_mtime <= Path("results/scores.json").stat().st_mtime
+    assert (
+        Path(identity_file(SCORE.outputs)).stat().st_mtime
+        <= Path("results/scores.json").stat().st_mtime
+    )
 
 
 def test_a_job_is_marked_with_the_settings_that_it_ran_with():
     """A dry run with other settings may have rewritten its identity file meanwhile."""
     file = identity_file(SCORE.outputs)
     Identities().plan(SCORE._replace(settings={"k": 0.4}))
-    mark_outputs(file, SCORE.settings, SCORE.outputs, {path: digest_of(path) for path in SCORE.inputs})
+    mark_outputs(
+        file,
+        SCORE.settings,
+        SCORE.outputs,
+        {path: digest_of(path) for path in SCORE.inputs},
+    )
     assert planned(SCORE) == [False]
 
 
 def test_a_process_of_a_job_writes_nothing():
     before = Path(identity_file(SCORE.outputs)).read_bytes()
-    assert Identities(is_job=True).plan(SCORE._replace(code="edited")) == identity_file(SCORE.outputs)
+    assert Identities(is_job=True).plan(SCORE._replace(code="edited")) == identity_file(
+        SCORE.outputs
+    )
     assert Path(identity_file(SCORE.outputs)).read_bytes() == before
 
 
 def test_an_identity_file_that_cannot_be_written_is_named_with_a_remedy():
     shutil.rmtree("results/identity")
     Path("results/identity").write_text("a file where a folder belongs")
-    with pytest.raises(InputError, match=r"^results/identity/built\.json cannot be written .*\."):
+    with pytest.raises(
+        InputError, match=r"^results/identity/built\.json cannot be written .*\."
+    ):
         Identities().plan(BUILD)
 
 

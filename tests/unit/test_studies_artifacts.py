@@ -17,7 +17,9 @@ def load(tmp_path):
 
 
 def test_a_study_without_artifacts_gets_the_results_tables(load):
-    shown = load(study(runs=[RUN | {"lengths": [32]}, RUN, RUN | {"lengths": [32]}])).artifacts
+    shown = load(
+        study(runs=[RUN | {"lengths": [32]}, RUN, RUN | {"lengths": [32]}])
+    ).artifacts
     assert list(shown) == ["headline", "results_auc", "results_tpr"]
     panels = [
         panel.to_json("start_token", "references", "names", "length_unit")
@@ -26,12 +28,17 @@ def test_a_study_without_artifacts_gets_the_results_tables(load):
     assert panels == [AT | {"length": 32}, AT], "each once, in the order of the runs"
 
 
-def test_models_and_benchmarks_are_printed_by_their_titles_and_two_of_one_title_with_their_slugs(load):
+def test_models_and_benchmarks_are_printed_by_their_titles_and_two_of_one_title_with_their_slugs(
+    load,
+):
     own = {
         "twin": {"title": "SmolLM2-135M", "source": "hub", "hub": "some/twin"},
         "plain": {"source": "hub", "hub": "a/b"},
     }
-    runs = [RUN | {"model": model, "lengths": [32]} for model in ("smollm2-135m", "twin", "plain")]
+    runs = [
+        RUN | {"model": model, "lengths": [32]}
+        for model in ("smollm2-135m", "twin", "plain")
+    ]
     artifacts = load(study(runs=runs, models=own)).artifacts
     assert [panel.name for panel in artifacts["results_auc"].panels] == [
         "SmolLM2-135M (smollm2-135m) on addresses of 2026 against 2005-2020, 32 words",
@@ -42,11 +49,22 @@ def test_models_and_benchmarks_are_printed_by_their_titles_and_two_of_one_title_
 
 def test_a_null_model_says_that_it_read_neither_class_wherever_it_is_named(load):
     """By its name, after a panel's own label, and as a reference."""
-    place = {"benchmark": "sotu_split", "lengths": [64], "start_token": "<|endoftext|>", "methods": ["loss"]}
-    runs = [place | {"model": model} for model in ("pico-en-small-null", "pico-en-small")]
+    place = {
+        "benchmark": "sotu_split",
+        "lengths": [64],
+        "start_token": "<|endoftext|>",
+        "methods": ["loss"],
+    }
+    runs = [
+        place | {"model": model} for model in ("pico-en-small-null", "pico-en-small")
+    ]
     runs[1] |= {"methods": ["ref"], "references": ["pico-en-small-null"]}
     panel = {"model": "pico-en-small-null", "benchmark": "sotu_split", "length": 64}
-    shown = [panel, panel | {"label": "trained on old addresses"}, panel | {"model": "pico-en-small"}]
+    shown = [
+        panel,
+        panel | {"label": "trained on old addresses"},
+        panel | {"model": "pico-en-small"},
+    ]
     given = study(runs=runs, artifacts={"results_auc": {"panels": shown}})
     artifact = load(given).artifacts["results_auc"]
     unlabelled, labelled, other = artifact.panels
@@ -68,11 +86,20 @@ def test_what_is_printed_of_an_entry_makes_no_text(load, tmp_path):
     (tmp_path / "texts.jsonl").touch()
     told = {"title": "Texts", "caution": "all were read", "access": "ask the authors"}
     first, second = (
-        Plan(load(study(runs=[RUN | {"benchmark": "own"}], benchmarks={"own": texts | more})))
+        Plan(
+            load(
+                study(
+                    runs=[RUN | {"benchmark": "own"}], benchmarks={"own": texts | more}
+                )
+            )
+        )
         for more in ({}, told)
     )
     assert first.benchmark("own").building == second.benchmark("own").building
-    assert first.rendering("results_auc").entries != second.rendering("results_auc").entries
+    assert (
+        first.rendering("results_auc").entries
+        != second.rendering("results_auc").entries
+    )
 
 
 def test_prefixes_before_models_that_ignore_them_are_cautioned_about(load):
@@ -86,7 +113,9 @@ def test_prefixes_before_models_that_ignore_them_are_cautioned_about(load):
     panels = [{key: run[key] for key in ("model", "benchmark")} for run in runs]
     shown = ("con_recall_table2", "con_recall_figure5", "blind_audit", "dc_pdd_table2")
     artifacts = load(study(runs=runs, artifacts=dict.fromkeys(shown, panels))).artifacts
-    cautioned = {slug: [*artifact.cautions, ""][0] for slug, artifact in artifacts.items()}
+    cautioned = {
+        slug: [*artifact.cautions, ""][0] for slug, artifact in artifacts.items()
+    }
     assert {slug for slug, said in cautioned.items() if said} == set(shown[:3])
     assert cautioned["con_recall_table2"].startswith(
         "These small models cannot test ReCall or Con-ReCall: pico-en small."
@@ -105,20 +134,34 @@ def test_what_is_evaluated_depends_on_the_runs_and_not_on_what_is_shown(load):
         Plan(load(study(runs=runs, artifacts={slug: shown[slug] for slug in slugs})))
         for slugs in (["con_recall_table2"], [*shown])
     )
-    one_shown, all_shown = (study_plan.pair(*place.values()) for study_plan in (first, second))
+    one_shown, all_shown = (
+        study_plan.pair(*place.values()) for study_plan in (first, second)
+    )
     assert one_shown.draws == all_shown.draws == [0, 3]
     assert one_shown.statistic_options == all_shown.statistic_options
     metrics = "results/mine/metrics/smollm2-135m/sotu_split.parquet"
     assert one_shown.read_by("roc")["metrics"] == metrics
-    assert {kind for kind, *_ in second.rendering("surp_figure3").reads} == {"metrics", "roc"}
+    assert {kind for kind, *_ in second.rendering("surp_figure3").reads} == {
+        "metrics",
+        "roc",
+    }
 
 
 def test_lists_stand_for_their_product_and_what_is_written_first_varies_slowest(load):
-    models, benchmarks = ["pico-en-small", "smollm2-135m"], ["sotu_split", "sotu_split-s1"]
+    models, benchmarks = (
+        ["pico-en-small", "smollm2-135m"],
+        ["sotu_split", "sotu_split-s1"],
+    )
     run = {"model": models, "benchmark": benchmarks, "methods": ["loss"]}
     panel = {"length": [64, 32], "benchmark": benchmarks[0], "model": models}
-    loaded = load(yaml.safe_dump(study(runs=[run], artifacts={"results_auc": [panel]}), sort_keys=False))
-    assert [(run.model, run.benchmark) for run in loaded.runs] == list(product(models, benchmarks))
+    loaded = load(
+        yaml.safe_dump(
+            study(runs=[run], artifacts={"results_auc": [panel]}), sort_keys=False
+        )
+    )
+    assert [(run.model, run.benchmark) for run in loaded.runs] == list(
+        product(models, benchmarks)
+    )
     shown = loaded.artifacts["results_auc"].panels
     assert [(panel_shown.length, panel_shown.model) for panel_shown in shown] == list(
         product([64, 32], models)
@@ -126,11 +169,24 @@ def test_lists_stand_for_their_product_and_what_is_written_first_varies_slowest(
 
 
 def test_a_panel_that_names_runs_has_their_start_token_and_references(load):
-    other = RUN | {"start_token": "none", "corpora": ["sotu_historic"], "methods": ["dc_pdd"]}
+    other = RUN | {
+        "start_token": "none",
+        "corpora": ["sotu_historic"],
+        "methods": ["dc_pdd"],
+    }
     own = {"id": "own", "start_token": "<s>", "methods": ["loss", "dc_pdd"]}
     own |= {"corpora": ["docstrings", "reviews"]}
-    runs = [other, RUN | own, RUN | own | {"benchmark": "sotu_split", "methods": ["loss"]}]
-    narrowed = {"run": "own", "benchmark": "sotu_split", "length": 64, "references": ["reviews"]}
+    runs = [
+        other,
+        RUN | own,
+        RUN | own | {"benchmark": "sotu_split", "methods": ["loss"]},
+    ]
+    narrowed = {
+        "run": "own",
+        "benchmark": "sotu_split",
+        "length": 64,
+        "references": ["reviews"],
+    }
     artifacts = load(
         study(runs=runs, artifacts={"results_auc": ["own"], "results_tpr": [narrowed]})
     ).artifacts
@@ -139,7 +195,9 @@ def test_a_panel_that_names_runs_has_their_start_token_and_references(load):
         slug: [panel.to_json("names", "length_unit") for panel in artifact.panels]
         for slug, artifact in artifacts.items()
     }
-    assert panels["results_auc"] == [keys | {"benchmark": name} for name in ("sotu", "sotu_split")]
+    assert panels["results_auc"] == [
+        keys | {"benchmark": name} for name in ("sotu", "sotu_split")
+    ]
     last = keys | {"benchmark": "sotu_split", "length": 64, "references": ["reviews"]}
     assert panels["results_tpr"] == [last]
 
@@ -148,8 +206,15 @@ def test_a_study_of_twice_the_pairs_takes_twice_the_steps(tmp_path):
     (tmp_path / "texts.jsonl").write_text('{"text": "a word", "label": 1}\n')
 
     def calls(pairs):
-        models = {f"m{number}": {"source": "hub", "hub": f"a/m{number}"} for number in range(pairs)}
-        run = {"model": list(models), "benchmark": "own", "methods": ["loss", "min_k", "zlib"]}
+        models = {
+            f"m{number}": {"source": "hub", "hub": f"a/m{number}"}
+            for number in range(pairs)
+        }
+        run = {
+            "model": list(models),
+            "benchmark": "own",
+            "methods": ["loss", "min_k", "zlib"],
+        }
         own = {"own": {"source": "local", "path": "texts.jsonl"}}
         counted = 0
 

@@ -1,4 +1,5 @@
-"""The study `audit` is filled in from the command line, sealed, and beside a positive control."""
+"""The study `audit` is filled in from the command line, sealed, and beside a positive
+control."""
 
 import json
 import re
@@ -41,7 +42,10 @@ CONFIG_FOLDER = ROOT / "config"
 def texts(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     rows = ['{"text": "one two three", "label": null, "document": "mine"}']
-    rows += [f'{{"text": "known {n} words", "label": 0, "document": "d{n}"}}' for n in range(4)]
+    rows += [
+        f'{{"text": "known {n} words", "label": 0, "document": "d{n}"}}'
+        for n in range(4)
+    ]
     Path("my texts.jsonl").write_text("\n".join(rows) + "\n")
     return Path("my texts.jsonl")
 
@@ -57,7 +61,11 @@ def test_a_registered_model_a_hub_id_and_a_folder_are_models(texts):
     hub = loaded(texts=str(texts), model="EleutherAI/pythia-1.4b")
     assert hub.name.startswith("audit-my_texts-pythia-1.4b-")
     entry = hub.models.entries[hub.runs[0].model]
-    assert (entry.source, entry.hub, entry.parameters) == ("hub", "EleutherAI/pythia-1.4b", 1.4e9)
+    assert (entry.source, entry.hub, entry.parameters) == (
+        "hub",
+        "EleutherAI/pythia-1.4b",
+        1.4e9,
+    )
     checkpoint(Path("checkpoint"))
     local = loaded(texts=str(texts), model="checkpoint")
     assert Path(local.models.entries["checkpoint"].path).samefile("checkpoint")
@@ -65,15 +73,31 @@ def test_a_registered_model_a_hub_id_and_a_folder_are_models(texts):
 
 
 def test_each_file_and_model_has_a_folder_of_results_of_its_own(texts):
-    files = ["novel.part1.jsonl", "novel.part2.jsonl", "Война и мир.jsonl", "Анна Каренина.jsonl", "甲.jsonl",
-             "乙.jsonl", "a/texts.jsonl", "b/texts.jsonl", "Smith, J. - A.jsonl", "Smith, J. - B.jsonl"]  # fmt: skip
+    files = [
+        "novel.part1.jsonl",
+        "novel.part2.jsonl",
+        "Война и мир.jsonl",
+        "Анна Каренина.jsonl",
+        "甲.jsonl",
+        "乙.jsonl",
+        "a/texts.jsonl",
+        "b/texts.jsonl",
+        "Smith, J. - A.jsonl",
+        "Smith, J. - B.jsonl",
+    ]
     for file in files:
         Path(file).parent.mkdir(exist_ok=True)
         shutil.copy(texts, file)
     for folder in ("x/checkpoint-1000", "y/checkpoint-1000"):
         Path(folder).parent.mkdir()
         checkpoint(Path(folder))
-    models = ["smollm2-135m", "A/pythia", "B/pythia", "x/checkpoint-1000", "y/checkpoint-1000"]
+    models = [
+        "smollm2-135m",
+        "A/pythia",
+        "B/pythia",
+        "x/checkpoint-1000",
+        "y/checkpoint-1000",
+    ]
     names = {loaded(texts=file, model=model).name for file in files for model in models}
     assert len(names) == len(files) * len(models)
     assert any(name.startswith("audit-Война_и_мир-pythia-") for name in names)
@@ -81,15 +105,23 @@ def test_each_file_and_model_has_a_folder_of_results_of_its_own(texts):
 
 @pytest.mark.parametrize(
     ("file", "model"),
-    [("书" * 60, "模" * 60), ("é" * 100, "x" * 200), ("m² of ½", "Ⅷ"), ("हिन्दी", "...")],
+    [
+        ("书" * 60, "模" * 60),
+        ("é" * 100, "x" * 200),
+        ("m² of ½", "Ⅷ"),
+        ("हिन्दी", "..."),
+    ],
 )
-def test_a_file_and_a_model_of_any_name_make_a_name_that_file_systems_take(texts, file, model):
+def test_a_file_and_a_model_of_any_name_make_a_name_that_file_systems_take(
+    texts, file, model
+):
     shutil.copy(texts, f"{file}.jsonl")
     Path("models").mkdir()
     checkpoint(Path("models", model))
     study = loaded(texts=f"{file}.jsonl", model=f"models/{model}")
     (shared,) = {study.models.shared[run.model] for run in study.runs}
-    # a job's folder in Slurm's logs, and the longest name of a file, while it is written
+    # a job's folder in Slurm's logs, and the longest name of a file, while it is
+    # written
     Path(f"accuracy_by_order_{shared}_{study.name}~texts").mkdir()
     write_text(f"neighbours_by_{shared}-10.parquet", "")
 
@@ -104,10 +136,20 @@ def test_a_path_that_no_system_takes_is_refused(texts):
 
 def test_a_language_without_spaces_is_told_by_its_script(texts):
     Path("zh.jsonl").write_text('{"text": "甲乙丙丁。戊己庚辛。"}\n', encoding="utf-8")
-    assert loaded(texts="zh.jsonl", model="smollm2-135m").benchmarks.entries["texts"].language == "zh"
+    assert (
+        loaded(texts="zh.jsonl", model="smollm2-135m")
+        .benchmarks.entries["texts"]
+        .language
+        == "zh"
+    )
     given = loaded(texts="zh.jsonl", model="smollm2-135m", language="ja")
     assert given.benchmarks.entries["texts"].language == "ja"
-    assert loaded(texts=str(texts), model="smollm2-135m").benchmarks.entries["texts"].language == "en"
+    assert (
+        loaded(texts=str(texts), model="smollm2-135m")
+        .benchmarks.entries["texts"]
+        .language
+        == "en"
+    )
 
 
 def test_a_second_file_holds_the_known_texts(texts):
@@ -125,15 +167,33 @@ def test_a_second_file_holds_the_known_texts(texts):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"model": "smollm2-135m"}, "the study audit needs texts=...: snakemake --cores all"),
+        (
+            {"model": "smollm2-135m"},
+            "the study audit needs texts=...: snakemake --cores all",
+        ),
         ({"texts": "my texts.jsonl"}, "the study audit needs model=..."),
-        ({"texts": "none.jsonl", "model": "smollm2-135m"}, "texts: none.jsonl does not exist in /"),
-        ({"texts": "my texts.jsonl", "known": "no", "model": "smollm2-135m"}, "known: no does not exist"),
+        (
+            {"texts": "none.jsonl", "model": "smollm2-135m"},
+            "texts: none.jsonl does not exist in /",
+        ),
+        (
+            {"texts": "my texts.jsonl", "known": "no", "model": "smollm2-135m"},
+            "known: no does not exist",
+        ),
         ({"texts": "my texts.jsonl", "model": "chatgpt-released"}, "does not run here"),
         ({"texts": "my texts.jsonl", "model": "."}, "model: . has no config.json"),
-        ({"texts": "my texts.jsonl", "model": "https://huggingface.co/a/b"}, "write model=a/b"),
-        ({"texts": "my texts.jsonl", "model": "smollm2-135"}, "did you mean 'smollm2-135m'"),
-        ({"study": "embedded", "texts": "my texts.jsonl"}, "texts belongs to the study audit"),
+        (
+            {"texts": "my texts.jsonl", "model": "https://huggingface.co/a/b"},
+            "write model=a/b",
+        ),
+        (
+            {"texts": "my texts.jsonl", "model": "smollm2-135"},
+            "did you mean 'smollm2-135m'",
+        ),
+        (
+            {"study": "embedded", "texts": "my texts.jsonl"},
+            "texts belongs to the study audit",
+        ),
     ],
 )
 def test_mistakes_of_the_command_line_are_named(texts, given, message):
@@ -144,7 +204,8 @@ def test_mistakes_of_the_command_line_are_named(texts, given, message):
 
 @pytest.mark.parametrize(
     ("name", "parameters"),
-    [("EleutherAI/pythia-1.4b", 1.4e9), ("pythia-70m", 7e7), ("meta-llama/Llama-3.1-8B", 8e9), ("gpt2", None),
+    [("EleutherAI/pythia-1.4b", 1.4e9), ("pythia-70m", 7e7),
+     ("meta-llama/Llama-3.1-8B", 8e9), ("gpt2", None),
      ("org/modelb-chat", None)],
 )  # fmt: skip
 def test_the_size_is_read_from_the_name(name, parameters):
@@ -158,9 +219,16 @@ def test_every_audit_has_a_positive_control_that_is_no_panel(texts):
     named = [item.method for item in audited.methods if item.method != "blind"]
     assert [item.method for item in control.methods if item.method != "blind"] == named
     assert control.start_token == audited.start_token
-    assert Plan(study).pair("smollm2-135m", "texts").positive.benchmark_slug == "famous_passages"
+    assert (
+        Plan(study).pair("smollm2-135m", "texts").positive.benchmark_slug
+        == "famous_passages"
+    )
     assert Plan(study).pair("smollm2-135m", "famous_passages").positive is None
-    panels = {panel.benchmark for artifact in study.artifacts.values() for panel in artifact.panels}
+    panels = {
+        panel.benchmark
+        for artifact in study.artifacts.values()
+        for panel in artifact.panels
+    }
     assert panels == {"texts"}
 
 
@@ -170,10 +238,15 @@ def test_only_audits_of_ones_own_texts_are_sealed(texts):
 
 
 def seal_of(plan_given, seals=(), **given):
-    return sealed(seals, plan_given, **({"time": "2026-11-23 10:00:00", "scores_existed": False} | given))
+    return sealed(
+        seals,
+        plan_given,
+        **({"time": "2026-11-23 10:00:00", "scores_existed": False} | given),
+    )
 
 
-PLAN = {"files": {"texts.jsonl": "ab"}, "checkpoints": {"target": {"hub": "a/b", "commit": "c0"}},
+PLAN = {"files": {"texts.jsonl": "ab"},
+        "checkpoints": {"target": {"hub": "a/b", "commit": "c0"}},
         "versions": {"torch": "2"}, "settings": {"seed": 0}}  # fmt: skip
 
 
@@ -186,10 +259,15 @@ def test_the_same_plan_is_sealed_once_and_a_changed_one_is_added():
     assert both[1]["changes"] == ["files.texts.jsonl", "settings.seed"]
     assert told(both)[:3] == [
         ("Warning", "plan changed after scores"),
-        ("Seal 1", f"SHA-256 {digest_of(PLAN)}; sealed 2026-11-23 10:00:00 (UTC), before any score"),
+        (
+            "Seal 1",
+            f"SHA-256 {digest_of(PLAN)}; sealed 2026-11-23 10:00:00 (UTC), "
+            f"before any score",
+        ),
         (
             "Seal 2",
-            f"SHA-256 {digest_of(other)}; sealed 2026-11-24 10:00:00 (UTC), after scores existed; "
+            f"SHA-256 {digest_of(other)}; sealed 2026-11-24 10:00:00 (UTC), "
+            f"after scores existed; "
             "changed: files.texts.jsonl, settings.seed",
         ),
     ]
@@ -208,9 +286,13 @@ def test_the_same_plan_is_sealed_once_and_a_changed_one_is_added():
 def test_the_page_warns_first_of_a_seal_after_scores(existed, warning):
     seals: list = []
     for seed, scores_existed in enumerate(existed):
-        seals = seal_of(PLAN | {"settings": {"seed": seed}}, seals, scores_existed=scores_existed)
+        seals = seal_of(
+            PLAN | {"settings": {"seed": seed}}, seals, scores_existed=scores_existed
+        )
     assert dict(told(seals)).get("Warning") == warning
-    assert [heading for heading, _ in told(seals)][: warning is not None] == ["Warning"] * bool(warning)
+    assert [heading for heading, _ in told(seals)][: warning is not None] == [
+        "Warning"
+    ] * bool(warning)
     assert sum(heading.startswith("Seal") for heading, _ in told(seals)) == len(existed)
 
 
@@ -228,16 +310,21 @@ def test_edited_code_is_told_beside_the_answer():
     seals = seal_of(PLAN | {"versions": {"pretrace": "c1", "code": "ab"}})
     assert edited(seals, "ab") == []
     assert "edited after the plan was sealed" in edited(seals, "cd")[0]
-    (warning,) = edited(seal_of(PLAN | {"versions": {"pretrace": "c1-dirty", "code": "ab"}}), "ab")
+    (warning,) = edited(
+        seal_of(PLAN | {"versions": {"pretrace": "c1-dirty", "code": "ab"}}), "ab"
+    )
     assert "no commit holds" in warning
 
 
 def test_a_plan_that_is_sealed_again_is_told_beside_the_answer():
     once = seal_of(PLAN)
     assert resealed(once) == []
-    (texts,) = resealed(seal_of(PLAN | {"files": {"texts.jsonl": "cd"}}, once, scores_existed=True))
+    (texts,) = resealed(
+        seal_of(PLAN | {"files": {"texts.jsonl": "cd"}}, once, scores_existed=True)
+    )
     assert texts.startswith(
-        "2 plans were sealed for this model and these texts, once scores existed: the texts changed"
+        "2 plans were sealed for this model and these texts, once scores "
+        "existed: the texts changed"
     )
     assert "(texts.jsonl)" in texts
     (others,) = resealed(seal_of(PLAN | {"settings": {"seed": 1}}, once))
@@ -246,24 +333,32 @@ def test_a_plan_that_is_sealed_again_is_told_beside_the_answer():
 
 def test_the_first_page_has_the_seal_and_how_to_cite():
     seals = seal_of(PLAN | {"versions": {"pretrace": "c0ffee"}})
-    (model, plan, page, cite_as) = told_on_cover(seals, citation(ROOT / "CITATION.cff"), "2026-11-26")
+    (model, plan, page, cite_as) = told_on_cover(
+        seals, citation(ROOT / "CITATION.cff"), "2026-11-26"
+    )
     assert model == ("Model", "target: a/b commit c0")
     assert page == ("This page", "made on 2026-11-26 (UTC)")
     assert digest_of(seals[0]["plan"]) in plan[1]
     assert "2026-11-23" in plan[1]
-    version = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"]
+    version = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))[
+        "version"
+    ]
     assert f"version {version}, commit c0ffee" in cite_as[1]
 
 
 def test_other_audits_of_the_same_texts_or_model_are_counted():
     own = seal_of(PLAN)
     others = {
-        "other model": seal_of(PLAN | {"checkpoints": {"target": {"hub": "a/c", "commit": "c1"}}}),
+        "other model": seal_of(
+            PLAN | {"checkpoints": {"target": {"hub": "a/c", "commit": "c1"}}}
+        ),
         "other texts": seal_of(PLAN | {"files": {"texts.jsonl": "cd"}}),
         "neither": seal_of(PLAN | {"checkpoints": {}, "files": {"texts.jsonl": "ef"}}),
     }
     (told_once,) = repeats(own, others)
-    assert told_once.startswith("2 other audits in results/ with texts (1) or the model (1)")
+    assert told_once.startswith(
+        "2 other audits in results/ with texts (1) or the model (1)"
+    )
     assert repeats(own, {"neither": others["neither"]}) == []
 
 
@@ -271,7 +366,9 @@ BOOKS = {f"book {number}": prose(4000, f"b{number}") for number in range(4)}
 PASSAGES = {name: " ".join(text.split()[1000:1400]) for name, text in BOOKS.items()}
 AGAIN = {
     "whole and in passages": PASSAGES,
-    "in other signs": {name: text.upper().replace(".", " ...") for name, text in BOOKS.items()},
+    "in other signs": {
+        name: text.upper().replace(".", " ...") for name, text in BOOKS.items()
+    },
     "under other names": {f"x {name}": text for name, text in PASSAGES.items()},
     "at other places, by names": {name: prose(400, f"other {name}") for name in BOOKS},
 }
@@ -298,24 +395,46 @@ def test_an_audit_of_the_same_works_cut_otherwise_is_counted(name):
     ],
 )
 def test_verses_in_english_are_no_control_of_another_language(texts, text, language):
-    rows = [json.dumps({"text": f"{text} {n}", "label": n % 2 or None, "document": str(n)}) for n in range(4)]
-    texts.write_text("\n".join(rows).replace('"label": 1', '"label": 0'), encoding="utf-8")
+    rows = [
+        json.dumps({"text": f"{text} {n}", "label": n % 2 or None, "document": str(n)})
+        for n in range(4)
+    ]
+    texts.write_text(
+        "\n".join(rows).replace('"label": 1', '"label": 0'), encoding="utf-8"
+    )
     study = loaded(texts=str(texts), model="smollm2-135m")
     assert study.benchmarks.entries["texts"].language == language
-    assert any(run.benchmark == "famous_passages" for run in study.runs) == (language == "en")
+    assert any(run.benchmark == "famous_passages" for run in study.runs) == (
+        language == "en"
+    )
 
 
 @pytest.mark.parametrize(
     ("names", "parts"),
     [
-        (["Henry IV Part 1", "Henry IV Part 2", "Capital Volume II", "CH4 in the Arctic"], []),
-        (["Walden, chapter 1", "book-ch04", "Part 3"], ["Walden, chapter 1", "book-ch04", "Part 3"]),
+        (
+            [
+                "Henry IV Part 1",
+                "Henry IV Part 2",
+                "Capital Volume II",
+                "CH4 in the Arctic",
+            ],
+            [],
+        ),
+        (
+            ["Walden, chapter 1", "book-ch04", "Part 3"],
+            ["Walden, chapter 1", "book-ch04", "Part 3"],
+        ),
     ],
 )
 def test_titles_of_works_are_no_parts(names, parts):
     assert names_of_parts((name, "") for name in names) == parts
-    assert names_of_parts([("a", "Chapter 1. It"), ("b", "CHAPTER I. He")]) == [], "as whole works begin"
-    assert names_of_parts([("a", "Chapter 1. It"), ("b", "Chapter 4. He"), ("c", "Part II: x")]) == ["b", "c"]
+    assert names_of_parts([("a", "Chapter 1. It"), ("b", "CHAPTER I. He")]) == [], (
+        "as whole works begin"
+    )
+    assert names_of_parts(
+        [("a", "Chapter 1. It"), ("b", "Chapter 4. He"), ("c", "Part II: x")]
+    ) == ["b", "c"]
 
 
 def test_the_digest_depends_on_content_and_not_on_order():
@@ -327,33 +446,60 @@ def test_the_digest_depends_on_content_and_not_on_order():
 def test_two_files_of_one_name_are_both_sealed():
     alone = Path("/data/mine/books.jsonl")
     assert short_names([alone, alone]) == {"books.jsonl": alone}
-    both = short_names([alone, Path("/data/known/books.jsonl"), Path("/data/other.csv")])
+    both = short_names(
+        [alone, Path("/data/known/books.jsonl"), Path("/data/other.csv")]
+    )
     assert sorted(both) == ["data/other.csv", "known/books.jsonl", "mine/books.jsonl"]
     assert short_names([]) == {}
 
 
 def test_the_command_of_the_guide_prints_the_hash_of_each_seal(tmp_path):
     seals = seal_of(
-        PLAN | {"settings": {"seed": 1, "name": "\u00e9"}}, seal_of(PLAN), time="2026-11-24 10:00:00"
+        PLAN | {"settings": {"seed": 1, "name": "\u00e9"}},
+        seal_of(PLAN),
+        time="2026-11-24 10:00:00",
     )
     (tmp_path / "seals.json").write_text(json.dumps(seals))
     guide = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"`python3 -c '(import hashlib[^']*)'", guide)
-    command = [sys.executable, "-c", code.replace("\n", " "), str(tmp_path / "seals.json")]
+    command = [
+        sys.executable,
+        "-c",
+        code.replace("\n", " "),
+        str(tmp_path / "seals.json"),
+    ]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    assert printed.splitlines() == [f"{seal['sealed']} {seal['sha256']}" for seal in seals]
+    assert printed.splitlines() == [
+        f"{seal['sealed']} {seal['sha256']}" for seal in seals
+    ]
 
 
 @pytest.mark.parametrize(
     "content",
-    ["", '[{"sha256": ', "null", '"text"', "{}", "[1]", '[{"sha256": "ab"}]', '[{"plan": {}}]', "\x00"],
+    [
+        "",
+        '[{"sha256": ',
+        "null",
+        '"text"',
+        "{}",
+        "[1]",
+        '[{"sha256": "ab"}]',
+        '[{"plan": {}}]',
+        "\x00",
+    ],
 )
-def test_a_file_of_seals_of_another_shape_is_one_line_with_the_remedy(content, tmp_path):
+def test_a_file_of_seals_of_another_shape_is_one_line_with_the_remedy(
+    content, tmp_path
+):
     path = tmp_path / "seals.json"
     assert read_seals(path) == []
     path.write_text(content)
-    with pytest.raises(InputError, match=r"seals.json does not hold the seals .* delete it: .*\.$"):
+    with pytest.raises(
+        InputError, match=r"seals.json does not hold the seals .* delete it: .*\.$"
+    ):
         read_seals(path)
-    seals = seal_of(PLAN | {"files": {}, "checkpoints": {}, "versions": {"pretrace": "c1"}})
+    seals = seal_of(
+        PLAN | {"files": {}, "checkpoints": {}, "versions": {"pretrace": "c1"}}
+    )
     path.write_text(json.dumps(seals))
     assert read_seals(path) == seals

@@ -1,4 +1,5 @@
-"""An audit of books: what was read is told, works are cut alike, and whole works are read for what is given back."""
+"""An audit of books: what was read is told, works are cut alike, and whole works are
+read for what is given back."""
 
 import hashlib
 import json
@@ -43,11 +44,16 @@ def loaded(**given):
 
 def passages(study) -> list:
     entry = study.benchmarks.entries[TEXTS_SLUG]
-    given = [given_rows(Path(path), entry.cut, entry.left_out) for path in (entry.path, entry.known)]
+    given = [
+        given_rows(Path(path), entry.cut, entry.left_out)
+        for path in (entry.path, entry.known)
+    ]
     return texts_of(*given)
 
 
-def test_as_many_passages_of_each_work_come_from_the_same_places_and_whole_works_stay(folder):
+def test_as_many_passages_of_each_work_come_from_the_same_places_and_whole_works_stay(
+    folder,
+):
     study = loaded()
     texts = passages(study)
     cut = study.benchmarks.entries[TEXTS_SLUG].cut
@@ -56,20 +62,35 @@ def test_as_many_passages_of_each_work_come_from_the_same_places_and_whole_works
     )
     assert set(Counter(text.document for text in texts).values()) == {17}
     assert {len(text.text.split()) for text in texts} == {64}
-    assert not any(re.search(r"\w\n\w", text.text) for text in texts), "line ends that only some works have"
+    assert not any(re.search(r"\w\n\w", text.text) for text in texts), (
+        "line ends that only some works have"
+    )
     entry = study.benchmarks.entries[WORKS_SLUG]
     whole = {
-        text.document: text for text in texts_of(given_rows(Path(entry.path)), given_rows(Path(entry.known)))
+        text.document: text
+        for text in texts_of(
+            given_rows(Path(entry.path)), given_rows(Path(entry.known))
+        )
     }
     for text in texts:
         words = " ".join(whole[text.document].text.split())
         place = words.index(" ".join(text.text.split()))
         assert 0.09 < place / len(words) < (place + len(text.text)) / len(words) < 0.91
     labels = {text.document: text.label for text in texts}
-    assert {name for name, label in labels.items() if label is None} == {"novel", "parts", "memoir", "essays"}
-    assert {(run.benchmark, bool(run.methods), run.extraction is not None) for run in study.runs} == {
-        (TEXTS_SLUG, True, False), (WORKS_SLUG, False, True), ("famous_passages", True, False)
-    }  # fmt: skip
+    assert {name for name, label in labels.items() if label is None} == {
+        "novel",
+        "parts",
+        "memoir",
+        "essays",
+    }
+    assert {
+        (run.benchmark, bool(run.methods), run.extraction is not None)
+        for run in study.runs
+    } == {
+        (TEXTS_SLUG, True, False),
+        (WORKS_SLUG, False, True),
+        ("famous_passages", True, False),
+    }
 
 
 def test_what_was_read_and_what_would_be_found_is_told(folder):
@@ -77,17 +98,24 @@ def test_what_was_read_and_what_would_be_found_is_told(folder):
     told = "\n".join(description(Plan(study), CONFIG | {"model": "smollm2-135m"}))
     assert "in question, books: 4 works" in told.replace(f"{folder}/", "")
     assert (
-        "novel: 1,804 words, 22 passages, EPUB; left out: contents (2 words), front matter (2 words)" in told
+        "novel: 1,804 words, 22 passages, EPUB; left out: contents (2 words), "
+        "front matter (2 words)" in told
     )
     assert "parts: 1,506 words in 3 files, 18 passages, EPUB" in told
-    assert "memoir: 1,500 words, 18 passages, DOCX; left out: contents (2 words)" in told
+    assert (
+        "memoir: 1,500 words, 18 passages, DOCX; left out: contents (2 words)" in told
+    )
     assert re.search(
-        r"essays: 2,500 words, .*, PDF; removed: hyphens at line ends \(\d+\), page headers \(\d+\)", told
+        r"essays: 2,500 words, .*, PDF; removed: hyphens at line ends \(\d+\), page headers \(\d+\)",
+        told,
     )
     assert "not read: 1 file: cover.jpg" in told
     assert "and 2 more" in told, "ten of twelve drafts"
     assert "cut: 17 passages of 64 words of each work, spread alike" in told
-    assert f"4 works in question and 12 unread: {smallest_effect(4, 12, 17):.2f}; with 24 unread" in told
+    assert (
+        f"4 works in question and 12 unread: {smallest_effect(4, 12, 17):.2f}; "
+        f"with 24 unread" in told
+    )
 
 
 def test_the_answer_waits_for_no_whole_work_and_whole_works_may_be_left_out(folder):
@@ -100,14 +128,22 @@ def test_the_answer_waits_for_no_whole_work_and_whole_works_may_be_left_out(fold
         rows = []
         for number in range(40):
             label = 0 if number % 2 else None
-            rows.append({"text": prose(60, str(number)), "label": label, "document": f"d{number}"})
+            rows.append(
+                {
+                    "text": prose(60, str(number)),
+                    "label": label,
+                    "document": f"d{number}",
+                }
+            )
         Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
         study = loaded(whole_works=False, **given)
         assert [*study.artifacts] == ["audit"]
         assert {run.benchmark for run in study.runs} == {TEXTS_SLUG, "famous_passages"}
         assert not any(run.extraction for run in study.runs)
         told = "\n".join(description(Plan(study), CONFIG | {"model": "smollm2-135m"}))
-        assert ("passages of 64 words of each work" in told) == (not given), "the plan of works"
+        assert ("passages of 64 words of each work" in told) == (not given), (
+            "the plan of works"
+        )
 
 
 def test_all_works_that_cannot_be_read_are_named_at_once_and_may_be_left_out(folder):
@@ -116,29 +152,46 @@ def test_all_works_that_cannot_be_read_are_named_at_once_and_may_be_left_out(fol
     Path("books/old.mobi").write_text("x")
     Path("books/._novel.epub").write_text("x")
     with pytest.raises(
-        InputError, match=r"^2 works cannot be read.*unreadable=leave_out\n.*broken\.pdf.*\n.*empty\.docx"
+        InputError,
+        match=r"^2 works cannot be read.*unreadable=leave_out\n.*broken\.pdf.*\n.*empty\.docx",
     ):
         loaded()
     study = loaded(unreadable="leave_out")
     assert study.benchmarks.entries[TEXTS_SLUG].left_out == ["broken", "empty"]
-    assert {text.document for text in passages(study)} >= {"novel", "parts", "memoir", "essays"}
+    assert {text.document for text in passages(study)} >= {
+        "novel",
+        "parts",
+        "memoir",
+        "essays",
+    }
     plan = Plan(study)
     assert not {"books/broken", "drafts/empty"} & plan.sealed(CONFIG)["works"].keys()
     told = "\n".join(description(plan, CONFIG | {"model": "smollm2-135m"}))
     assert told.count("left out, because they cannot be read: ") == 2
     assert "not read: old.mobi. Convert it: ebook-convert FILE book.epub" in told
-    assert re.search(r"not read: 2 files: cover\.jpg, \._novel\.epub", told), "hidden files last"
+    assert re.search(r"not read: 2 files: cover\.jpg, \._novel\.epub", told), (
+        "hidden files last"
+    )
 
 
 def test_the_check_of_an_audit_remarks_on_few_books_and_not_on_their_kind(folder):
-    *_, sides, few = check_user_files(Plan(loaded()), CONFIG | {"model": "smollm2-135m"})
-    assert sides.startswith("in question (label null): essays, memoir, novel, parts; given as unread")
-    assert "Have at least 6 documents in question, each a whole work, and 30 known documents." in few
+    *_, sides, few = check_user_files(
+        Plan(loaded()), CONFIG | {"model": "smollm2-135m"}
+    )
+    assert sides.startswith(
+        "in question (label null): essays, memoir, novel, parts; given as unread"
+    )
+    assert (
+        "Have at least 6 documents in question, each a whole work, and 30 known "
+        "documents." in few
+    )
 
 
 def test_longer_words_are_matched_in_characters(folder):
     for number in range(12):
-        Path(f"drafts/draft {number:02d}.txt").write_text(prose(1500, f"d{number}", letters=8))
+        Path(f"drafts/draft {number:02d}.txt").write_text(
+            prose(1500, f"d{number}", letters=8)
+        )
     study = loaded()
     cut = study.benchmarks.entries[TEXTS_SLUG].cut
     assert cut.unit == "characters"
@@ -150,7 +203,10 @@ def test_longer_words_are_matched_in_characters(folder):
     assert {text.length for text in passages(study)} == {None}
     told = check_user_files(Plan(study), CONFIG | {"model": "smollm2-135m"})
     assert not any("medians" in line or "Length alone" in line for line in told)
-    assert any("matched in characters because words have other lengths" in line for line in told)
+    assert any(
+        "matched in characters because words have other lengths" in line
+        for line in told
+    )
 
 
 def test_a_language_without_spaces_is_cut_in_characters(folder):
@@ -172,7 +228,10 @@ def test_a_short_work_is_named_and_does_not_shorten_the_others(folder):
     study = loaded()
     assert study.benchmarks.entries[TEXTS_SLUG].cut.each == 17
     told = description(Plan(study), CONFIG | {"model": "smollm2-135m"})
-    assert any("shorter than 17 passages and not compared: poem (100 words)" in line for line in told)
+    assert any(
+        "shorter than 17 passages and not compared: poem (100 words)" in line
+        for line in told
+    )
 
 
 def test_a_changed_book_is_read_again_and_every_file_is_sealed(folder):
@@ -181,8 +240,15 @@ def test_a_changed_book_is_read_again_and_every_file_is_sealed(folder):
     known = content_of(entry.known)
     before = content_of(entry.path)
     names = [Path(file).name for file in Plan(study).user_texts]
-    assert names == ["essays.pdf", "memoir.docx", "novel.epub", "1.epub", "2.epub", "10.epub",
-                     *(f"draft {number:02d}.txt" for number in range(12))]  # fmt: skip
+    assert names == [
+        "essays.pdf",
+        "memoir.docx",
+        "novel.epub",
+        "1.epub",
+        "2.epub",
+        "10.epub",
+        *(f"draft {number:02d}.txt" for number in range(12)),
+    ]
     docx(Path("books/memoir.docx"), prose(1500, "another memoir"))
     os.utime("books/memoir.docx", (0, 0))
     content_of.cache_clear()
@@ -195,30 +261,53 @@ def test_the_text_that_was_read_of_each_work_is_sealed(folder):
     sealed = Plan(loaded()).sealed(CONFIG)["works"]
     assert len(sealed) == 16
     entry = loaded().benchmarks.entries[WORKS_SLUG]
-    [memoir] = [text.text for text in texts_of(given_rows(Path(entry.path))) if text.document == "memoir"]
+    [memoir] = [
+        text.text
+        for text in texts_of(given_rows(Path(entry.path)))
+        if text.document == "memoir"
+    ]
     assert sealed["books/memoir"] == hashlib.sha256(memoir.encode()).hexdigest()
     for kept in Path("results/works").glob("*.txt"):
-        kept.write_text(kept.read_text(encoding="utf-8").replace("e", "FORGED", 1), encoding="utf-8")
+        kept.write_text(
+            kept.read_text(encoding="utf-8").replace("e", "FORGED", 1), encoding="utf-8"
+        )
     report_of.cache_clear()
     assert Plan(loaded()).sealed(CONFIG)["works"] == sealed
     assert not any(
         "FORGED" in text.text
-        for text in texts_of(given_rows(Path(entry.path)), given_rows(Path(entry.known)))
+        for text in texts_of(
+            given_rows(Path(entry.path)), given_rows(Path(entry.known))
+        )
     )
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"known": None}, r"config: known: an audit compares the works of books.* give them as known=FOLDER"),
-        ({"known": "known.jsonl"}, r"books has works and known\.jsonl has passages.*--label none books > "),
-        ({"texts": "known.jsonl"}, r"drafts has works and known\.jsonl has passages.*--label 0 drafts > "),
+        (
+            {"known": None},
+            r"config: known: an audit compares the works of books.* give them as known=FOLDER",
+        ),
+        (
+            {"known": "known.jsonl"},
+            r"books has works and known\.jsonl has passages.*--label none books > ",
+        ),
+        (
+            {"texts": "known.jsonl"},
+            r"drafts has works and known\.jsonl has passages.*--label 0 drafts > ",
+        ),
         ({"known": "books"}, r"the work 'essays' is in question and known"),
         ({"texts": "short.txt"}, r"short\.txt: no work is as long as a passage of"),
         ({"texts": "{}"}, r"config: texts: \{\}: the name has braces"),
-        ({"known": "<v>"}, r"config: known: <v>: the name has <v>, which Snakemake takes for wildcards"),
+        (
+            {"known": "<v>"},
+            r"config: known: <v>: the name has <v>, which Snakemake takes for wildcards",
+        ),
         ({"texts": "odd"}, r"^odd/The <title> of it\.txt: the name has <title>"),
-        ({"texts": os.fsdecode(b"caf\xe9")}, r"texts: 'caf\\udce9' is not valid: it is not UTF-8"),
+        (
+            {"texts": os.fsdecode(b"caf\xe9")},
+            r"texts: 'caf\\udce9' is not valid: it is not UTF-8",
+        ),
         ({"texts": "old"}, r"^old/caf\\udce9\.txt: the name is not UTF-8"),
         ({"texts": "empty"}, r"empty: the folder has no document"),
     ],
@@ -228,7 +317,11 @@ def test_mistakes_are_named_before_any_job(folder, given, message):
     Path("short.txt").write_text("A few words.")
     Path("{}").mkdir()
     Path("{}/a.txt").write_text("A few words.")
-    for name in ("<v>/a.txt", "odd/The <title> of it.txt", os.fsdecode(b"old/caf\xe9.txt")):
+    for name in (
+        "<v>/a.txt",
+        "odd/The <title> of it.txt",
+        os.fsdecode(b"old/caf\xe9.txt"),
+    ):
         Path(name).parent.mkdir()
         Path(name).write_text("A few words.")
     Path("empty").mkdir()
@@ -237,7 +330,8 @@ def test_mistakes_are_named_before_any_job(folder, given, message):
 
 
 def test_an_exchange_of_works_finds_the_smallest_effect_in_four_of_five_cases():
-    """Simulated: normal scores, of which a tenth of the variance is the work's, and exact exchanges of whole works."""
+    """Simulated: normal scores, of which a tenth of the variance is the work's, and
+    exact exchanges of whole works."""
     rng = np.random.default_rng(0)
     suspects, known, each, times, draws = 5, 12, 10, 600, 400
     effect = smallest_effect(suspects, known, each)
@@ -248,11 +342,19 @@ def test_an_exchange_of_works_finds_the_smallest_effect_in_four_of_five_cases():
         )
         means = scores.mean(axis=1)
         means[:suspects] += effect
-        exchanged = rng.permuted(np.tile(means, (draws, 1)), axis=1)[:, :suspects].mean(axis=1)
-        found += (1 + (exchanged >= means[:suspects].mean()).sum()) / (draws + 1) <= 0.05
+        exchanged = rng.permuted(np.tile(means, (draws, 1)), axis=1)[:, :suspects].mean(
+            axis=1
+        )
+        found += (1 + (exchanged >= means[:suspects].mean()).sum()) / (
+            draws + 1
+        ) <= 0.05
     assert found / times == pytest.approx(0.8, abs=0.05)
 
 
-@pytest.mark.parametrize(("suspects", "known"), [(1, 18), (1, 19), (2, 5), (2, 4), (5, 2)])
+@pytest.mark.parametrize(
+    ("suspects", "known"), [(1, 18), (1, 19), (2, 5), (2, 4), (5, 2)]
+)
 def test_an_exchange_of_few_works_finds_nothing(suspects, known):
-    assert (smallest_effect(suspects, known, 20) == inf) == (1 / comb(suspects + known, known) > 0.05)
+    assert (smallest_effect(suspects, known, 20) == inf) == (
+        1 / comb(suspects + known, known) > 0.05
+    )

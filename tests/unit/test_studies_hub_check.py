@@ -1,4 +1,5 @@
-"""What a study will not be able to fetch is found without fetching: a hub on loopback, a defect at a time."""
+"""What a study will not be able to fetch is found without fetching: a hub on loopback,
+a defect at a time."""
 
 import re
 from copy import deepcopy
@@ -14,14 +15,23 @@ from pretrace.studies.plan import Plan
 
 PAPER = CONFIG | {"study": "paper", "available": ["dolma_book"]}
 FRONTIER = CONFIG | {"study": "frontier", "available": ["pythia-1b-step90000"]}
-MODEL = {"config.json": b"{}", "tokenizer.json": b"{}", "model.safetensors": bytes(1000)}
-PICKLED = {"config.json": b"{}", "tokenizer.json": b"{}", "pytorch_model.bin": b"of this step"}
+MODEL = {
+    "config.json": b"{}",
+    "tokenizer.json": b"{}",
+    "model.safetensors": bytes(1000),
+}
+PICKLED = {
+    "config.json": b"{}",
+    "tokenizer.json": b"{}",
+    "pytorch_model.bin": b"of this step",
+}
 SHARDS = [f"model-{number:05d}-of-00003.safetensors" for number in (1, 2, 3)]
 
 
 @pytest.fixture
 def plan_of(hub, monkeypatch):
-    """Gives the plan of a study whose repositories and pages are all there, as they should be."""
+    """Gives the plan of a study whose repositories and pages are all there, as they
+    should be."""
     monkeypatch.setattr("pretrace.runtime.hub.time.sleep", lambda seconds: None)
     monkeypatch.setattr("pretrace.studies.hub_check.lacks", lambda plan, partitions: [])
 
@@ -33,9 +43,15 @@ def plan_of(hub, monkeypatch):
         made.paper_study(hub, made.alike(4))
         made.frontier_study(hub, 2)
         hub.add("datasets", "iamgroot42/mimir", made.mimir(2))
-        elsewhere = {"patentmia": {"url": f"{hub.url}/data.zip"}, "dolma_book": {"gutenberg": hub.url}}
+        elsewhere = {
+            "patentmia": {"url": f"{hub.url}/data.zip"},
+            "dolma_book": {"gutenberg": hub.url},
+        }
         entries = plan.study.benchmarks.entries
-        entries |= {slug: entries[slug].model_copy(update=change) for slug, change in elsewhere.items()}
+        entries |= {
+            slug: entries[slug].model_copy(update=change)
+            for slug, change in elsewhere.items()
+        }
         return plan
 
     return made_up
@@ -49,8 +65,12 @@ def test_what_is_there_is_counted_and_nothing_is_fetched(hub, plan_of, config):
     assert not [answer for answer in answers if answer.problem]
     assert {answer.entry.partition(" ")[0] for answer in answers} >= {"model", "texts"}
     assert all(answer.files and answer.size for answer in answers), answers
-    fetched = {path for method, path, _ in hub.asked if "/resolve/" in path and method == "GET"}
-    assert {path.rpartition("/")[2] for path in fetched} <= {"v1_5.txt"}, "Dolma's list of addresses"
+    fetched = {
+        path for method, path, _ in hub.asked if "/resolve/" in path and method == "GET"
+    }
+    assert {path.rpartition("/")[2] for path in fetched} <= {"v1_5.txt"}, (
+        "Dolma's list of addresses"
+    )
     lines, problems = report(plan, answers)
     assert f"{len(answers)} of {len(answers)} can be fetched" in lines[-1]
     assert not problems
@@ -66,11 +86,14 @@ DEFECTS = {
         lambda hub: hub.add("models", "facebook/opt-350m", PICKLED),
     ),
     "the conversion of other weights": (
-        "model opt-350m", r"conversion refs/pr/2 by SFconvertbot is of other files \(pytorch_model.bin\)",
+        "model opt-350m",
+        r"conversion refs/pr/2 by SFconvertbot is of other files \(pytorch_model.bin\)",
         lambda hub: (
             hub.add("models", "facebook/opt-350m", PICKLED),
-            hub.propose("facebook/opt-350m", 2, MODEL | {"pytorch_model.bin": b"of main"},
-                        title="Adding `safetensors` variant of this model", author="SFconvertbot"),
+            hub.propose("facebook/opt-350m", 2,
+                        MODEL | {"pytorch_model.bin": b"of main"},
+                        title="Adding `safetensors` variant of this model",
+                        author="SFconvertbot"),
         ),
     ),
     "a revision that is gone": (
@@ -83,26 +106,32 @@ DEFECTS = {
     ),
     "terms that are not accepted": (
         "model mistral-7b", "is gated: accept its terms at",
-        lambda hub: hub.add("models", "mistralai/Mistral-7B-Instruct-v0.1", MODEL, token="hf_other"),
+        lambda hub: hub.add("models", "mistralai/Mistral-7B-Instruct-v0.1", MODEL,
+                            token="hf_other"),
     ),
     "a part of the weights": (
         "model pythia-12b", "has no model-00003-of-00003.safetensors",
         lambda hub: hub.add("models", "EleutherAI/pythia-12b",
-                            without(MODEL, "safetensors") | dict.fromkeys(SHARDS[:2], b"x")),
+                            without(MODEL, "safetensors") | dict.fromkeys(SHARDS[:2],
+                                                                          b"x")),
     ),
     "no configuration": (
         "model llama-160m", "has no config.json",
-        lambda hub: hub.add("models", "JackFram/llama-160m", without(MODEL, "config.json")),
+        lambda hub: hub.add("models", "JackFram/llama-160m",
+                            without(MODEL, "config.json")),
     ),
     "a tokenizer of sentencepiece alone": (
-        "model llama-7b", "tokenizer.model alone, which needs the packages sentencepiece and protobuf",
+        "model llama-7b",
+        "tokenizer.model alone, which needs the packages sentencepiece and protobuf",
         lambda hub: hub.add("models", "huggyllama/llama-7b",
-                            without(MODEL, "tokenizer.json") | {"tokenizer.model": b"x"}),
+                            without(MODEL,
+                                    "tokenizer.json") | {"tokenizer.model": b"x"}),
     ),
     "a length": (
         "texts of wikimia", r"no file like \*WikiMIA_length256",
         lambda hub: hub.add("datasets", "swj0419/WikiMIA",
-                            {name: data for name, data in made.wikimia(4).items() if "length256" not in name}),
+                            {name: data for name,
+                             data in made.wikimia(4).items() if "length256" not in name}),
     ),
     "a file of a corpus": (
         "corpus c4", "has no en/c4-train.00019-of-01024.json.gz",
@@ -128,12 +157,18 @@ def test_every_defect_is_found_and_nothing_else(hub, plan_of):
         answers = {answer.entry: answer for answer in check_hub(plan)}
         assert re.search(says, answers[entry].problem), (defect, answers[entry])
         place = answers[entry].place
-        assert {answer.place for answer in answers.values() if answer.problem} == {place}, defect
+        assert {answer.place for answer in answers.values() if answer.problem} == {
+            place
+        }, defect
 
 
-def test_without_a_network_the_first_failure_is_told_with_the_names_of_all_others(hub, plan_of):
+def test_without_a_network_the_first_failure_is_told_with_the_names_of_all_others(
+    hub, plan_of
+):
     plan = plan_of(PAPER)
-    answers = [answer._replace(problem="no network", files=0) for answer in check_hub(plan)]
+    answers = [
+        answer._replace(problem="no network", files=0) for answer in check_hub(plan)
+    ]
     lines, (first, others) = report(plan, answers)
     assert first == f"{answers[0].entry}: no network"
     assert all(answer.entry in others for answer in answers[1:])

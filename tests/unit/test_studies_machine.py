@@ -7,7 +7,10 @@ from pretrace.studies import Plan, machine
 from pretrace.views import wordnet
 from small_wordnet import write_wordnet
 
-RUNS = [RUN | {"methods": ["loss"]}, RUN | {"views": ["synonym-10", "synonym-20"], "methods": ["loss"]}]
+RUNS = [
+    RUN | {"methods": ["loss"]},
+    RUN | {"views": ["synonym-10", "synonym-20"], "methods": ["loss"]},
+]
 ACROSS = {"panels": [RUN], "options": {"across": {"view": ["original", "synonym-10"]}}}
 
 
@@ -21,14 +24,23 @@ def plan_of(folder, **keys):
     return Plan(load_written(folder, study(**keys)))
 
 
-def test_without_wordnet_the_plan_names_the_views_and_what_shows_them(tmp_path, no_wordnet):
-    plan = plan_of(tmp_path, runs=RUNS, artifacts={"results_auc": None, "con_recall_table3": ACROSS})
+def test_without_wordnet_the_plan_names_the_views_and_what_shows_them(
+    tmp_path, no_wordnet
+):
+    plan = plan_of(
+        tmp_path,
+        runs=RUNS,
+        artifacts={"results_auc": None, "con_recall_table3": ACROSS},
+    )
     [sentence] = machine.lacks(plan)
     assert sentence.startswith(
-        "synonym-10, synonym-20 of sotu cannot be made; these will not be complete: con_recall_table3: the synonym "
+        "synonym-10, synonym-20 of sotu cannot be made; these will not be "
+        "complete: con_recall_table3: the synonym "
         "views need WordNet's data"
     )
-    assert not machine.lacks(plan_of(tmp_path, runs=RUNS[:1], artifacts=["results_auc"]))
+    assert not machine.lacks(
+        plan_of(tmp_path, runs=RUNS[:1], artifacts=["results_auc"])
+    )
     for view in plan.stored_views:
         tmp_path.joinpath(view.file).parent.mkdir(parents=True, exist_ok=True)
         tmp_path.joinpath(view.file).touch()
@@ -40,14 +52,23 @@ def test_with_wordnet_nothing_is_lacking(tmp_path, no_wordnet):
     assert not machine.lacks(plan_of(tmp_path, runs=RUNS))
 
 
-def test_a_checkpoint_of_ones_own_with_a_tokenizer_of_sentencepiece_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr("pretrace.models.sentencepiece_files.find_spec", lambda name: None)
+def test_a_checkpoint_of_ones_own_with_a_tokenizer_of_sentencepiece_alone(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        "pretrace.models.sentencepiece_files.find_spec", lambda name: None
+    )
     checkpoint(tmp_path / "mine")
     (tmp_path / "mine" / "tokenizer.model").touch()
     models = {"mine": {"source": "local", "path": "mine"}}
-    plan = plan_of(tmp_path, models=models, runs=[RUN | {"model": "mine", "methods": ["loss"]}])
+    plan = plan_of(
+        tmp_path, models=models, runs=[RUN | {"model": "mine", "methods": ["loss"]}]
+    )
     [sentence] = machine.lacks(plan)
-    assert "tokenizer.model alone, which needs the packages sentencepiece and protobuf" in sentence
+    assert (
+        "tokenizer.model alone, which needs the packages sentencepiece and protobuf"
+        in sentence
+    )
     (tmp_path / "mine" / "tokenizer.json").touch()
     assert not machine.lacks(plan)
 
@@ -57,13 +78,25 @@ LARGE = {"source": "hub", "hub": "a/large", "parameters": 30e9, "dtype": "bfloat
 
 @pytest.mark.parametrize(
     ("memory", "gpus", "told"),
-    [([80.0], 1, False), ([24.0], 1, True), ([48.0] * 2, 2, False), ([24.0] * 4, 2, True), ([], 1, False)],
+    [
+        ([80.0], 1, False),
+        ([24.0], 1, True),
+        ([48.0] * 2, 2, False),
+        ([24.0] * 4, 2, True),
+        ([], 1, False),
+    ],
 )
-def test_weights_of_60_gb_need_gpus_of_as_much(tmp_path, monkeypatch, memory, gpus, told):
+def test_weights_of_60_gb_need_gpus_of_as_much(
+    tmp_path, monkeypatch, memory, gpus, told
+):
     monkeypatch.setattr(machine, "gpu_gigabytes", lambda: memory)
     models = {"large": LARGE | {"resources": {"gpu": gpus}}}
-    plan = plan_of(tmp_path, models=models, runs=[RUN | {"model": "large", "methods": ["loss"]}])
-    assert [line.startswith("large: its weights take 60 GB") for line in machine.lacks(plan)] == [True] * told
+    plan = plan_of(
+        tmp_path, models=models, runs=[RUN | {"model": "large", "methods": ["loss"]}]
+    )
+    assert [
+        line.startswith("large: its weights take 60 GB") for line in machine.lacks(plan)
+    ] == [True] * told
 
 
 PARTITIONS = """
@@ -87,6 +120,8 @@ def test_a_job_that_no_partition_takes_is_told(tmp_path, resources, told):
     path = tmp_path / "partitions.yaml"
     path.write_text(PARTITIONS)
     models = {"large": LARGE | {"resources": resources}}
-    plan = plan_of(tmp_path, models=models, runs=[RUN | {"model": "large", "methods": ["loss"]}])
+    plan = plan_of(
+        tmp_path, models=models, runs=[RUN | {"model": "large", "methods": ["loss"]}]
+    )
     lines = [line for line in machine.lacks(plan, path) if "large ask for" in line]
     assert len(lines) == told

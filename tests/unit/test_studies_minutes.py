@@ -1,4 +1,5 @@
-"""The minutes that jobs of passes and answers ask a scheduler for: those of what is left to do."""
+"""The minutes that jobs of passes and answers ask a scheduler for: those of what is
+left to do."""
 
 from contextlib import suppress
 from functools import partial
@@ -12,8 +13,15 @@ from pretrace.runtime.left import work_left
 from pretrace.studies import Plan
 from pretrace.studies.minutes import minutes_of, share_left
 
-BENCHMARK, CHECKPOINT = "results/benchmarks/sotu_questions.parquet", "results/models/mine/checkpoint.json"
-RUN = {"model": "mine", "benchmark": "sotu_questions", "paraphraser": "substitution_by_smollm2-135m-10"}
+BENCHMARK, CHECKPOINT = (
+    "results/benchmarks/sotu_questions.parquet",
+    "results/models/mine/checkpoint.json",
+)
+RUN = {
+    "model": "mine",
+    "benchmark": "sotu_questions",
+    "paraphraser": "substitution_by_smollm2-135m-10",
+}
 DE_COP_20 = 24 * (64 * 20 * 1.35 + 120)
 DE_COP_100 = 24 * (64 * 100 * 1.35 + 120)
 """Tokens of the questions about the 24 passages of each length."""
@@ -21,7 +29,8 @@ DE_COP_100 = 24 * (64 * 100 * 1.35 + 120)
 
 @pytest.fixture
 def pair_of(tmp_path, monkeypatch):
-    """Return the function that gives the model on the benchmark, of runs with these keys."""
+    """Return the function that gives the model on the benchmark, of runs with these
+    keys."""
     monkeypatch.chdir(tmp_path)
     content_of.cache_clear()  # files of the same names, in other folders
     path = checkpoint(tmp_path / "model")
@@ -37,7 +46,8 @@ def pair_of(tmp_path, monkeypatch):
 
 
 def work(pair, stage, left, share=""):
-    """A job of a stage, killed when this share of its work is left, or at its end if nothing is."""
+    """A job of a stage, killed when this share of its work is left, or at its end if
+    nothing is."""
     requests = {"passes": pair.pass_requests, "answers": pair.answer_requests}[stage]
     with (
         suppress(KeyboardInterrupt),
@@ -75,26 +85,33 @@ def test_a_job_asks_for_the_time_that_is_left_and_for_no_more_than_the_limit(
 
 LENGTH_20, LENGTH_100 = {"lengths": [20]}, {"lengths": [100]}
 ADDED = [
-    ("answers", LENGTH_20 | {"methods": ["de_cop"]}, {"methods": ["de_cop"]}, DE_COP_100 / (DE_COP_20 + DE_COP_100)),
+    ("answers", LENGTH_20 | {"methods": ["de_cop"]}, {"methods": ["de_cop"]},
+     DE_COP_100 / (DE_COP_20 + DE_COP_100)),
     ("answers", {"methods": ["de_cop"]}, LENGTH_20 | {"methods": ["de_cop"]}, 0),
     # 24 questions of 2 x 32 tokens and their wording beside 24 of DE-COP
-    ("answers", LENGTH_100 | {"methods": ["de_cop"]}, LENGTH_100 | {"methods": ["de_cop", {"completion": {"k": [32]}}]},
+    ("answers", LENGTH_100 | {"methods": ["de_cop"]},
+     LENGTH_100 | {"methods": ["de_cop", {"completion": {"k": [32]}}]},
      24 * 184 / (DE_COP_100 + 24 * 184)),
     # the text in lower case is as long as the text, and 100 words are five times 20
     ("passes", {"methods": ["loss"]}, {"methods": ["loss", "lowercase"]}, 1 / 2),
     ("passes", LENGTH_20 | {"methods": ["loss"]}, {"methods": ["loss"]}, 5 / 6),
     ("passes", {"methods": ["loss"]}, {"methods": ["zlib"]}, 0),
 ]  # fmt: skip
-"""A stage, what a finished run of it was asked, what is asked now, and the share of this that is left."""
+"""A stage, what a finished run of it was asked, what is asked now, and the share of
+this that is left."""
 
 
 @pytest.mark.parametrize(("stage", "before", "now", "new"), ADDED)
 @pytest.mark.parametrize(("jobs", "share"), [(1, ""), (3, "2of3")])
 @pytest.mark.parametrize("left", [0, 0.25])
-def test_what_is_added_to_a_study_is_left_to_do(pair_of, stage, before, now, new, jobs, share, left):
+def test_what_is_added_to_a_study_is_left_to_do(
+    pair_of, stage, before, now, new, jobs, share, left
+):
     work(pair_of(before, jobs=jobs), stage, left, share)
     expected = new + (1 - new) * left
-    assert share_left(pair_of(now, jobs=jobs), stage, share) == pytest.approx(expected, abs=1e-3)
+    assert share_left(pair_of(now, jobs=jobs), stage, share) == pytest.approx(
+        expected, abs=1e-3
+    )
 
 
 def change_texts():
@@ -115,14 +132,19 @@ CHANGES = [
     change_weights,
     partial(write_notes, '{"left": 0.5'),
     partial(write_notes, '{"left": 0.5, "requests": [], "read": []}'),
-    partial(write_notes, '{"left": 0.5, "requests": [{"of": "another version"}], "read": {}}'),
+    partial(
+        write_notes,
+        '{"left": 0.5, "requests": [{"of": "another version"}], "read": {}}',
+    ),
     partial(write_notes, '{"left": 0.5}'),
 ]
 
 
 @pytest.mark.parametrize("stage", ["passes", "answers"])
 @pytest.mark.parametrize("change", CHANGES)
-def test_all_is_left_where_no_note_tells_of_these_texts_and_weights(pair_of, stage, change):
+def test_all_is_left_where_no_note_tells_of_these_texts_and_weights(
+    pair_of, stage, change
+):
     pair = pair_of({"methods": ["loss", "de_cop"]})
     work(pair, stage, 0)
     assert share_left(pair, stage, "") == 0

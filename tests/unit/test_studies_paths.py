@@ -1,4 +1,5 @@
-"""Where a study's files lie: what its pairs and artifacts read, and what two studies never share."""
+"""Where a study's files lie: what its pairs and artifacts read, and what two studies
+never share."""
 
 from pathlib import Path
 
@@ -25,7 +26,9 @@ PAIR = (MODEL, BENCHMARK)
 @pytest.fixture
 def load(tmp_path):
     checkpoint(tmp_path / "tiny")
-    (tmp_path / "texts.jsonl").write_text('{"text": "a b", "label": 1}\n', encoding="utf-8")
+    (tmp_path / "texts.jsonl").write_text(
+        '{"text": "a b", "label": 1}\n', encoding="utf-8"
+    )
     (tmp_path / "answers.csv").write_text("document,label\n")
     models = {
         "tiny": {"source": "local", "path": "tiny"},
@@ -38,7 +41,9 @@ def load(tmp_path):
         "views": {"paraphrase": "texts.jsonl"},
     }
     own = {"models": models, "benchmarks": {"texts": texts}}
-    return lambda *runs, **keys: load_written(tmp_path, study(**(own | keys), runs=list(runs)))
+    return lambda *runs, **keys: load_written(
+        tmp_path, study(**(own | keys), runs=list(runs))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +53,23 @@ def paper():
 
 def test_what_is_shared_carries_the_study_wherever_it_depends_on_it(load):
     zero = {"con_recall": {"access": ["zero"]}}
-    loaded = load(RUN | {"methods": ["recall", zero], "references": ["tiny"], "corpora": ["docstrings"]})
+    loaded = load(
+        RUN
+        | {
+            "methods": ["recall", zero],
+            "references": ["tiny"],
+            "corpora": ["docstrings"],
+        }
+    )
     pair = Plan(loaded).pair(*PAIR)
     assert pair.passes == "results/passes/smollm2-135m/sotu/mine.json"
     assert pair.completions == "results/completions/smollm2-135m/sotu/mine.parquet"
     assert pair.prefixes_read == "results/prefixes/sotu.parquet"
     counts = "results/corpora/docstrings/counts/smollm2-135m.parquet"
     assert pair.method_inputs["frequencies"] == {"docstrings": counts}
-    referring = Plan(load(RUN | {"methods": ["ref"], "references": ["tiny"]})).pair(*PAIR)
+    referring = Plan(load(RUN | {"methods": ["ref"], "references": ["tiny"]})).pair(
+        *PAIR
+    )
     manifest = "results/passes/mine~tiny/sotu/mine.json"
     assert referring.method_inputs["reference"] == {"tiny": manifest}
     assert referring.method_input_files == [manifest]
@@ -77,15 +91,26 @@ def test_a_view_by_a_model_of_the_study_is_named_apart(load):
 
 
 def test_a_stored_view_is_read_under_the_name_that_the_study_has_for_it(load, tmp_path):
-    loaded = load(RUN | {"methods": ["loss"], "views": ["synonym_by_tiny-10", "synonym_by_smollm2-135m-10"]})
+    loaded = load(
+        RUN
+        | {
+            "methods": ["loss"],
+            "views": ["synonym_by_tiny-10", "synonym_by_smollm2-135m-10"],
+        }
+    )
     files = [tmp_path / path for path in Plan(loaded).pair(*PAIR).views_read]
     for file in files:
-        write_parquet(file, pd.DataFrame({"text_id": ["a"], "variant": [0], "text": ["b"]}))
+        write_parquet(
+            file, pd.DataFrame({"text_id": ["a"], "variant": [0], "text": ["b"]})
+        )
     assert read_views(files).keys() == set(loaded.runs[0].views)
 
 
 def test_an_entry_reads_its_own_path_then_what_is_fetched_then_a_download(paper):
-    assert Benchmark(paper, "wikimia").source == "results/downloads/wikimia/texts/files.json"
+    assert (
+        Benchmark(paper, "wikimia").source
+        == "results/downloads/wikimia/texts/files.json"
+    )
     mine = paper.benchmarks.entries["wikimia"].model_copy(update={"path": "mine.csv"})
     assert source(paper, mine) == "mine.csv"
     slug, downloaded = next(iter(paper.downloads.items()))
@@ -108,9 +133,15 @@ def test_everything_that_a_study_read_of_a_hub_is_listed(paper):
     assert not any("bookmia/views" in path for path in records), "it has no views"
     reading = {model for model, _ in [pair.slugs for pair in Plan(paper).reading_pairs]}
     assert {f"results/models/{model}/checkpoint.json" for model in reading} <= records
-    corpora = {corpus: paper.corpora.entries[corpus] for run in paper.runs for corpus in run.corpora}
+    corpora = {
+        corpus: paper.corpora.entries[corpus]
+        for run in paper.runs
+        for corpus in run.corpora
+    }
     shards = sum(entry.shards for entry in corpora.values() if entry.source == "hub")
-    assert len([path for path in records if "/commits/" in path]) == shards > len(corpora)
+    assert (
+        len([path for path in records if "/commits/" in path]) == shards > len(corpora)
+    )
 
 
 def test_a_model_that_writes_paraphrases_is_among_the_checkpoints(load):
@@ -120,25 +151,44 @@ def test_a_model_that_writes_paraphrases_is_among_the_checkpoints(load):
 
 
 def test_what_the_first_artifacts_wait_for_goes_before_everything_else(load):
-    plan = Plan(load(RUN, RUN | {"benchmark": "sotu_temporal"}, artifacts={"results_auc": [
-        {"model": MODEL, "benchmark": BENCHMARK}], "results_tpr": {}}, first=["results_auc"]))  # fmt: skip
+    plan = Plan(
+        load(
+            RUN,
+            RUN | {"benchmark": "sotu_temporal"},
+            artifacts={
+                "results_auc": [{"model": MODEL, "benchmark": BENCHMARK}],
+                "results_tpr": {},
+            },
+            first=["results_auc"],
+        )
+    )
     first, other = plan.pair(*PAIR), plan.pair(MODEL, "sotu_temporal")
     assert first.priority > other.priority
     assert plan.benchmark(BENCHMARK).priority > plan.benchmark("sotu_temporal").priority
-    assert plan.rendering("results_auc").priority > plan.rendering("results_tpr").priority
+    assert (
+        plan.rendering("results_auc").priority > plan.rendering("results_tpr").priority
+    )
 
 
 SHADOWED = {
-    "model": "pico-en-small-null", "benchmark": "sotu_split", "start_token": "<|endoftext|>",
+    "model": "pico-en-small-null", "benchmark": "sotu_split",
+    "start_token": "<|endoftext|>",
     "methods": ["loss", "rmia"], "shadows": ["pico-en-small"],
 }  # fmt: skip
 
 
-def test_shadow_models_are_those_of_the_model_that_the_run_names_and_read_the_lengths_of_its_runs(load):
-    loaded = load(SHADOWED | {"lengths": [64]}, SHADOWED | {"model": "pico-en-small", "lengths": [32]})
+def test_shadow_models_are_those_of_the_model_that_the_run_names_and_read_the_lengths_of_its_runs(
+    load,
+):
+    loaded = load(
+        SHADOWED | {"lengths": [64]},
+        SHADOWED | {"model": "pico-en-small", "lengths": [32]},
+    )
     shadows = "results/mine/shadows/pico-en-small/sotu_split.parquet"
     for model in ("pico-en-small-null", "pico-en-small"):
-        assert Plan(loaded).pair(model, "sotu_split").method_inputs["shadows"] == {"pico-en-small": shadows}
+        assert Plan(loaded).pair(model, "sotu_split").method_inputs["shadows"] == {
+            "pico-en-small": shadows
+        }
     assert Plan(loaded).pair("pico-en-small", "sotu_split").shadowed_lengths == [32, 64]
     every = load(SHADOWED | {"lengths": [64]}, SHADOWED)
     assert Plan(every).pair("pico-en-small", "sotu_split").shadowed_lengths is None
@@ -158,7 +208,9 @@ def has_run(own: Study) -> None:
     record_study_file(own)
 
 
-def test_a_second_study_file_of_one_name_is_refused_with_both_files(tmp_path, monkeypatch):
+def test_a_second_study_file_of_one_name_is_refused_with_both_files(
+    tmp_path, monkeypatch
+):
     (tmp_path / "clone").mkdir()
     monkeypatch.chdir(tmp_path / "clone")
     first = study_at(Path("s/mine.yaml"))
@@ -169,7 +221,9 @@ def test_a_second_study_file_of_one_name_is_refused_with_both_files(tmp_path, mo
         with pytest.raises(InputError, match=said):
             check_study_file(study_at(second))
     (Path("results/mine/study.json")).write_text("[]")
-    with pytest.raises(InputError, match=r"^results/mine/study.json is damaged\. Delete it"):
+    with pytest.raises(
+        InputError, match=r"^results/mine/study.json is damaged\. Delete it"
+    ):
         check_study_file(first)
 
 

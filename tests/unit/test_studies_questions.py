@@ -1,4 +1,5 @@
-"""Runs that ask questions: who can answer, what calibrates, and which artifacts they get."""
+"""Runs that ask questions: who can answer, what calibrates, and which artifacts they
+get."""
 
 import pytest
 from made_up_studies import load_written, study
@@ -27,7 +28,13 @@ def asked(run):
 def test_answers_are_asked_everything_and_scored_by_no_method_of_texts(load):
     loaded = load()
     (run,) = loaded.runs
-    assert asked(run) == ["de_cop", "completion", "name_cloze", "longest_option", "odd_one_out"]
+    assert asked(run) == [
+        "de_cop",
+        "completion",
+        "name_cloze",
+        "longest_option",
+        "odd_one_out",
+    ]
     assert run.methods == []
     assert run.paraphraser is None
     assert [pair.slugs for pair in Plan(loaded).reading_pairs] == []
@@ -36,13 +43,22 @@ def test_answers_are_asked_everything_and_scored_by_no_method_of_texts(load):
 
 
 def test_controls_stand_beside_de_cop_alone(load):
-    assert asked(load(runs=[RUN | {"methods": ["de_cop"]}]).runs[0])[1:] == ["longest_option", "odd_one_out"]
-    assert asked(load(runs=[RUN | {"methods": ["completion"]}]).runs[0]) == ["completion"]
+    assert asked(load(runs=[RUN | {"methods": ["de_cop"]}]).runs[0])[1:] == [
+        "longest_option",
+        "odd_one_out",
+    ]
+    assert asked(load(runs=[RUN | {"methods": ["completion"]}]).runs[0]) == [
+        "completion"
+    ]
 
 
 def test_an_unavailable_artifact_is_no_target(load):
     loaded = load(
-        artifacts={"de_cop_table1": {}, "de_cop_figure4": {"unavailable": "one size"}, "de_cop_figure7": {}}
+        artifacts={
+            "de_cop_table1": {},
+            "de_cop_figure4": {"unavailable": "one size"},
+            "de_cop_figure7": {},
+        }
     )
     assert Plan(loaded).artifacts_of("figure") == []
     assert Plan(loaded).artifacts_of("table") == ["de_cop_table1"]
@@ -50,7 +66,10 @@ def test_an_unavailable_artifact_is_no_target(load):
 
 
 def test_given_deltas_and_another_benchmark_reach_the_plan(load):
-    runs = [RUN | {"calibration": DELTAS, "calibrate_on": "others"}, RUN | {"benchmark": "others"}]
+    runs = [
+        RUN | {"calibration": DELTAS, "calibrate_on": "others"},
+        RUN | {"benchmark": "others"},
+    ]
     loaded = load(runs=runs)
     assert Plan(loaded).pair("chatgpt", "books").deltas == DELTAS
     assert Plan(loaded).pair("chatgpt", "books").held.benchmark_slug == "others"

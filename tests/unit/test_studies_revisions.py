@@ -1,4 +1,5 @@
-"""Pinned commits: what a file of them may say, what is then fetched, and that pinning what is there runs nothing."""
+"""Pinned commits: what a file of them may say, what is then fetched, and that pinning
+what is there runs nothing."""
 
 import json
 from pathlib import Path
@@ -24,16 +25,34 @@ from pretrace.studies.registries import Registry, check_pins
 from pretrace.studies.shared import asked_for
 from tiny_models import tiny_model
 
-PYTHIA, WIKIMIA, VIEWS, C4 = "EleutherAI/pythia-70m", "swj0419/WikiMIA", "someone/views", "allenai/c4"
+PYTHIA, WIKIMIA, VIEWS, C4 = (
+    "EleutherAI/pythia-70m",
+    "swj0419/WikiMIA",
+    "someone/views",
+    "allenai/c4",
+)
 MODEL = {"source": "hub", "hub": PYTHIA, "revision": "main"}
-BENCHMARK = WikiMia(source="wikimia", hub=WIKIMIA, revision="main", views_hub=VIEWS, lengths=[32])
-CORPUS = {"source": "hub", "hub": C4, "files": "en/c4-train.{shard:05d}-of-01024.json.gz", "field": "text"}
+BENCHMARK = WikiMia(
+    source="wikimia", hub=WIKIMIA, revision="main", views_hub=VIEWS, lengths=[32]
+)
+CORPUS = {
+    "source": "hub",
+    "hub": C4,
+    "files": "en/c4-train.{shard:05d}-of-01024.json.gz",
+    "field": "text",
+}
 OLD, NEW = "a" * 40, "b" * 40
 
 
 def registries(**models):
     return (
-        Registry("models", {slug: HubModel(**entry) for slug, entry in ({"pythia": MODEL} | models).items()}),
+        Registry(
+            "models",
+            {
+                slug: HubModel(**entry)
+                for slug, entry in ({"pythia": MODEL} | models).items()
+            },
+        ),
         Registry("benchmarks", {"wikimia": BENCHMARK}),
         Registry("corpora", {"c4": corpus_of(CORPUS)}),
     )
@@ -59,7 +78,8 @@ def test_a_file_of_pins_is_read_by_kind(tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"models": {"EleutherAI/pythia-7m": OLD}}, r"models.*no entry reads.*did you mean 'EleutherAI/pythia-70m'"),
+        ({"models": {"EleutherAI/pythia-7m": OLD}},
+         r"models.*no entry reads.*did you mean 'EleutherAI/pythia-70m'"),
         ({"models": {WIKIMIA: OLD}}, "no entry reads swj0419/WikiMIA"),
         ({"datasets": {WIKIMIA: OLD[:12]}}, "does not have the right form"),
         ({"datasets": {WIKIMIA: "main"}}, "40 hex digits of a commit, or a tag"),
@@ -76,7 +96,8 @@ def test_a_wrong_pin_is_named(tmp_path, given, message):
 def test_one_commit_cannot_stand_for_two_revisions(tmp_path):
     path = written(tmp_path / "pins.yaml", {"models": {PYTHIA: OLD}})
     with pytest.raises(
-        InputError, match=r"different revisions: pythia \(main\), early \(step1000\)\. Leave it out"
+        InputError,
+        match=r"different revisions: pythia \(main\), early \(step1000\)\. Leave it out",
     ):
         load_revisions(path, registries(early=MODEL | {"revision": "step1000"}))
 
@@ -92,7 +113,9 @@ def test_what_is_fetched_is_the_pinned_commit_everywhere(hub, tmp_path):
             C4: hub.add("datasets", C4, made.c4(1)),
         },
     }
-    hub.add_folder("models", PYTHIA, tiny_model("gpt_neox", tmp_path / "second", seed=1))
+    hub.add_folder(
+        "models", PYTHIA, tiny_model("gpt_neox", tmp_path / "second", seed=1)
+    )
     hub.add("datasets", WIKIMIA, made.wikimia(6))
     hub.add("datasets", VIEWS, made.wikimia_views(6))
     hub.add("datasets", C4, made.c4(2))
@@ -100,7 +123,13 @@ def test_what_is_fetched_is_the_pinned_commit_everywhere(hub, tmp_path):
     with use_pins(written(tmp_path / "pins.yaml", pins)):
         fetch_model(PYTHIA, "main", tmp_path / "checkpoint.json")
         for part in ("texts", "views"):
-            fetch_dataset(BENCHMARK.to_json(defaults=False), part, tmp_path / part, seed=0, attempts=2)
+            fetch_dataset(
+                BENCHMARK.to_json(defaults=False),
+                part,
+                tmp_path / part,
+                seed=0,
+                attempts=2,
+            )
         shard = stream_shard(CORPUS, 0, 1, tmp_path / "0.parquet", attempts=1)
         assert len(names_in(C4, "dataset", "main")) == 1
     write_json(tmp_path / "shard.json", shard)
@@ -112,14 +141,18 @@ def test_what_is_fetched_is_the_pinned_commit_everywhere(hub, tmp_path):
         for kind, commits in pins.items()
         for name, commit in commits.items()
     }
-    assert {(repository.kind, repository.hub): repository.commit for repository in read} == pinned_there
+    assert {
+        (repository.kind, repository.hub): repository.commit for repository in read
+    } == pinned_there
     assert {repository.revision for repository in read} == {"main"}, (
         "what was asked for, in whose place the pin was read"
     )
     assert read_json(tmp_path / "checkpoint.json")["files"]["model.safetensors"]
     text, several = pins_of(repositories(records), {})
     assert not several
-    again = load_revisions(written(tmp_path / "again.yaml", yaml.safe_load(text)), registries())
+    again = load_revisions(
+        written(tmp_path / "again.yaml", yaml.safe_load(text)), registries()
+    )
     assert again == pins, "what a run writes pins what it read"
 
 
@@ -148,10 +181,14 @@ def test_pinning_what_is_there_changes_no_parameter(tmp_path):
 def test_texts_and_views_are_pinned_each_by_its_repository(tmp_path):
     pins, none = {"datasets": {VIEWS: NEW}}, str(tmp_path / "none.json")
     assert asked_for(BENCHMARK, none, pins, "texts") == BENCHMARK
-    assert asked_for(BENCHMARK, none, pins, "views") == BENCHMARK.model_copy(update={"views_revision": NEW})
+    assert asked_for(BENCHMARK, none, pins, "views") == BENCHMARK.model_copy(
+        update={"views_revision": NEW}
+    )
     mimir = Mimir(source="mimir", hub=WIKIMIA)
     pins = {"datasets": {WIKIMIA: OLD}, "models": {WIKIMIA: NEW}}
-    assert asked_for(mimir, none, pins, "views") == mimir.model_copy(update={"revision": OLD})
+    assert asked_for(mimir, none, pins, "views") == mimir.model_copy(
+        update={"revision": OLD}
+    )
 
 
 def test_what_a_part_of_a_study_did_not_read_keeps_its_pin():
@@ -161,7 +198,9 @@ def test_what_a_part_of_a_study_did_not_read_keeps_its_pin():
     kept = {"models": {PYTHIA: OLD}, "datasets": {WIKIMIA: NEW, VIEWS: NEW, C4: OLD}}
     assert yaml.safe_load(text) == kept
     read = [{"kind": "dataset", "hub": C4, "commit": commit} for commit in (OLD, NEW)]
-    text, several = pins_of([*read, {"kind": "model", "hub": PYTHIA, "commit": OLD}], {})
+    text, several = pins_of(
+        [*read, {"kind": "model", "hub": PYTHIA, "commit": OLD}], {}
+    )
     assert several == [C4], "read at several commits: left out and named"
     assert yaml.safe_load(text) == {"models": {PYTHIA: OLD}, "datasets": {}}
 

@@ -1,4 +1,5 @@
-"""What of a study runs: papers, artifacts and sizes that the configuration selects, and models that are gone."""
+"""What of a study runs: papers, artifacts and sizes that the configuration selects, and
+models that are gone."""
 
 from pathlib import Path
 
@@ -11,12 +12,19 @@ from pretrace.studies import Plan, load_study
 
 PAPER = CONFIG | {"study": "paper"}
 PAPER_STUDY = load_study(PAPER)
-SLUGS = list(yaml.safe_load(Path("config/studies/paper.yaml").read_text(encoding="utf-8"))["artifacts"])
+SLUGS = list(
+    yaml.safe_load(Path("config/studies/paper.yaml").read_text(encoding="utf-8"))[
+        "artifacts"
+    ]
+)
 
 
 @pytest.mark.parametrize(
     "slug",
-    [pytest.param(slug, marks=pytest.mark.full if place % 6 else ()) for place, slug in enumerate(SLUGS)],
+    [
+        pytest.param(slug, marks=pytest.mark.full if place % 6 else ())
+        for place, slug in enumerate(SLUGS)
+    ],
 )
 def test_every_artifact_of_the_paper_study_stands_alone(slug):
     study = load_study(PAPER | {"only": [slug]})
@@ -27,11 +35,17 @@ def test_every_artifact_of_the_paper_study_stands_alone(slug):
         return
     for panel in artifact.panels:
         runs = Plan(study).pair(panel.model, panel.benchmark).runs
-        assert any(panel.length in (run.lengths or [panel.length]) for run in runs), panel
+        assert any(panel.length in (run.lengths or [panel.length]) for run in runs), (
+            panel
+        )
         assert any(panel.start_token == run.start_token for run in runs), panel
         for kind in INPUTS.values():
             named = {name for run in runs for name in kind.names(run.for_jobs())}
-            needed = any(kind.need in METHODS[chosen.method].needs for run in runs for chosen in run.methods)
+            needed = any(
+                kind.need in METHODS[chosen.method].needs
+                for run in runs
+                for chosen in run.methods
+            )
             whole = Plan(PAPER_STUDY).pair(panel.model, panel.benchmark).runs
             listed = {name for run in whole for name in kind.names(run.for_jobs())}
             assert not needed or listed & set(panel.references) <= named, panel
@@ -39,21 +53,32 @@ def test_every_artifact_of_the_paper_study_stands_alone(slug):
 
 def test_a_table_of_texts_without_panels_shows_the_texts_of_every_run(tmp_path):
     given = study(artifacts=["dc_pdd_table1", "results_auc"])
-    (panel,) = load_written(tmp_path, given, only=["dc_pdd_table1"]).artifacts["dc_pdd_table1"].panels
+    (panel,) = (
+        load_written(tmp_path, given, only=["dc_pdd_table1"])
+        .artifacts["dc_pdd_table1"]
+        .panels
+    )
     assert panel.pair == (RUN["model"], RUN["benchmark"])
 
 
 def test_one_figure_counts_the_corpus_that_it_shows_and_passes_no_model_that_it_does_not():
     study = load_study(PAPER | {"only": ["dc_pdd_figure2"]})
-    assert {slug for run in PAPER_STUDY.runs for slug in run.corpora} > {"chinesewebtext", "c4"}
+    assert {slug for run in PAPER_STUDY.runs for slug in run.corpora} > {
+        "chinesewebtext",
+        "c4",
+    }
     assert {slug for run in study.runs for slug in run.corpora} == {"chinesewebtext"}
-    assert {model for model, _ in study.runs_by_reader} == {"qwen1.5-14b"}, "no method needs its reference"
+    assert {model for model, _ in study.runs_by_reader} == {"qwen1.5-14b"}, (
+        "no method needs its reference"
+    )
 
 
 @pytest.mark.parametrize("name", ["paper", "embedded"])
 def test_one_paper_keeps_what_belongs_to_none_as_far_as_it_ran(name):
     study = load_study(CONFIG | {"study": name, "papers": ["surp"]})
-    assert {artifact.paper for artifact in study.artifacts.values() if artifact.paper} == {"surp"}
+    assert {
+        artifact.paper for artifact in study.artifacts.values() if artifact.paper
+    } == {"surp"}
     ran = study.runs_by_pair.keys()
     panels = study.artifacts["blind_audit"].panels
     assert panels
@@ -61,14 +86,20 @@ def test_one_paper_keeps_what_belongs_to_none_as_far_as_it_ran(name):
 
 
 def test_a_panel_names_its_length_in_the_unit_of_its_benchmark():
-    named = {slug: PAPER_STUDY.artifacts[slug].panels[0].name for slug in ("de_cop_figure5", "surp_table1")}
+    named = {
+        slug: PAPER_STUDY.artifacts[slug].panels[0].name
+        for slug in ("de_cop_figure5", "surp_table1")
+    }
     assert named["de_cop_figure5"].endswith(", 64 tokens")
     assert named["surp_table1"].endswith(", 32 words")
 
 
 def test_models_above_a_size_are_missing_with_the_reason():
     study = load_study(PAPER | {"max_parameters": 7e9})
-    assert max(study.models.entries[run.model].parameters or 0 for run in study.runs) <= 7e9
+    assert (
+        max(study.models.entries[run.model].parameters or 0 for run in study.runs)
+        <= 7e9
+    )
     table = study.artifacts["surp_table1"]
     assert {panel.model for panel in table.missing} == {"llama-13b", "pythia-12b"}
     assert "max_parameters=7e+09" in table.missing[0].reason
@@ -81,20 +112,30 @@ def test_a_model_whose_access_ended_leaves_its_reason():
     table = study.artifacts["dc_pdd_table2"]
     missing = {panel.model: panel.reason for panel in table.missing}
     assert "2026-09-28" in missing["davinci-002"]
-    assert "claude-2.1" in {panel.model for panel in study.artifacts["de_cop_table1"].missing}
+    assert "claude-2.1" in {
+        panel.model for panel in study.artifacts["de_cop_table1"].missing
+    }
 
     of_texts = load_study(PAPER | {"only": ["dc_pdd_table1"]})
     panels = of_texts.artifacts["dc_pdd_table1"].panels
-    assert ("davinci-002", "bookmia") in {panel.pair for panel in panels}, "its texts are counted"
-    assert ("davinci-002", "bookmia") in load_study(PAPER | {"available": ["davinci-002"]}).runs_by_pair
+    assert ("davinci-002", "bookmia") in {panel.pair for panel in panels}, (
+        "its texts are counted"
+    )
+    assert ("davinci-002", "bookmia") in load_study(
+        PAPER | {"available": ["davinci-002"]}
+    ).runs_by_pair
 
 
 def test_a_benchmark_whose_data_are_gone_leaves_its_reason_and_nothing_waits_for_it():
     study = load_study(PAPER)
     assert "dolma_book" not in {run.benchmark for run in study.runs}
-    missing = {(panel.name, panel.model) for panel in study.artifacts["surp_table2"].missing}
+    missing = {
+        (panel.name, panel.model) for panel in study.artifacts["surp_table2"].missing
+    }
     assert missing == {("dolma_book", "olmo-1b"), ("dolma_book", "olmo-7b")}
     assert "January 2026" in study.artifacts["surp_figure4"].unavailable
-    assert "dolma_book" not in {panel.benchmark for panel in study.artifacts["blind_audit"].panels}
+    assert "dolma_book" not in {
+        panel.benchmark for panel in study.artifacts["blind_audit"].panels
+    }
     for given in ({"available": ["dolma_book"]}, {"paths": {"dolma_book": "."}}):
         assert ("olmo-7b", "dolma_book") in load_study(PAPER | given).runs_by_pair

@@ -11,7 +11,8 @@ from pretrace.views.words import is_chinese, word_spans
 
 few = examples(max_examples=50, deadline=None)
 SPEECH = (
-    "My fellow citizens, the state of our\nUnion is strong; our people are free, and they know it. Thank you!"
+    "My fellow citizens, the state of our\nUnion is strong; our people are free, and "
+    "they know it. Thank you!"
 )
 CHINESE = "我们的国家正在快速发展。人民生活水平不断提高。大家都很高兴。这是一件好事情。"
 
@@ -44,7 +45,12 @@ def test_a_name_says_whether_the_view_is_a_function_of_the_text_or_a_stored_tabl
 ):
     member = VIEWS[name]
     assert name in VIEWS
-    assert (member.name, member.source, member.number, member.model) == (name, source, number, model)
+    assert (member.name, member.source, member.number, member.model) == (
+        name,
+        source,
+        number,
+        model,
+    )
     assert member.materialised == (source != "text")
     if source in ("model", "benchmark"):
         with pytest.raises(ValueError, match="stored table"):
@@ -53,8 +59,10 @@ def test_a_name_says_whether_the_view_is_a_function_of_the_text_or_a_stored_tabl
 
 @pytest.mark.parametrize(
     "name",
-    ["delete", "delete-0", "delete-100", "delete-010", "delete-x", "synonym_by_x", "synonym_by_-10",
-     "shorten_by_x-10", "synonym_by_a/b-10", "neighbours", "paraphrase_by_", "paraphrase-2"],
+    ["delete", "delete-0", "delete-100", "delete-010", "delete-x", "synonym_by_x",
+     "synonym_by_-10",
+     "shorten_by_x-10", "synonym_by_a/b-10", "neighbours", "paraphrase_by_",
+     "paraphrase-2"],
 )  # fmt: skip
 def test_a_name_outside_its_family_is_no_view(name):
     assert name not in VIEWS
@@ -65,15 +73,22 @@ def test_a_name_outside_its_family_is_no_view(name):
 def test_words_are_runs_without_space_and_in_chinese_what_jieba_cuts():
     assert [SPEECH[slice(*span)] for span in word_spans(SPEECH)] == SPEECH.split()
     jieba = pytest.importorskip("jieba")
-    assert [CHINESE[slice(*span)] for span in word_spans(CHINESE)] == jieba.lcut(CHINESE)
+    assert [CHINESE[slice(*span)] for span in word_spans(CHINESE)] == jieba.lcut(
+        CHINESE
+    )
     assert is_chinese("他说 OK 了。没有问题")
     assert not is_chinese("The word 国 in English, 2024")
     assert not is_chinese("2024 ... !")
 
 
 @few
-@given(st.lists(st.sampled_from(["we", "are", "Free", "now,"]), min_size=1, max_size=60), st.integers(0, 9))
-def test_deletion_takes_the_integer_share_of_the_words_and_keeps_the_others_in_order(words, seed):
+@given(
+    st.lists(st.sampled_from(["we", "are", "Free", "now,"]), min_size=1, max_size=60),
+    st.integers(0, 9),
+)
+def test_deletion_takes_the_integer_share_of_the_words_and_keeps_the_others_in_order(
+    words, seed
+):
     for percent in (10, 15, 20):
         [shorter] = VIEWS[f"delete-{percent}"].variants(" ".join(words), seed)
         left, rest = shorter.split(" "), iter(words)

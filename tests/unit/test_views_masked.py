@@ -1,4 +1,5 @@
-"""Words replaced by the nearest of an embedding table; neighbours by a masked language model, on a tiny random one."""
+"""Words replaced by the nearest of an embedding table; neighbours by a masked language
+model, on a tiny random one."""
 
 import random
 from typing import Any
@@ -13,7 +14,11 @@ from tokenizers import pre_tokenizers
 
 from pretrace.models.checkpoint import read_checkpoint, register_local
 from pretrace.views import masked
-from pretrace.views.embeddings import NEAREST, neighbours_by_embeddings, synonyms_by_embeddings
+from pretrace.views.embeddings import (
+    NEAREST,
+    neighbours_by_embeddings,
+    synonyms_by_embeddings,
+)
 from pretrace.views.masked import (
     DROPOUT,
     candidates_of,
@@ -25,7 +30,11 @@ from pretrace.views.masked import (
 )
 from pretrace.views.words import core, word_spans
 
-WORDS = [f"{first}{second}" for first in "bdfgklmnprstvz" for second in ("ado", "emi", "oru", "ula")]
+WORDS = [
+    f"{first}{second}"
+    for first in "bdfgklmnprstvz"
+    for second in ("ado", "emi", "oru", "ula")
+]
 VOCABULARY = [*WORDS, "##s", "##ing", "##ed", ",", "."]
 
 
@@ -34,12 +43,19 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Any]:
     return masked_model(tmp_path_factory.mktemp("bert"), VOCABULARY)
 
 
-def texts(count: int, words: int, marks: tuple[str, ...] = ("", "", ",", ".")) -> list[str]:
+def texts(
+    count: int, words: int, marks: tuple[str, ...] = ("", "", ",", ".")
+) -> list[str]:
     rng = random.Random(3)
-    return [" ".join(rng.choice(WORDS) + rng.choice(marks) for _ in range(words)) for _ in range(count)]
+    return [
+        " ".join(rng.choice(WORDS) + rng.choice(marks) for _ in range(words))
+        for _ in range(count)
+    ]
 
 
-def neighbours(tiny: tuple[Any, Any], given: list[str], count: int = 25, **options: Any) -> list[list[str]]:
+def neighbours(
+    tiny: tuple[Any, Any], given: list[str], count: int = 25, **options: Any
+) -> list[list[str]]:
     seeds = options.pop("seeds", range(len(given)))
     return neighbours_by_masked_model(given, *tiny, count, list(seeds), **options)
 
@@ -59,11 +75,17 @@ def test_neighbours_differ_from_the_text_in_a_twentieth_of_its_tokens(tiny):
     for text, near in zip(given, neighbours(tiny, given), strict=True):
         assert len(near) == len(set(near)) == 25
         for neighbour in near:
-            assert sum(a != b for a, b in zip(text.split(), neighbour.split(), strict=True)) == 2
+            assert (
+                sum(
+                    a != b for a, b in zip(text.split(), neighbour.split(), strict=True)
+                )
+                == 2
+            )
 
 
 def test_the_text_around_the_swaps_is_untouched_and_never_doubled(tiny):
-    """MIMIR's code swaps at the closing special token, whose place is (0, 0): the whole text came twice."""
+    """MIMIR's code swaps at the closing special token, whose place is (0, 0): the whole
+    text came twice."""
     text = "Bado   emi-Demi\t(foru)  lula."
     tokens = tiny[1](text)
     assert len(tokens["input_ids"]) == 11
@@ -72,30 +94,42 @@ def test_the_text_around_the_swaps_is_untouched_and_never_doubled(tiny):
     assert 5 <= len(near) <= len(places)  # one swap each
     for neighbour in near:
         assert any(
-            neighbour.startswith(text[:start]) and neighbour.endswith(text[end:]) for start, end in places
+            neighbour.startswith(text[:start]) and neighbour.endswith(text[end:])
+            for start, end in places
         )
         assert not any(special in neighbour for special in (*SPECIAL, "##"))
     starts = [neighbour for neighbour in near if neighbour.endswith(text[4:])]
-    assert all(neighbour[0].isupper() or not neighbour[0].isalpha() for neighbour in starts)
+    assert all(
+        neighbour[0].isupper() or not neighbour[0].isalpha() for neighbour in starts
+    )
 
 
 def test_candidates_are_what_the_model_gives_for_one_noisy_token_at_a_time(tiny):
-    """Plain loop: forward pass of the text with one input embedding dropped out and the others as they are."""
+    """Plain loop: forward pass of the text with one input embedding dropped out and the
+    others as they are."""
     model, tokenizer = tiny
     [text] = texts(1, words=12)
     encoded = encode_words(text, tokenizer, model)
     ids = torch.tensor([tokenizer(text)["input_ids"]])
     noise = dropout_noise(len(encoded.indices), 32, seed=5)
     assert noise.float().mean().item() == pytest.approx(1 - DROPOUT, abs=0.1)
-    for place, (candidates, probabilities) in enumerate(candidates_of(encoded, model, 5)):
+    for place, (candidates, probabilities) in enumerate(
+        candidates_of(encoded, model, 5)
+    ):
         embedded = model.bert.embeddings.word_embeddings(ids).detach().clone()
-        embedded[0, place + 1] = torch.where(noise[place], embedded[0, place + 1] / 0.3, torch.zeros(32))
+        embedded[0, place + 1] = torch.where(
+            noise[place], embedded[0, place + 1] / 0.3, torch.zeros(32)
+        )
         with torch.no_grad():
-            expected = torch.softmax(model(inputs_embeds=embedded).logits[0, place + 1], dim=-1)
+            expected = torch.softmax(
+                model(inputs_embeds=embedded).logits[0, place + 1], dim=-1
+            )
         best = expected.topk(6)
         own = ids[0, place + 1].item()
         assert candidates == [own, *best.indices.tolist()]
-        assert probabilities == pytest.approx([expected[own].item(), *best.values.tolist()], abs=1e-5)
+        assert probabilities == pytest.approx(
+            [expected[own].item(), *best.values.tolist()], abs=1e-5
+        )
 
 
 def test_tokens_beyond_the_context_are_not_swapped(tiny):
@@ -127,21 +161,29 @@ GROUPS = {
     "place": ["city", "town", "village", "county", "state", "port"],
 }
 KIND = {word: kind for kind, words in GROUPS.items() for word in words}
-TEXT = "The King of our city met a duke, the QUEEN and her village; no county or prince-like czar: Zanzibar."
+TEXT = (
+    "The King of our city met a duke, the QUEEN and her village; no county or "
+    "prince-like czar: Zanzibar."
+)
 
 
 @pytest.fixture(scope="module")
 def table() -> tuple[np.ndarray, Any]:
-    """Words of a kind lie close together; a common part, larger than both, would hide that."""
+    """Words of a kind lie close together; a common part, larger than both, would hide
+    that."""
     words = ["[UNK]", "a", "the", "of", "our", "her", "and", "no", "or", *KIND]
     rng = np.random.default_rng(0)
     centre = {"ruler": np.eye(8)[0], "place": np.eye(8)[1]}
     rows = [centre[KIND[word]] if word in KIND else -np.ones(8) for word in words]
-    return np.array(rows) + rng.normal(0, 0.05, (len(words), 8)) + 100 * np.eye(8)[7], word_tokenizer(words)
+    return np.array(rows) + rng.normal(0, 0.05, (len(words), 8)) + 100 * np.eye(8)[
+        7
+    ], word_tokenizer(words)
 
 
 def changes(before: str, after: str) -> list[tuple[str, str]]:
-    return [(a, b) for a, b in zip(before.split(), after.split(), strict=True) if a != b]
+    return [
+        (a, b) for a, b in zip(before.split(), after.split(), strict=True) if a != b
+    ]
 
 
 @pytest.mark.parametrize("percent", [10, 15, 20])
@@ -151,9 +193,14 @@ def test_the_share_of_words_is_replaced_by_near_ones_in_their_case(table, percen
         pairs = changes(TEXT, changed)
         assert len(pairs) == len(TEXT.split()) * percent // 100
         for before, after in pairs:
-            old, new = (word[slice(*core(word, (0, len(word))))] for word in (before, after))
+            old, new = (
+                word[slice(*core(word, (0, len(word))))] for word in (before, after)
+            )
             assert KIND[new.lower()] == KIND[old.lower()]
-            assert (new.isupper(), new[0].isupper()) == (old.isupper(), old[0].isupper())
+            assert (new.isupper(), new[0].isupper()) == (
+                old.isupper(),
+                old[0].isupper(),
+            )
             assert after == before.replace(old, new)
 
 
@@ -173,18 +220,28 @@ def test_replacements_are_the_nearest_by_cosine_without_the_tables_mean(table):
     centred = centred - centred.mean(axis=0)
     unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
     likeness = dict(zip(words, unit @ unit[words.index("queen")], strict=True))
-    expected = sorted(set(words) - {"queen"}, key=lambda word: -likeness[word])[:NEAREST]
+    expected = sorted(set(words) - {"queen"}, key=lambda word: -likeness[word])[
+        :NEAREST
+    ]
     seen = {synonyms_by_embeddings(["queen"], *table, 99, [0], 1)[0][0]} - {"queen"}
-    seen |= {text for seed in range(40) for text in neighbours_by_embeddings(["queen"], *table, 5, [seed])[0]}
+    seen |= {
+        text
+        for seed in range(40)
+        for text in neighbours_by_embeddings(["queen"], *table, 5, [seed])[0]
+    }
     assert seen == set(expected)
 
 
 def test_neighbours_differ_in_a_twentieth_of_the_words_and_at_least_one(table):
     long = " ".join([TEXT] * 3)
-    short, longer, none = neighbours_by_embeddings([TEXT, long, "nothing here"], *table, 25, [0, 1, 2])
+    short, longer, none = neighbours_by_embeddings(
+        [TEXT, long, "nothing here"], *table, 25, [0, 1, 2]
+    )
     assert len(short) == len(longer) == 25
     assert {len(changes(TEXT, neighbour)) for neighbour in short} == {1}
-    assert {len(changes(long, neighbour)) for neighbour in longer} == {len(long.split()) * 5 // 100}
+    assert {len(changes(long, neighbour)) for neighbour in longer} == {
+        len(long.split()) * 5 // 100
+    }
     assert none == []
 
 
@@ -193,7 +250,9 @@ def test_chinese_words_are_replaced_by_chinese_words(tmp_path):
     text = "我们的国家正在快速发展。人民生活水平不断提高。大家都很高兴。我们的国家正在快速发展。人民生活水平不断提高。"
     words = [text[slice(*span)] for span in word_spans(text)]
     lines = [f"\n{word}\n" for word in [*words, "english", "words"] * 50]
-    tokenizer = made_up_tokenizers.byte_level(lines, pre_tokenizers.ByteLevel(add_prefix_space=False))
+    tokenizer = made_up_tokenizers.byte_level(
+        lines, pre_tokenizers.ByteLevel(add_prefix_space=False)
+    )
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer)
     embeddings = np.random.default_rng(0).normal(size=(len(fast), 8))
     [[changed]] = synonyms_by_embeddings([text], embeddings, fast, 20, [0], 1)

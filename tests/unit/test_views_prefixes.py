@@ -1,4 +1,5 @@
-"""Prefix draws: nested, seeded, within a class; and nothing that overlaps the pool is evaluated."""
+"""Prefix draws: nested, seeded, within a class; and nothing that overlaps the pool is
+evaluated."""
 
 import random
 from pathlib import Path
@@ -27,23 +28,33 @@ from pretrace.views.readings import SEPARATORS, PassKey, Reading, Shots
 
 def benchmark_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
     plain = {"subset": "", "length": None, "document": "", "label": 1, "fold": 0}
-    return pd.DataFrame([plain | row for row in rows]).astype({"length": "Int64", "label": "Int64"})
+    return pd.DataFrame([plain | row for row in rows]).astype(
+        {"length": "Int64", "label": "Int64"}
+    )
 
 
-def nested(*, documents: int = 6, count: int = 8, lengths: tuple[int, ...] = (32, 64, 128), subset: str = "",
+def nested(*, documents: int = 6, count: int = 8,
+           lengths: tuple[int, ...] = (32, 64, 128), subset: str = "",
            joined: str = " ") -> pd.DataFrame:  # fmt: skip
-    """Consecutive texts of `count` longest lengths a document and class, every shorter length cut from them."""
+    """Consecutive texts of `count` longest lengths a document and class, every shorter
+    length cut from them."""
     rows = []
     for label in (0, 1):
         for number in range(documents):
             document = f"{'am'[label]}{subset}{number}"
             words = [f"{document}w{i}" for i in range(count * max(lengths))]
             rows += [
-                {"text_id": f"{document}-{length:03d}-{start // length:04d}",
-                 "text": joined.join(words[start : start + length]), "label": label, "subset": subset,
-                 "length": length, "document": document}
-                for length in lengths for start in range(0, len(words), length)
-            ]  # fmt: skip
+                {
+                    "text_id": f"{document}-{length:03d}-{start // length:04d}",
+                    "text": joined.join(words[start : start + length]),
+                    "label": label,
+                    "subset": subset,
+                    "length": length,
+                    "document": document,
+                }
+                for length in lengths
+                for start in range(0, len(words), length)
+            ]
     return benchmark_of(rows).sort_values("text_id", ignore_index=True)
 
 
@@ -51,13 +62,17 @@ TABLE = nested()
 PREFIXES = draw_prefixes(TABLE, pool=7, draws=3, seed=0)
 
 
-def test_each_draw_has_a_pool_of_distinct_texts_of_each_class_subset_and_length() -> None:
+def test_each_draw_has_a_pool_of_distinct_texts_of_each_class_subset_and_length() -> (
+    None
+):
     table = pd.concat([nested(subset="old"), nested(subset="new")], ignore_index=True)
     prefixes = draw_prefixes(table, pool=7, draws=3, seed=0)
     assert list(prefixes.columns) == PREFIX_COLUMNS
     texts = table.set_index("text_id")
     assert len(prefixes) == 3 * 2 * 3 * 2 * 7
-    for (_, subset, length, kind), pool in prefixes.groupby(["draw", "subset", "length", "kind"]):
+    for (_, subset, length, kind), pool in prefixes.groupby(
+        ["draw", "subset", "length", "kind"]
+    ):
         assert pool["position"].tolist() == list(range(7))
         own = texts.loc[pool["text_id"]]
         assert own["text"].is_unique
@@ -76,14 +91,22 @@ def test_shorter_lengths_use_the_leading_words_of_the_longest() -> None:
 
 
 def test_draws_and_seeds_differ_and_the_order_of_rows_does_not_matter() -> None:
-    pools = [frozenset(PREFIXES.loc[PREFIXES["draw"].eq(draw), "text_id"]) for draw in range(3)]
+    pools = [
+        frozenset(PREFIXES.loc[PREFIXES["draw"].eq(draw), "text_id"])
+        for draw in range(3)
+    ]
     assert len(set(pools)) == 3
     assert set(draw_prefixes(TABLE, pool=7, draws=1, seed=1)["text_id"]) != pools[0]
-    pd.testing.assert_frame_equal(draw_prefixes(TABLE.iloc[::-1], pool=7, draws=3, seed=0), PREFIXES)
+    pd.testing.assert_frame_equal(
+        draw_prefixes(TABLE.iloc[::-1], pool=7, draws=3, seed=0), PREFIXES
+    )
 
 
-def create_dataset(data: list[tuple[str, int]], num_shots: int) -> tuple[list[str], list[str], list[str]]:
-    """Return the evaluated texts and the shots of members and of non-members, as Con-ReCall's process_data.py has it.
+def create_dataset(
+    data: list[tuple[str, int]], num_shots: int
+) -> tuple[list[str], list[str], list[str]]:
+    """Return the evaluated texts and the shots of members and of non-members, as
+    Con-ReCall's process_data.py has it.
 
     Its run.py calls random.seed(42) once before it, in a run for each length.
     """
@@ -98,39 +121,74 @@ def create_dataset(data: list[tuple[str, int]], num_shots: int) -> tuple[list[st
 
 
 def test_the_authors_draw_is_that_of_their_code_and_the_other_draws_stay() -> None:
-    # as WikiMIA: no documents, more texts of one class, shorter texts that begin longer ones, some equal ones
+    # as WikiMIA: no documents, more texts of one class, shorter texts that begin longer
+    # ones, some equal ones
     table = (
-        TABLE[TABLE["label"].eq(1) | TABLE["document"].ne("a0")].assign(document="").reset_index(drop=True)
+        TABLE[TABLE["label"].eq(1) | TABLE["document"].ne("a0")]
+        .assign(document="")
+        .reset_index(drop=True)
     )
     table.loc[[0, 1, 2], "text"] = table["text"].iloc[3]
     plain = draw_prefixes(table, pool=7, draws=3, seed=0)
     prefixes = draw_prefixes(table, pool=7, draws=3, seed=0, authors_draw=True)
     others = prefixes[prefixes["draw"] > 0].reset_index(drop=True)
-    pd.testing.assert_frame_equal(others, plain[plain["draw"] > 0].reset_index(drop=True))
-    drawn = prefixes[prefixes["draw"].eq(0)].groupby(["length", "kind"])["text_id"].agg(list)
+    pd.testing.assert_frame_equal(
+        others, plain[plain["draw"] > 0].reset_index(drop=True)
+    )
+    drawn = (
+        prefixes[prefixes["draw"].eq(0)]
+        .groupby(["length", "kind"])["text_id"]
+        .agg(list)
+    )
     left = evaluated_ids(prefixes, table, 0)
     pairs = balanced_ids(prefixes, table, 0, left)
     for length in (32, 64, 128):
         data = table[table["length"].eq(length)].sort_values("text_id")
-        full_data, *shots = create_dataset([*zip(data["text_id"], data["label"], strict=True)], 7)
+        full_data, *shots = create_dataset(
+            [*zip(data["text_id"], data["label"], strict=True)], 7
+        )
         assert [drawn[length, "member"], drawn[length, "nonmember"]] == shots
-        assert left & set(data["text_id"]) == set(data["text_id"]) - {id for ids in shots for id in ids}
+        assert left & set(data["text_id"]) == set(data["text_id"]) - {
+            id for ids in shots for id in ids
+        }
         assert pairs & set(data["text_id"]) == set(full_data)
     assert pairs < left
-    with pytest.raises(InputError, match="a pool of 9 member texts leaves none of the 8 of length 32"):
+    with pytest.raises(
+        InputError, match="a pool of 9 member texts leaves none of the 8 of length 32"
+    ):
         draw_prefixes(
-            nested(documents=1, count=2, lengths=(32, 128)), pool=9, draws=1, seed=0, authors_draw=True
+            nested(documents=1, count=2, lengths=(32, 128)),
+            pool=9,
+            draws=1,
+            seed=0,
+            authors_draw=True,
         )
 
 
 def test_equal_texts_are_one_shot_and_unlabelled_ones_none() -> None:
-    rows = [{"text_id": f"{i}", "text": f"text {i // 4}", "label": 1} for i in range(16)]
+    rows = [
+        {"text_id": f"{i}", "text": f"text {i // 4}", "label": 1} for i in range(16)
+    ]
     rows += [{"text_id": f"n{i}", "text": f"other {i}", "label": 0} for i in range(4)]
-    rows += [{"text_id": f"u{i}", "text": f"unknown {i}", "label": None} for i in range(4)]
+    rows += [
+        {"text_id": f"u{i}", "text": f"unknown {i}", "label": None} for i in range(4)
+    ]
     table = benchmark_of(rows)
     prefixes = draw_prefixes(table, pool=3, draws=4, seed=0)
     for draw in range(4):
-        assert len(set(shot_texts(Shots(Prefix("member"), draw, 3), Slice("", None), table, prefixes))) == 3
+        assert (
+            len(
+                set(
+                    shot_texts(
+                        Shots(Prefix("member"), draw, 3),
+                        Slice("", None),
+                        table,
+                        prefixes,
+                    )
+                )
+            )
+            == 3
+        )
         # every copy of a drawn text leaves the evaluation
         assert len(excluded_ids(prefixes, table, draw)) == 3 * 4 + 3
     assert not prefixes["text_id"].str.startswith("u").any()
@@ -153,14 +211,28 @@ def test_without_a_class_there_is_no_prefix() -> None:
 def test_shots_nest_and_stand_in_drawn_order_for_a_pass_too(tmp_path: Path) -> None:
     write_parquet(tmp_path / "prefixes.parquet", PREFIXES)
     read = shots_reader(TABLE, tmp_path / "prefixes.parquet", None, {})
-    drawn = PREFIXES[PREFIXES["draw"].eq(1) & PREFIXES["kind"].eq("nonmember") & PREFIXES["length"].eq(64)]
-    seven = TABLE.set_index("text_id")["text"][drawn.sort_values("position")["text_id"]].tolist()
+    drawn = PREFIXES[
+        PREFIXES["draw"].eq(1)
+        & PREFIXES["kind"].eq("nonmember")
+        & PREFIXES["length"].eq(64)
+    ]
+    seven = TABLE.set_index("text_id")["text"][
+        drawn.sort_values("position")["text_id"]
+    ].tolist()
     for count in range(1, 8):
         shots = Shots(Prefix("nonmember"), draw=1, count=count)
         assert shot_texts(shots, Slice("", 64), TABLE, PREFIXES) == seven[:count]
-        assert read(PassKey(Reading("original", "none", shots=shots), Slice("", 64))) == seven[:count]
-    with pytest.raises(InputError, match="8 nonmember shots of length 64 are asked for, and draw 1 has 7"):
-        shot_texts(Shots(Prefix("nonmember"), draw=1, count=8), Slice("", 64), TABLE, PREFIXES)
+        assert (
+            read(PassKey(Reading("original", "none", shots=shots), Slice("", 64)))
+            == seven[:count]
+        )
+    with pytest.raises(
+        InputError,
+        match="8 nonmember shots of length 64 are asked for, and draw 1 has 7",
+    ):
+        shot_texts(
+            Shots(Prefix("nonmember"), draw=1, count=8), Slice("", 64), TABLE, PREFIXES
+        )
 
 
 def test_no_word_of_the_pool_stays_in_the_evaluation_of_its_draw() -> None:
@@ -170,7 +242,9 @@ def test_no_word_of_the_pool_stays_in_the_evaluation_of_its_draw() -> None:
         words = TABLE.set_index("text_id")["text"].str.split().map(set)
         drawn = set().union(*words[PREFIXES.loc[PREFIXES["draw"].eq(draw), "text_id"]])
         assert out[draw] == {id for id, own in words.items() if drawn & own}
-        assert len(out[draw]) == 2 * 7 * (1 + 2 + 4), "each text, and what its longest text holds"
+        assert len(out[draw]) == 2 * 7 * (1 + 2 + 4), (
+            "each text, and what its longest text holds"
+        )
     assert out[0] != out[1]
 
 
@@ -200,28 +274,50 @@ def test_texts_overlap_where_they_share_the_words_of_a_document(
         {"text_id": "pool", "text": " ".join(SPEECH[10:40]), "document": "a"},
         {"text_id": "other", "text": " ".join(text), "document": document},
     ])  # fmt: skip
-    assert overlapping_ids(table, ["pool"]) == ({"pool", "other"} if overlaps else {"pool"})
+    assert overlapping_ids(table, ["pool"]) == (
+        {"pool", "other"} if overlaps else {"pool"}
+    )
 
 
 def test_words_are_compared_whole() -> None:
     table = benchmark_of(
-        [{"text_id": "pool", "text": "this art works"}, {"text_id": "other", "text": "his art"}]
+        [
+            {"text_id": "pool", "text": "this art works"},
+            {"text_id": "other", "text": "his art"},
+        ]
     )
     assert overlapping_ids(table, ["pool"]) == {"pool"}
 
 
 def test_balanced_cuts_the_larger_class_and_keeps_nothing_excluded() -> None:
-    rows = [{"text_id": f"{label}-{i}", "text": f"{label} {i}", "label": label, "length": length}
-            for length in (32, 64) for label, n in ((0, 18), (1, 30)) for i in range(length, length + n)]  # fmt: skip
+    rows = [
+        {
+            "text_id": f"{label}-{i}",
+            "text": f"{label} {i}",
+            "label": label,
+            "length": length,
+        }
+        for length in (32, 64)
+        for label, n in ((0, 18), (1, 30))
+        for i in range(length, length + n)
+    ]
     table = benchmark_of(rows)
     prefixes = draw_prefixes(table, pool=7, draws=2, seed=0)
-    left = [balanced_ids(prefixes, table, draw, evaluated_ids(prefixes, table, draw)) for draw in range(2)]
+    left = [
+        balanced_ids(prefixes, table, draw, evaluated_ids(prefixes, table, draw))
+        for draw in range(2)
+    ]
     for draw in range(2):
         assert not left[draw] & excluded_ids(prefixes, table, draw)
-        sizes = table[table["text_id"].isin(left[draw])].groupby(["length", "label"]).size()
+        sizes = (
+            table[table["text_id"].isin(left[draw])].groupby(["length", "label"]).size()
+        )
         assert sizes.tolist() == [11] * 4
     assert left[0] != left[1]
-    assert balanced_ids(prefixes, table.iloc[::-1], 0, evaluated_ids(prefixes, table, 0)) == left[0]
+    assert (
+        balanced_ids(prefixes, table.iloc[::-1], 0, evaluated_ids(prefixes, table, 0))
+        == left[0]
+    )
 
 
 def test_a_prefix_is_named_by_what_it_is() -> None:
@@ -229,19 +325,32 @@ def test_a_prefix_is_named_by_what_it_is() -> None:
              "member;separator=start_token",
              "nonmember;separator=newline;manipulate_prefix=true"]  # fmt: skip
     assert [Prefix.from_name(name).name for name in names] == names
-    assert Prefix.from_name(names[-1]) == Prefix("nonmember", "newline", manipulated=True)
+    assert Prefix.from_name(names[-1]) == Prefix(
+        "nonmember", "newline", manipulated=True
+    )
     assert SEPARATORS == {"none": "", "space": " ", "newline": "\n"}
-    for wrong in ("members", "member;separator=tab", "member;manipulate_prefix=yes", "member;separator=none"):
+    for wrong in (
+        "members",
+        "member;separator=tab",
+        "member;manipulate_prefix=yes",
+        "member;separator=none",
+    ):
         with pytest.raises(InputError, match="there is no prefix"):
             Prefix.from_name(wrong)
 
 
-def test_shots_go_through_the_targets_view_only_where_the_prefix_is_manipulated() -> None:
+def test_shots_go_through_the_targets_view_only_where_the_prefix_is_manipulated() -> (
+    None
+):
     place = (Slice("", 32), TABLE, PREFIXES)
     plain = shot_texts(Shots(Prefix("member"), 0, 2), *place)
     assert shot_texts(Shots(Prefix("member"), 0, 2), *place, view="delete-10") == plain
     manipulated = (Shots(Prefix("member", manipulated=True), 0, 2), *place)
-    drawn = PREFIXES[PREFIXES["draw"].eq(0) & PREFIXES["kind"].eq("member") & PREFIXES["length"].eq(32)]
+    drawn = PREFIXES[
+        PREFIXES["draw"].eq(0)
+        & PREFIXES["kind"].eq("member")
+        & PREFIXES["length"].eq(32)
+    ]
     assert shot_texts(*manipulated, view="delete-10") == [
         VIEWS["delete-10"].variants(text, seed_of("delete-10", id))[0]
         for id, text in zip(drawn["text_id"][:2], plain, strict=True)
@@ -252,7 +361,11 @@ def test_shots_go_through_the_targets_view_only_where_the_prefix_is_manipulated(
 
 def test_zero_access_shots_are_the_models_completions_of_that_length() -> None:
     made = pd.DataFrame(
-        [{"length": n, "position": i, "text": f"event {i} in {n}"} for n in (32, 64) for i in (1, 0, 2)]
+        [
+            {"length": n, "position": i, "text": f"event {i} in {n}"}
+            for n in (32, 64)
+            for i in (1, 0, 2)
+        ]
     )
     shots = (Shots(Prefix("zero_access"), 0, 2), Slice("", 64), TABLE, PREFIXES)
     assert shot_texts(*shots, completions=made) == ["event 0 in 64", "event 1 in 64"]

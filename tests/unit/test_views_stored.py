@@ -1,4 +1,5 @@
-"""Views that are tables: made by a model's checkpoint or brought by a benchmark; and what a pass sends."""
+"""Views that are tables: made by a model's checkpoint or brought by a benchmark; and
+what a pass sends."""
 
 import json
 from dataclasses import replace
@@ -28,7 +29,20 @@ from pretrace.views.stored import (
 )
 from pretrace.views.zero_access import Openings, complete
 
-WORDS = ["king", "queen", "prince", "city", "town", "village", "peace", "war", "army", "navy", "law", "tax"]
+WORDS = [
+    "king",
+    "queen",
+    "prince",
+    "city",
+    "town",
+    "village",
+    "peace",
+    "war",
+    "army",
+    "navy",
+    "law",
+    "tax",
+]
 TEXTS = [" ".join((WORDS * 3)[i : i + 20]) for i in range(6)]
 
 
@@ -42,44 +56,75 @@ def causal(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("name", "variants", "changed"),
-    [("synonym_by_tiny-10", 1, 2), ("substitution_by_tiny-10", 3, 2), ("neighbours_by_tiny-5", 5, 1)],
+    [
+        ("synonym_by_tiny-10", 1, 2),
+        ("substitution_by_tiny-10", 3, 2),
+        ("neighbours_by_tiny-5", 5, 1),
+    ],
 )
-def test_a_causal_model_makes_synonyms_and_neighbours_from_its_embeddings(causal, name, variants, changed):
+def test_a_causal_model_makes_synonyms_and_neighbours_from_its_embeddings(
+    causal, name, variants, changed
+):
     made = make_view(name, BENCHMARK, causal)
     assert made[["text_id", "variant"]].values.tolist() == [
         [f"t{i}", v] for i in range(6) for v in range(variants)
     ]
     for row in made.itertuples():
         before = TEXTS[int(row.text_id[1:])]
-        assert sum(a != b for a, b in zip(before.split(), row.text.split(), strict=True)) == changed
+        assert (
+            sum(a != b for a, b in zip(before.split(), row.text.split(), strict=True))
+            == changed
+        )
     if name.startswith("substitution"):
         assert not made.duplicated(["text_id", "text"]).any()
     alone = make_view(name, BENCHMARK.iloc[[3]], causal)
-    pd.testing.assert_frame_equal(alone, made[made["text_id"].eq("t3")].reset_index(drop=True))
+    pd.testing.assert_frame_equal(
+        alone, made[made["text_id"].eq("t3")].reset_index(drop=True)
+    )
 
 
 def test_a_masked_model_makes_neighbours_by_masking_and_nothing_else(tmp_path):
     masked_model(tmp_path / "bert", WORDS)
     register_local(tmp_path / "bert", tmp_path / "bert.json")
-    made = make_view("neighbours_by_bert-4", BENCHMARK, tmp_path / "bert.json", device="cpu")
+    made = make_view(
+        "neighbours_by_bert-4", BENCHMARK, tmp_path / "bert.json", device="cpu"
+    )
     assert len(made) == 24
-    with pytest.raises(InputError, match="is a masked language model; it makes neighbours"):
+    with pytest.raises(
+        InputError, match="is a masked language model; it makes neighbours"
+    ):
         make_view("synonym_by_bert-10", BENCHMARK, tmp_path / "bert.json")
 
 
-def brought(tmp_path: Path, table: pd.DataFrame, *rows: dict[str, object]) -> pd.DataFrame:
+def brought(
+    tmp_path: Path, table: pd.DataFrame, *rows: dict[str, object]
+) -> pd.DataFrame:
     path = tmp_path / "paraphrase.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return imported_view("paraphrase", table, path)
 
 
 def test_a_benchmark_brings_paraphrases_in_a_file(tmp_path, log_lines):
-    made = brought(tmp_path, BENCHMARK, {"id": "t1", "text": "one"}, {"id": "t0", "text": "two"},
-                   {"id": "t1", "text": "three"}, {"id": "t2", "text": "b", "variant": 1},
-                   {"id": "t2", "text": "a", "variant": 0})  # fmt: skip
-    texts = [("t0", 0, "two"), ("t1", 0, "one"), ("t1", 1, "three"), ("t2", 0, "a"), ("t2", 1, "b")]
+    made = brought(
+        tmp_path,
+        BENCHMARK,
+        {"id": "t1", "text": "one"},
+        {"id": "t0", "text": "two"},
+        {"id": "t1", "text": "three"},
+        {"id": "t2", "text": "b", "variant": 1},
+        {"id": "t2", "text": "a", "variant": 0},
+    )
+    texts = [
+        ("t0", 0, "two"),
+        ("t1", 0, "one"),
+        ("t1", 1, "three"),
+        ("t2", 0, "a"),
+        ("t2", 1, "b"),
+    ]
     assert [*made.itertuples(index=False, name=None)] == texts
-    assert "view paraphrase: 6 texts in 5 variants, 3 texts without one" in log_lines.text
+    assert (
+        "view paraphrase: 6 texts in 5 variants, 3 texts without one" in log_lines.text
+    )
 
 
 @pytest.mark.parametrize(
@@ -90,7 +135,10 @@ def test_a_benchmark_brings_paraphrases_in_a_file(tmp_path, log_lines):
         ({"id": "t1", "text": " "}, "text is empty; fill it, or drop the row"),
         ({"id": "t1", "text": "\u200b"}, "text shows nothing"),
         ({"id": "t1"}, "there is no column 'text'; found: id"),
-        ({"id": "t1", "text": "x", "variant": "first"}, "variant is 'first'; it must be a whole number"),
+        (
+            {"id": "t1", "text": "x", "variant": "first"},
+            "variant is 'first'; it must be a whole number",
+        ),
         ({"id": "t0", "text": "x", "variant": 0}, "variant 0 of 't0' was given before"),
     ],
 )
@@ -106,8 +154,12 @@ STORED = {
 }
 
 
-def read(*, view: str, altered: str = "", stored: Any = STORED) -> list[tuple[str, int, str]]:
-    return list(rendered_texts(IDS, ["Ah", "Oh"], view=view, altered=altered, stored=stored))
+def read(
+    *, view: str, altered: str = "", stored: Any = STORED
+) -> list[tuple[str, int, str]]:
+    return list(
+        rendered_texts(IDS, ["Ah", "Oh"], view=view, altered=altered, stored=stored)
+    )
 
 
 def test_the_target_is_sent_as_variant_0_of_its_view():
@@ -121,20 +173,30 @@ def test_an_altered_text_is_sent_in_all_variants_of_the_targets_view():
     near = [("t0", 0, "near"), ("t0", 1, "nearer"), ("t1", 0, "close")]
     assert read(view="original", altered="neighbours-2") == near
     [shorter] = VIEWS["delete-20"].variants(TEXTS[0], seed_of("delete-20", "t0"))
-    swapped = VIEWS["transpositions-3"].variants(shorter, seed_of("transpositions-3", "delete-20", "t0"))
-    both = list(rendered_texts(["t0"], TEXTS[:1], view="delete-20", altered="transpositions-3", stored={}))
+    swapped = VIEWS["transpositions-3"].variants(
+        shorter, seed_of("transpositions-3", "delete-20", "t0")
+    )
+    both = list(
+        rendered_texts(
+            ["t0"], TEXTS[:1], view="delete-20", altered="transpositions-3", stored={}
+        )
+    )
     assert both == [("t0", variant, text) for variant, text in enumerate(swapped)]
 
 
 def test_a_stored_view_is_needed_and_a_stored_altered_text_stands_beside_the_original_alone():
-    with pytest.raises(InputError, match="'paraphrase' is a stored table, and it is not among"):
+    with pytest.raises(
+        InputError, match="'paraphrase' is a stored table, and it is not among"
+    ):
         read(view="paraphrase", stored={})
     with pytest.raises(InputError, match="cannot be combined with view 'delete-10'"):
         read(view="delete-10", altered="neighbours-2")
 
 
 @pytest.mark.parametrize(
-    "text", ["prompts: In 1969\n", "prompts: {a: b}\n", "prompts: []\n", "prompts: [a, 5]\n", "prompts: ['']\n",
+    "text",
+    ["prompts: In 1969\n", "prompts: {a: b}\n", "prompts: []\n", "prompts: [a, 5]\n",
+     "prompts: ['']\n",
              "openings: [a]\n", "prompts: [a]\nprompt: [b]\n"],
 )  # fmt: skip
 def test_openings_are_a_list_of_texts_and_nothing_else(tmp_path, text):
@@ -143,13 +205,20 @@ def test_openings_are_a_list_of_texts_and_nothing_else(tmp_path, text):
         read_keys(tmp_path / "given.yaml", Openings)
 
 
-def test_the_target_completes_each_prompt_greedily_to_as_many_tokens_as_the_texts_have_words(causal):
+def test_the_target_completes_each_prompt_greedily_to_as_many_tokens_as_the_texts_have_words(
+    causal,
+):
     import torch
 
     target = target_of(causal)
     prompts = ["king town war", "peace law"]
     made = complete(target, prompts, [4, 9])
-    assert made[["length", "position"]].values.tolist() == [[4, 0], [4, 1], [9, 0], [9, 1]]
+    assert made[["length", "position"]].values.tolist() == [
+        [4, 0],
+        [4, 1],
+        [9, 0],
+        [9, 1],
+    ]
     model, tokenizer = target.load(), target.tokenizer
     for row in made.itertuples():
         ids = tokenizer(prompts[row.position])["input_ids"]
@@ -158,7 +227,9 @@ def test_the_target_completes_each_prompt_greedily_to_as_many_tokens_as_the_text
             with torch.no_grad():
                 new.append(int(model(torch.tensor([ids + new])).logits[0, -1].argmax()))
         assert row.text.startswith(prompts[row.position])
-        assert tokenizer(row.text)["input_ids"] == ids + [id for id in new if id != tokenizer.eos_token_id]
+        assert tokenizer(row.text)["input_ids"] == ids + [
+            id for id in new if id != tokenizer.eos_token_id
+        ]
 
 
 def test_a_view_that_is_a_function_of_the_text_has_no_table(causal):
@@ -178,13 +249,18 @@ def test_a_view_that_cannot_be_made_has_no_texts_and_says_why(tmp_path, log_line
     assert views == {"synonym-10": {}, "paraphrase": {"t0": ["Zero"]}}
     assert read(view="synonym-10", stored=views) == []
     assert (
-        "view 'synonym-10' could not be made, so no text of it is read: there is no data." in log_lines.text
+        "view 'synonym-10' could not be made, so no text of it is read: there is "
+        "no data." in log_lines.text
     )
 
 
 def test_synonyms_are_stored_as_the_function_of_each_text_gives_them(monkeypatch):
-    made_up = replace(VIEWS["synonym-10"], function=lambda text, seed: [f"{seed} {text}"])
+    made_up = replace(
+        VIEWS["synonym-10"], function=lambda text, seed: [f"{seed} {text}"]
+    )
     monkeypatch.setitem(VIEWS, "synonym-10", made_up)
     made = computed_view("synonym-10", BENCHMARK)
-    expected = [f"{seed_of('synonym-10', f't{i}')} {text}" for i, text in enumerate(TEXTS)]
+    expected = [
+        f"{seed_of('synonym-10', f't{i}')} {text}" for i, text in enumerate(TEXTS)
+    ]
     assert made["text"].tolist() == expected

@@ -1,4 +1,5 @@
-"""Synonyms from WordNet's files: a small one in the files' own format (wndb(5WN)), as folder and as archive."""
+"""Synonyms from WordNet's files: a small one in the files' own format (wndb(5WN)), as
+folder and as archive."""
 
 import zipfile
 from collections.abc import Iterator
@@ -53,14 +54,17 @@ def test_synonyms_share_a_sense_of_a_base_form(installed, word, expected):
 
 def test_the_view_replaces_the_share_of_words_that_have_synonyms(installed):
     text = (
-        "Big cities, and MEN will run; Citizen Jones ran happily away, he did build a house of his own there."
+        "Big cities, and MEN will run; Citizen Jones ran happily away, he did build "
+        "a house of his own there."
     )
     words = text.split()
     assert len(words) == 20
     for percent, count in ((10, 2), (15, 3), (20, 4)):
         for seed in range(10):
             [changed] = VIEWS[f"synonym-{percent}"].variants(text, seed)
-            pairs = [(a, b) for a, b in zip(words, changed.split(), strict=True) if a != b]
+            pairs = [
+                (a, b) for a, b in zip(words, changed.split(), strict=True) if a != b
+            ]
             assert len(pairs) == count
             for before, after in pairs:
                 stem, mark = before.rstrip(",;"), before[len(before.rstrip(",;")) :]
@@ -69,7 +73,9 @@ def test_the_view_replaces_the_share_of_words_that_have_synonyms(installed):
                 assert after.endswith(mark)
                 assert after[0].isupper() == before[0].isupper()
                 assert after.removesuffix(mark).isupper() == stem.isupper()
-    assert VIEWS["synonym-20"].variants(text, 1) == VIEWS["synonym-20"].variants(text, 1)
+    assert VIEWS["synonym-20"].variants(text, 1) == VIEWS["synonym-20"].variants(
+        text, 1
+    )
 
 
 def test_where_fewer_words_have_synonyms_all_of_them_are_replaced(installed):
@@ -88,5 +94,8 @@ def test_nltks_archive_reads_as_its_folder_does(tmp_path):
 
 
 def test_without_wordnet_the_error_says_how_to_get_it():
-    with pytest.raises(InputError, match=r"need WordNet's data.*nltk\.downloader wordnet.*synonym_by_MODEL"):
+    with pytest.raises(
+        InputError,
+        match=r"need WordNet's data.*nltk\.downloader wordnet.*synonym_by_MODEL",
+    ):
         VIEWS["synonym-10"].variants("A citizen", 0)

@@ -1,4 +1,5 @@
-"""The smoke study of the workflow tests: run once for all processes, copied for each test that changes it."""
+"""The smoke study of the workflow tests: run once for all processes, copied for each
+test that changes it."""
 
 import fcntl
 import os
@@ -27,7 +28,9 @@ def of_all_processes(tmp_path_factory) -> Path:
     with (folder / "smoke.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not whole.exists():
-            project = write_smoke(copy_project(tmp_path_factory.mktemp("smoke") / "project"))
+            project = write_smoke(
+                copy_project(tmp_path_factory.mktemp("smoke") / "project")
+            )
             plant(project)
             shown = project.smoke("all").stdout
             (project.path / "first_run.log").write_text(shown, encoding="utf-8")

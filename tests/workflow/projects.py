@@ -1,4 +1,5 @@
-"""A fresh copy of the project in an empty folder, a smoke study in it, and Snakemake as a user runs it."""
+"""A fresh copy of the project in an empty folder, a smoke study in it, and Snakemake as
+a user runs it."""
 
 import json
 import os
@@ -15,7 +16,16 @@ import yaml
 from tiny_models import tiny_model
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("Snakefile", "config", "envs", "profiles", "pyproject.toml", "scripts", "src", "workflow")
+PARTS = (
+    "Snakefile",
+    "config",
+    "envs",
+    "profiles",
+    "pyproject.toml",
+    "scripts",
+    "src",
+    "workflow",
+)
 NOTHING = "Nothing to be done"
 NOUNS = "nation congress people state union power peace law budget border school"
 VERBS = "must will can shall may did has keeps gives asks builds finds"
@@ -31,9 +41,13 @@ class Project:
         self, *arguments: str, check: bool = True, **environment: str
     ) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
-            self.command(*arguments), cwd=self.path, env=self.environment(**environment), text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            self.command(*arguments),
+            cwd=self.path,
+            env=self.environment(**environment),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
         if check:
             assert done.returncode == 0, done.stdout
         return done
@@ -41,9 +55,14 @@ class Project:
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[str]:
         """The same in the background, in a process group of its own."""
         return subprocess.Popen(
-            self.command(*arguments), cwd=self.path, env=self.environment(**environment), text=True,
-            stdout=(self.path / "started.log").open("w"), stderr=subprocess.STDOUT, start_new_session=True,
-        )  # fmt: skip
+            self.command(*arguments),
+            cwd=self.path,
+            env=self.environment(**environment),
+            text=True,
+            stdout=(self.path / "started.log").open("w"),
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
 
     def command(self, *arguments: str) -> list[str]:
         return [sys.executable, "-m", "snakemake", *arguments]
@@ -51,28 +70,53 @@ class Project:
     def environment(self, **changes: str) -> dict[str, str]:
         # the copy's library, not the installed one: tests edit it
         library = {"PYTHONPATH": str(self.path / "src")}
-        cache = {"XDG_CACHE_HOME": str(self.path / ".cache"), "MPLCONFIGDIR": str(self.path / ".cache")}
-        return os.environ | {"OMP_NUM_THREADS": "1"} | library | cache | changes  # see tests/unit/conftest.py
+        cache = {
+            "XDG_CACHE_HOME": str(self.path / ".cache"),
+            "MPLCONFIGDIR": str(self.path / ".cache"),
+        }
+        # see tests/unit/conftest.py
+        return os.environ | {"OMP_NUM_THREADS": "1"} | library | cache | changes
 
     def smoke(self, *arguments: str, **options) -> subprocess.CompletedProcess[str]:
         return self.run(
-            "--cores", "2", *arguments, "--config", "study=smoke/smoke.yaml", "resamples=200", **options
+            "--cores",
+            "2",
+            *arguments,
+            "--config",
+            "study=smoke/smoke.yaml",
+            "resamples=200",
+            **options,
         )
 
     def study(self) -> dict:
-        return yaml.safe_load((self.path / "smoke" / "smoke.yaml").read_text(encoding="utf-8"))
+        return yaml.safe_load(
+            (self.path / "smoke" / "smoke.yaml").read_text(encoding="utf-8")
+        )
 
     def write_study(self, study: dict, name: str = "smoke/smoke.yaml") -> None:
-        (self.path / name).write_text(yaml.safe_dump(study, sort_keys=False), encoding="utf-8")
+        (self.path / name).write_text(
+            yaml.safe_dump(study, sort_keys=False), encoding="utf-8"
+        )
 
     def manifest(self, model: str = "target") -> dict:
-        path = self.path / "results" / "passes" / f"smoke~{model}" / "smoke~texts" / "smoke.json"
+        path = (
+            self.path
+            / "results"
+            / "passes"
+            / f"smoke~{model}"
+            / "smoke~texts"
+            / "smoke.json"
+        )
         return json.loads(path.read_text(encoding="utf-8"))
 
     def stored(self) -> dict[str, int]:
-        """Every stored view and when it was written: an unchanged entry had no second forward pass."""
+        """Every stored view and when it was written: an unchanged entry had no second
+        forward pass."""
         store = self.path / "results" / "passes" / "store"
-        return {path.name: path.stat().st_mtime_ns for path in sorted(store.glob("[!.]*.parquet"))}
+        return {
+            path.name: path.stat().st_mtime_ns
+            for path in sorted(store.glob("[!.]*.parquet"))
+        }
 
 
 def jobs_of(planned: str) -> dict[str, int]:
@@ -85,65 +129,132 @@ def copy_project(target: Path) -> Project:
     target.mkdir(parents=True, exist_ok=True)
     for part in PARTS:
         if (ROOT / part).is_dir():
-            shutil.copytree(ROOT / part, target / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                ROOT / part, target / part, ignore=shutil.ignore_patterns("__pycache__")
+            )
         else:
             shutil.copy2(ROOT / part, target / part)
-    plain = yaml.safe_load((target / "profiles/default/profile.yaml").read_text(encoding="utf-8"))
+    plain = yaml.safe_load(
+        (target / "profiles/default/profile.yaml").read_text(encoding="utf-8")
+    )
     for shown in ("logger", "quiet"):  # tests read what Snakemake prints of each job
         del plain[shown]
-    (target / "profiles/default/profile.yaml").write_text(yaml.safe_dump(plain), encoding="utf-8")
+    (target / "profiles/default/profile.yaml").write_text(
+        yaml.safe_dump(plain), encoding="utf-8"
+    )
     return Project(target)
 
 
 def write_smoke(project: Project) -> Project:
-    """Two tiny random models, 60 made-up texts of two lengths, a corpus of 200 lines and a study over them."""
+    """Two tiny random models, 60 made-up texts of two lengths, a corpus of 200 lines
+    and a study over them."""
     folder = project.path / "smoke"
     folder.mkdir()
     tiny_model("gpt_neox", folder / "target")
     tiny_model("llama", folder / "reference", seed=1)
     draw = random.Random(0)
     texts = [
-        {"id": f"{length}-{number:02d}", "input": sentence(draw, length), "label": number % 2, "length": length,
-         "document": f"d{number % 12}"}
-        for length in (8, 32) for number in range(60)
-    ]  # fmt: skip
-    (folder / "texts.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts), encoding="utf-8")
+        {
+            "id": f"{length}-{number:02d}",
+            "input": sentence(draw, length),
+            "label": number % 2,
+            "length": length,
+            "document": f"d{number % 12}",
+        }
+        for length in (8, 32)
+        for number in range(60)
+    ]
+    (folder / "texts.jsonl").write_text(
+        "".join(json.dumps(text) + "\n" for text in texts), encoding="utf-8"
+    )
     (folder / "corpus.txt").write_text(
         "\n".join(sentence(draw, 40) for _ in range(200)) + "\n", encoding="utf-8"
     )
-    panels = [{"model": "target", "benchmark": "texts", "length": length} for length in (8, 32)]
+    panels = [
+        {"model": "target", "benchmark": "texts", "length": length}
+        for length in (8, 32)
+    ]
     project.write_study(
         {
             "study": "smoke",
             "first": ["headline", "results_auc"],
-            "models": {name: {"source": "local", "path": name, "dtype": "float32", "resources": {"threads": 1}}
-                       for name in ("target", "reference")},
-            "benchmarks": {"texts": {"source": "local", "path": "texts.jsonl", "lengths": [8, 32],
-                                     "prefix": {"pool": 3, "draws": 2}}},
+            "models": {
+                name: {
+                    "source": "local",
+                    "path": name,
+                    "dtype": "float32",
+                    "resources": {"threads": 1},
+                }
+                for name in ("target", "reference")
+            },
+            "benchmarks": {
+                "texts": {
+                    "source": "local",
+                    "path": "texts.jsonl",
+                    "lengths": [8, 32],
+                    "prefix": {"pool": 3, "draws": 2},
+                }
+            },
             "corpora": {"web": {"source": "local", "path": "corpus.txt"}},
             "runs": [
-                {"model": "target", "benchmark": "texts", "corpora": ["web"], "references": ["reference"],
-                 "start_token": "<|endoftext|>",
-                 "methods": ["loss", "zlib", "ref", "min_k", "min_k_pp", {"surp": {"eps": [1, 2]}}, "dc_pdd"]},
-                {"model": "target", "benchmark": "texts", "lengths": [8], "start_token": "<|endoftext|>",
-                 "neighbours": ["transpositions-2"], "draws": [0, 1],
-                 "methods": ["neighbor", {"recall": {"shots": [1, 2]}}, {"con_recall": {"gamma": [0.5], "shots": 2}}]},
-                {"model": "target", "benchmark": "texts", "lengths": [8], "start_token": "<|endoftext|>",
-                 "views": ["delete-50"], "methods": ["loss"]},
+                {
+                    "model": "target",
+                    "benchmark": "texts",
+                    "corpora": ["web"],
+                    "references": ["reference"],
+                    "start_token": "<|endoftext|>",
+                    "methods": [
+                        "loss",
+                        "zlib",
+                        "ref",
+                        "min_k",
+                        "min_k_pp",
+                        {"surp": {"eps": [1, 2]}},
+                        "dc_pdd",
+                    ],
+                },
+                {
+                    "model": "target",
+                    "benchmark": "texts",
+                    "lengths": [8],
+                    "start_token": "<|endoftext|>",
+                    "neighbours": ["transpositions-2"],
+                    "draws": [0, 1],
+                    "methods": [
+                        "neighbor",
+                        {"recall": {"shots": [1, 2]}},
+                        {"con_recall": {"gamma": [0.5], "shots": 2}},
+                    ],
+                },
+                {
+                    "model": "target",
+                    "benchmark": "texts",
+                    "lengths": [8],
+                    "start_token": "<|endoftext|>",
+                    "views": ["delete-50"],
+                    "methods": ["loss"],
+                },
             ],
-            "artifacts": {"headline": {"panels": panels}, "results_auc": {"panels": panels},
-                          "surp_figure3": {"panels": panels[:1]}},
+            "artifacts": {
+                "headline": {"panels": panels},
+                "results_auc": {"panels": panels},
+                "surp_figure3": {"panels": panels[:1]},
+            },
         }
-    )  # fmt: skip
+    )
     return project
 
 
 def sentence(draw: random.Random, words: int) -> str:
     kinds = (NOUNS.split(), VERBS.split())
-    return " ".join(draw.choice(kinds[place % 2]) + str(draw.randint(0, 9)) for place in range(words))
+    return " ".join(
+        draw.choice(kinds[place % 2]) + str(draw.randint(0, 9))
+        for place in range(words)
+    )
 
 
-# appended to the store of the copied project: after PLANTED_AFTER finished passes, the next one hangs
+# appended to the store of the copied project: after PLANTED_AFTER finished passes, the
+# next one hangs
 PLANTED = """
 
 import os as _os
@@ -164,6 +275,7 @@ Store.write = _planted
 
 
 def plant(project: Project) -> None:
-    """Let the project's store be made to fail. A result carries its code, so that equal bytes need it in both."""
+    """Let the project's store be made to fail. A result carries its code, so that equal
+    bytes need it in both."""
     store = project.path / "src" / "pretrace" / "passes" / "store.py"
     store.write_text(store.read_text(encoding="utf-8") + PLANTED, encoding="utf-8")

@@ -1,4 +1,5 @@
-"""A local model's answers: killed, shared or extended, a study of them ends in the same bytes."""
+"""A local model's answers: killed, shared or extended, a study of them ends in the same
+bytes."""
 
 import copy
 import json
@@ -20,7 +21,8 @@ ANSWERS = "results/answers/asked~target/asked~books/asked.parquet"
 DOCUMENTS, PASSAGES = 6, 2
 pytestmark = pytest.mark.full
 
-# appended to the library of each project: every question is a chunk, and a job dies after DIES_AFTER of them
+# appended to the library of each project: every question is a chunk, and a job dies
+# after DIES_AFTER of them
 DYING = """
 
 import os as _os
@@ -43,7 +45,8 @@ Store.write = _dying
 
 
 def asking(folder: Path, jobs: int = 1) -> Project:
-    """A study of a tiny model that is asked about passages of six documents; `jobs` share the questions."""
+    """A study of a tiny model that is asked about passages of six documents; `jobs`
+    share the questions."""
     project = copy_project(folder)
     stored = project.path / "src" / "pretrace" / "questions" / "stored.py"
     stored.write_text(stored.read_text(encoding="utf-8") + DYING, encoding="utf-8")
@@ -52,9 +55,19 @@ def asking(folder: Path, jobs: int = 1) -> Project:
     tiny_model("llama", study / "target", context=1024)
     write_passages(study)
     resources = {"threads": 1, "jobs": jobs}
-    target = {"source": "local", "path": "target", "dtype": "float32", "resources": resources}
+    target = {
+        "source": "local",
+        "path": "target",
+        "dtype": "float32",
+        "resources": resources,
+    }
     views = {"paraphrase": "paraphrases.jsonl"}
-    books = {"source": "local", "path": "texts.jsonl", "question": "book", "views": views}
+    books = {
+        "source": "local",
+        "path": "texts.jsonl",
+        "question": "book",
+        "views": views,
+    }
     methods = ["de_cop", {"completion": {"k": 4}}, "name_cloze"]
     written = {
         "study": "asked",
@@ -75,9 +88,17 @@ def write_passages(folder: Path) -> None:
         about |= {"title": f"Book {document}", "author": "Nobody"}
         for passage in range(PASSAGES):
             name = f"d{document}-{passage}"
-            texts.append(about | {"id": name, "text": f"{sentence(draw, 5)} of Alice {sentence(draw, 5)}"})
+            texts.append(
+                about
+                | {
+                    "id": name,
+                    "text": f"{sentence(draw, 5)} of Alice {sentence(draw, 5)}",
+                }
+            )
             for variant in range(3):
-                paraphrases.append({"id": name, "variant": variant, "text": sentence(draw, 12)})
+                paraphrases.append(
+                    {"id": name, "variant": variant, "text": sentence(draw, 12)}
+                )
     for file, rows in (("texts", texts), ("paraphrases", paraphrases)):
         lines = [json.dumps(row) + "\n" for row in rows]
         (folder / f"{file}.jsonl").write_text("".join(lines), encoding="utf-8")
@@ -89,7 +110,8 @@ def ask(project: Project, *targets: str, **options):
 
 
 def content(project: Project) -> dict[str, bytes]:
-    """The study's results and its table of answers, by their paths; but not the table of times."""
+    """The study's results and its table of answers, by their paths; but not the table
+    of times."""
     files = results(project, "asked") | {ANSWERS: (project.path / ANSWERS).read_bytes()}
     return {name: held for name, held in files.items() if TIMES not in name}
 
@@ -102,14 +124,18 @@ def undisturbed(tmp_path_factory) -> Project:
 
 
 @pytest.mark.parametrize("jobs", [1, 3])
-def test_a_study_killed_at_ten_moments_of_its_questions_ends_in_the_same_bytes(undisturbed, tmp_path, jobs):
+def test_a_study_killed_at_ten_moments_of_its_questions_ends_in_the_same_bytes(
+    undisturbed, tmp_path, jobs
+):
     project = asking(tmp_path / "project", jobs)
     printed = ask(project, "all", "--retries", "12", DIES_AFTER="2").stdout
     kills = len(re.findall(r"^Trying to restart job", printed, re.MULTILINE))
     assert kills >= MOMENTS
     shares = re.findall(r"^(?:local)?rule answer_share:", printed, re.MULTILINE)
     assert len(shares) == (kills + jobs if jobs > 1 else 0)
-    times = (project.path / "results" / "asked" / "tables" / f"{TIMES}.csv").read_text(encoding="utf-8")
+    times = (project.path / "results" / "asked" / "tables" / f"{TIMES}.csv").read_text(
+        encoding="utf-8"
+    )
     assert re.search(r",de_cop,.*\d$", times, re.MULTILINE)
     expected, ended = content(undisturbed), content(project)
     assert expected.keys() == ended.keys()
@@ -128,10 +154,15 @@ def test_a_question_added_to_a_finished_study_is_asked_alone_and_ends_in_the_sam
     project.write_study(whole, STUDY)
     printed = ask(project, "all").stdout
     [minutes] = re.findall(
-        r"^(?:local)?rule answer_questions:.*?runtime=(\d+)", printed, re.MULTILINE | re.DOTALL
+        r"^(?:local)?rule answer_questions:.*?runtime=(\d+)",
+        printed,
+        re.MULTILINE | re.DOTALL,
     )
     assert int(minutes) == 30, "of 240: a model is loaded"
-    log = project.path / "results/logs/answer_questions/asked~target/asked~books/asked.log"
+    log = (
+        project.path
+        / "results/logs/answer_questions/asked~target/asked~books/asked.log"
+    )
     passages = DOCUMENTS * PASSAGES
     stored = (24 + 1) * passages
     told = f"{stored} answers were stored before, {passages} were asked for"

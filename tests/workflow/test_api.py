@@ -1,4 +1,5 @@
-"""A study of models behind an API, from the texts to the report, and its key, its budget and its estimate."""
+"""A study of models behind an API, from the texts to the report, and its key, its
+budget and its estimate."""
 
 import json
 import math
@@ -15,7 +16,10 @@ from pretrace.models.checkpoint import register_local
 from tiny_models import tiny_model
 
 KEY = "sk-a-very-secret-key-0815"
-WORDS = "the state of a nation is strong and Congress must see that Lincoln spoke of peace with Grant"
+WORDS = (
+    "the state of a nation is strong and Congress must see that Lincoln spoke of "
+    "peace with Grant"
+)
 SHARES = {"A": 0.2, "B": 0.4, "C": 0.3, "D": 0.1}
 FAULTS = ("429", "500", "cut", "malformed")
 DOCUMENTS, PASSAGES = 6, 2
@@ -23,7 +27,8 @@ WINDOWS = {"suffix": 2, "context": 3}
 
 
 class Server:
-    """The tiny model for prompts to be scored, and for chat a model that answers B and paraphrases."""
+    """The tiny model for prompts to be scored, and for chat a model that answers B and
+    paraphrases."""
 
     def __init__(self, checkpoint_json) -> None:
         self.echo = EchoServer(checkpoint_json)
@@ -35,69 +40,127 @@ class Server:
         if prompt.startswith("Generate always 3"):
             text = prompt.rsplit("Example A: ", 1)[1]
             return message(
-                "\n\n".join(f"Example {letter}: {text} {letter}" for letter in "BCD"), prompt_tokens=100
+                "\n\n".join(f"Example {letter}: {text} {letter}" for letter in "BCD"),
+                prompt_tokens=100,
             )
         if "Options:" in prompt:
-            top = [{"token": letter, "logprob": math.log(share)} for letter, share in SHARES.items()]
+            top = [
+                {"token": letter, "logprob": math.log(share)}
+                for letter, share in SHARES.items()
+            ]
             return message("B", logprobs={"content": [top[1] | {"top_logprobs": top}]})
         return message("<name>Lincoln</name>")
 
 
 @pytest.fixture
 def served(project):
-    """A project with a study of a local model and of the same model and another behind an API."""
+    """A project with a study of a local model and of the same model and another behind
+    an API."""
     folder = project.path / "mine"
     folder.mkdir()
     tiny_model("llama", folder / "tiny")
     register_local(folder / "tiny", project.path / "tiny.json")
     draw = random.Random(0)
     rows = [
-        {"id": f"d{document}-{passage}", "text": " ".join(draw.choices(WORDS.split(), k=24)) + f" {document}.",
-         "label": document % 2, "document": f"d{document}", "title": f"Book {document}", "author": "Nobody"}
-        for document in range(DOCUMENTS) for passage in range(PASSAGES)
-    ]  # fmt: skip
-    (folder / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        {
+            "id": f"d{document}-{passage}",
+            "text": " ".join(draw.choices(WORDS.split(), k=24)) + f" {document}.",
+            "label": document % 2,
+            "document": f"d{document}",
+            "title": f"Book {document}",
+            "author": "Nobody",
+        }
+        for document in range(DOCUMENTS)
+        for passage in range(PASSAGES)
+    ]
+    (folder / "texts.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8"
+    )
     generator = random.Random(1)
-    faults = lambda number, body: generator.choice(FAULTS) if generator.random() < 0.1 else None  # noqa: E731
+
+    def faults(number, body):
+        return generator.choice(FAULTS) if generator.random() < 0.1 else None
+
     with Loopback(Server(project.path / "tiny.json"), faults) as server:
         write_study(project, server.url)
         yield project, server
 
 
 def write_study(project, url) -> None:
-    api = {"base_url": url, "model": "m", "key_env": "TEST_API_KEY", "price": {"input": 2.0, "output": 4.0}}
+    api = {
+        "base_url": url,
+        "model": "m",
+        "key_env": "TEST_API_KEY",
+        "price": {"input": 2.0, "output": 4.0},
+    }
     gray = ["loss", "zlib", "lowercase", "min_k"]
     study = {
         "study": "mine",
         "models": {
             "tiny": {"source": "local", "path": "tiny", "dtype": "float32"},
-            "scoring": {"source": "openai", "tokenizer": "tiny",
-                        "api": api | {"endpoint": "completions", "echo": True}},
-            "telling": {"source": "openai", "tokenizer": "tiny",
-                        "api": api | {"endpoint": "completions", "top40": "prompt_logprobs"}},
-            "chatting": {"source": "openai", "api": api | {"endpoint": "chat", "top_logprobs": 5}},
+            "scoring": {
+                "source": "openai",
+                "tokenizer": "tiny",
+                "api": api | {"endpoint": "completions", "echo": True},
+            },
+            "telling": {
+                "source": "openai",
+                "tokenizer": "tiny",
+                "api": api | {"endpoint": "completions", "top40": "prompt_logprobs"},
+            },
+            "chatting": {
+                "source": "openai",
+                "api": api | {"endpoint": "chat", "top_logprobs": 5},
+            },
         },
-        "benchmarks": {"books": {"source": "local", "path": "texts.jsonl", "question": "book"}},
+        "benchmarks": {
+            "books": {"source": "local", "path": "texts.jsonl", "question": "book"}
+        },
         "runs": [
-            {"model": "tiny", "benchmark": "books", "methods": gray, "extraction": WINDOWS},
-            {"model": "telling", "benchmark": "books", "methods": ["loss"], "extraction": WINDOWS},
+            {
+                "model": "tiny",
+                "benchmark": "books",
+                "methods": gray,
+                "extraction": WINDOWS,
+            },
+            {
+                "model": "telling",
+                "benchmark": "books",
+                "methods": ["loss"],
+                "extraction": WINDOWS,
+            },
             {"model": "scoring", "benchmark": "books", "methods": gray},
-            {"model": "chatting", "benchmark": "books", "paraphraser": "paraphrase_by_chatting",
-             "methods": ["de_cop", {"completion": {"k": 5}}, "name_cloze"]},
+            {
+                "model": "chatting",
+                "benchmark": "books",
+                "paraphraser": "paraphrase_by_chatting",
+                "methods": ["de_cop", {"completion": {"k": 5}}, "name_cloze"],
+            },
         ],
         "artifacts": ["results_auc", "extraction"],
-    }  # fmt: skip
+    }
     project.write_study(study, "mine/mine.yaml")
 
 
 def run(project, *arguments, budget_usd=10, check=True):
-    settings = ("--config", "study=mine/mine.yaml", "resamples=100", f"budget_usd={budget_usd}")
-    return project.run("--cores", "2", *arguments, *settings, check=check, TEST_API_KEY=KEY)
+    settings = (
+        "--config",
+        "study=mine/mine.yaml",
+        "resamples=100",
+        f"budget_usd={budget_usd}",
+    )
+    return project.run(
+        "--cores", "2", *arguments, *settings, check=check, TEST_API_KEY=KEY
+    )
 
 
 def scores_of(project, model):
-    scores = pd.read_parquet(project.path / "results" / "mine" / "scores" / model / "books.parquet")
-    return scores[scores["unit"].eq("text") & scores["method"].ne("blind")].reset_index(drop=True)
+    scores = pd.read_parquet(
+        project.path / "results" / "mine" / "scores" / model / "books.parquet"
+    )
+    return scores[scores["unit"].eq("text") & scores["method"].ne("blind")].reset_index(
+        drop=True
+    )
 
 
 @pytest.mark.full
@@ -123,10 +186,15 @@ def test_a_study_behind_an_api(served):
     pd.testing.assert_frame_equal(scored, local, check_exact=False, rtol=0, atol=1e-4)
 
     windows = project.path / "results" / "mine" / "windows"
-    near, far = (pd.read_parquet(windows / model / "books.parquet") for model in ("tiny", "telling"))
+    near, far = (
+        pd.read_parquet(windows / model / "books.parquet")
+        for model in ("tiny", "telling")
+    )
     pd.testing.assert_frame_equal(far, near, check_exact=False, rtol=0, atol=1e-4)
 
-    answers = pd.read_parquet(project.path / "results/answers/mine~chatting/mine~books/mine.parquet")
+    answers = pd.read_parquet(
+        project.path / "results/answers/mine~chatting/mine~books/mine.parquet"
+    )
     counts = answers["task"].value_counts()
     passages = DOCUMENTS * PASSAGES
     assert counts["de_cop"] == counts["longest_option"] == 24 * passages
@@ -171,7 +239,12 @@ def test_only_the_machine_that_starts_the_workflow_asks(served):
 @pytest.mark.full
 def test_nothing_is_asked_beyond_the_budget_and_a_refusal_says_so(served):
     project, server = served
-    done = run(project, "results/passes/mine~scoring/mine~books/mine.json", budget_usd=0, check=False)
+    done = run(
+        project,
+        "results/passes/mine~scoring/mine~books/mine.json",
+        budget_usd=0,
+        check=False,
+    )
     assert done.returncode != 0
     assert "raise budget_usd" in done.stdout
     assert server.requests == 0

@@ -1,4 +1,5 @@
-"""The environment of rules for `snakemake --sdm conda`; a stand-in for conda makes an environment without packages."""
+"""The environment of rules for `snakemake --sdm conda`; a stand-in for conda makes an
+environment without packages."""
 
 import re
 import sys
@@ -34,13 +35,18 @@ Path("ran").write_text(f"{sys.prefix} {pretrace.__file__}")
 
 @pytest.fixture
 def conda(tmp_path) -> Path:
-    """A folder for PATH with a command `conda`; `asked` in it has what it was called with."""
+    """A folder for PATH with a command `conda`; `asked` in it has what it was called
+    with."""
     folder = tmp_path / "conda"
     (folder / "bin").mkdir(parents=True)
     command = folder / "bin" / "conda"
-    command.write_text(CONDA.format(folder=folder, python=sys.executable), encoding="utf-8")
+    command.write_text(
+        CONDA.format(folder=folder, python=sys.executable), encoding="utf-8"
+    )
     command.chmod(0o755)
-    (folder / "bin" / "activate").write_text('export PATH="$1/bin:$PATH"\n', encoding="utf-8")
+    (folder / "bin" / "activate").write_text(
+        'export PATH="$1/bin:$PATH"\n', encoding="utf-8"
+    )
     return folder
 
 
@@ -49,16 +55,20 @@ def path_with(folder: Path, project: Project) -> str:
 
 
 def test_every_job_of_a_study_is_planned_in_the_environment_of_the_pins(unrun, conda):
-    planned = unrun.smoke("--dry-run", "--sdm", "conda", PATH=path_with(conda, unrun)).stdout
-    assert re.findall(r"Conda environment .*?(\w+/\w+\.yaml) will be created", planned) == [
-        "envs/pretrace.yaml"
-    ]
+    planned = unrun.smoke(
+        "--dry-run", "--sdm", "conda", PATH=path_with(conda, unrun)
+    ).stdout
+    assert re.findall(
+        r"Conda environment .*?(\w+/\w+\.yaml) will be created", planned
+    ) == ["envs/pretrace.yaml"]
 
 
 def test_a_job_finds_the_library_in_an_environment_that_has_none(unrun, conda):
     table = "results/benchmarks/smoke~texts.parquet"
     script = unrun.path / "scripts" / "build_benchmark.py"
-    script.write_text(script.read_text(encoding="utf-8") + WHERE_IT_RUNS, encoding="utf-8")
+    script.write_text(
+        script.read_text(encoding="utf-8") + WHERE_IT_RUNS, encoding="utf-8"
+    )
     unrun.smoke(table, "--sdm", "conda", PATH=path_with(conda, unrun))
     prefix, library = (unrun.path / "ran").read_text(encoding="utf-8").split()
     assert Path(prefix).parent == unrun.path / ".snakemake" / "conda"
@@ -66,12 +76,20 @@ def test_a_job_finds_the_library_in_an_environment_that_has_none(unrun, conda):
 
 
 def pins(lines: list[str]) -> dict[str, str]:
-    return {canonicalize_name(line.split("==")[0]): line for line in lines if "==" in line}
+    return {
+        canonicalize_name(line.split("==")[0]): line for line in lines if "==" in line
+    }
 
 
-LOCK = pins((ROOT / "envs" / "requirements.txt").read_text(encoding="utf-8").splitlines())
-ENVIRONMENT = yaml.safe_load((ROOT / "envs" / "pretrace.yaml").read_text(encoding="utf-8"))["dependencies"]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+LOCK = pins(
+    (ROOT / "envs" / "requirements.txt").read_text(encoding="utf-8").splitlines()
+)
+ENVIRONMENT = yaml.safe_load(
+    (ROOT / "envs" / "pretrace.yaml").read_text(encoding="utf-8")
+)["dependencies"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))[
+    "project"
+]
 
 
 def test_the_environment_has_the_pins_of_the_lock_without_snakemake_and_tests():
@@ -84,12 +102,17 @@ def test_the_environment_has_the_pins_of_the_lock_without_snakemake_and_tests():
 
 def test_the_environment_has_all_that_the_library_declares_and_what_these_packages_need():
     extras = PROJECT["optional-dependencies"]
-    waiting = [Requirement(line) for line in [*PROJECT["dependencies"], *extras["hf"], *extras["documents"]]]
+    waiting = [
+        Requirement(line)
+        for line in [*PROJECT["dependencies"], *extras["hf"], *extras["documents"]]
+    ]
     needed = set()
     while waiting:
         requirement = waiting.pop()
         name = canonicalize_name(requirement.name)
-        is_wanted = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        is_wanted = requirement.marker is None or requirement.marker.evaluate(
+            {"extra": ""}
+        )
         if is_wanted and name not in needed:
             needed.add(name)
             waiting += [Requirement(line) for line in requires(name) or []]
@@ -98,16 +121,23 @@ def test_the_environment_has_all_that_the_library_declares_and_what_these_packag
 
 
 def test_whatever_the_library_imports_it_declares():
-    declared = {canonicalize_name(Requirement(line).name) for line in PROJECT["dependencies"]}
+    declared = {
+        canonicalize_name(Requirement(line).name) for line in PROJECT["dependencies"]
+    }
     for extra in ("hf", "documents"):
         declared |= {
-            canonicalize_name(Requirement(line).name) for line in PROJECT["optional-dependencies"][extra]
+            canonicalize_name(Requirement(line).name)
+            for line in PROJECT["optional-dependencies"][extra]
         }
     packages = packages_distributions()
     undeclared = set()
     for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "scripts").glob("*.py")]:
-        for module in re.findall(r"^ *(?:from|import) (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE):
-            distributions = {canonicalize_name(name) for name in packages.get(module, [])} - {"pretrace"}
+        for module in re.findall(
+            r"^ *(?:from|import) (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE
+        ):
+            distributions = {
+                canonicalize_name(name) for name in packages.get(module, [])
+            } - {"pretrace"}
             if distributions and not distributions & declared:
                 undeclared.add((path.name, module))
     assert undeclared == set()

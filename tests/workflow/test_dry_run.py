@@ -1,4 +1,5 @@
-"""Every registered study plans cleanly, and a bad one stops before any job with an error for users."""
+"""Every registered study plans cleanly, and a bad one stops before any job with an
+error for users."""
 
 import re
 import subprocess
@@ -16,15 +17,33 @@ def test_the_rule_graph_draws(project):
 
 
 def test_an_artifact_by_its_path_plans_what_only_plans(unrun):
-    written, both = unrun.study(), {"model": "target", "benchmark": "texts", "start_token": "<|endoftext|>"}
+    written, both = (
+        unrun.study(),
+        {"model": "target", "benchmark": "texts", "start_token": "<|endoftext|>"},
+    )
     written["runs"][0]["for"] = ["headline", "results_auc"]
-    written["runs"].append(both | {"methods": [{"surp": {"eps": [1, 2]}}], "for": ["surp_figure3"]})
+    written["runs"].append(
+        both | {"methods": [{"surp": {"eps": [1, 2]}}], "for": ["surp_figure3"]}
+    )
     unrun.write_study(written)
-    figure, study = "results/smoke/figures/surp_figure3.svg", ("--config", "study=smoke/smoke.yaml")
+    figure, study = (
+        "results/smoke/figures/surp_figure3.svg",
+        ("--config", "study=smoke/smoke.yaml"),
+    )
     # Snakemake prints jobs that wait for the same ones in any order
     jobs = [
-        sorted(re.findall(r"^ *rule (\w+):$", unrun.run("--dry-run", target, *study, *more).stdout, re.M))
-        for target, more in ((figure, []), (figure, ["only=[surp_figure3]"]), ("figures", []))
+        sorted(
+            re.findall(
+                r"^ *rule (\w+):$",
+                unrun.run("--dry-run", target, *study, *more).stdout,
+                re.M,
+            )
+        )
+        for target, more in (
+            (figure, []),
+            (figure, ["only=[surp_figure3]"]),
+            ("figures", []),
+        )
     ]
     assert "count_tokens" not in jobs[0]
     assert jobs[0] == jobs[1]
@@ -49,23 +68,33 @@ assert not heavy, heavy
 
 
 def test_the_snakefiles_import_neither_torch_nor_pandas(project):
-    """In a Python of its own: within Snakemake, an executor's plugin may have imported them first."""
-    rules = (project.path / "workflow" / "rules" / "common.smk").read_text(encoding="utf-8")
+    """In a Python of its own: within Snakemake, an executor's plugin may have imported
+    them first."""
+    rules = (project.path / "workflow" / "rules" / "common.smk").read_text(
+        encoding="utf-8"
+    )
     imports = "\n".join(re.findall(r"^from pretrace.*$", rules, flags=re.MULTILINE))
     code = PLANNING.format(imports=imports)
-    done = subprocess.run([sys.executable, "-c", code], cwd=project.path, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=project.path, capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
 
 
 GOOD = ['{"text": "a b", "label": 1}', '{"text": "c d", "label": 0}']
 AT = {"model": "smollm2-135m", "benchmark": "texts", "methods": ["loss"]}
-OF_TEXTS = {"study": "bad", "benchmarks": {"texts": {"source": "local", "path": "texts.jsonl"}}, "runs": [AT]}
+OF_TEXTS = {
+    "study": "bad",
+    "benchmarks": {"texts": {"source": "local", "path": "texts.jsonl"}},
+    "runs": [AT],
+}
 AUDIT = OF_TEXTS | {"artifacts": ["audit"]}
 KNOWN = '{"text": "a draft that was not read", "label": 0}'
 
 
 def test_what_is_wrong_stops_the_run_before_any_job(project):
-    """What is said of other mistakes is tested in tests/unit/test_studies_refused.py."""
+    """What is said of other mistakes is tested in
+    tests/unit/test_studies_refused.py."""
     (project.path / "texts.jsonl").write_text(f"{KNOWN}\n", encoding="utf-8")
     project.write_study(AUDIT, "bad.yaml")
     done = project.run("--cores", "2", "--config", "study=bad.yaml", check=False)
@@ -75,28 +104,50 @@ def test_what_is_wrong_stops_the_run_before_any_job(project):
     assert not (project.path / "results").exists()
 
 
-def test_a_remark_about_the_texts_of_an_audit_is_printed_once_and_stops_nothing(project):
+def test_a_remark_about_the_texts_of_an_audit_is_printed_once_and_stops_nothing(
+    project,
+):
     texts = ['{"text": "a page of a book for all", "label": null}', KNOWN]
     (project.path / "texts.jsonl").write_text("\n".join(texts) + "\n", encoding="utf-8")
     project.write_study(AUDIT, "audit.yaml")
-    shown = project.run("--dry-run", "--quiet", "rules", "--config", "study=audit.yaml").stdout
-    assert len(re.findall(r"^pretrace: .*texts\.jsonl: 1 document in .* at least 19 known", shown, re.M)) == 1
+    shown = project.run(
+        "--dry-run", "--quiet", "rules", "--config", "study=audit.yaml"
+    ).stdout
+    assert (
+        len(
+            re.findall(
+                r"^pretrace: .*texts\.jsonl: 1 document in .* at least 19 known",
+                shown,
+                re.M,
+            )
+        )
+        == 1
+    )
 
 
 def test_a_view_that_one_benchmark_brings_is_written_by_its_model_for_another(project):
     (project.path / "texts.jsonl").write_text("\n".join(GOOD), encoding="utf-8")
-    (project.path / "options.jsonl").write_text('{"id": "1", "text": "b a"}\n', encoding="utf-8")
+    (project.path / "options.jsonl").write_text(
+        '{"id": "1", "text": "b a"}\n', encoding="utf-8"
+    )
     view = "paraphrase_by_smollm2-135m"
     entry = {"source": "local", "path": "texts.jsonl", "question": "book"}
     asking = {"model": "smollm2-135m", "paraphraser": view, "methods": ["de_cop"]}
     study = {
         "study": "both",
-        "benchmarks": {"brings": entry | {"views": {view: "options.jsonl"}}, "asks": entry},
+        "benchmarks": {
+            "brings": entry | {"views": {view: "options.jsonl"}},
+            "asks": entry,
+        },
         "runs": [asking | {"benchmark": "brings"}, asking | {"benchmark": "asks"}],
     }
     project.write_study(study, "both.yaml")
-    planned = project.run("--dry-run", "--cores", "2", "--config", "study=both.yaml").stdout
-    made = dict(re.findall(r"rule (\w+):\n.*\n    output: results/views/both~(\w+)/", planned))
+    planned = project.run(
+        "--dry-run", "--cores", "2", "--config", "study=both.yaml"
+    ).stdout
+    made = dict(
+        re.findall(r"rule (\w+):\n.*\n    output: results/views/both~(\w+)/", planned)
+    )
     assert made == {"get_view": "brings", "make_view": "asks"}
 
 
@@ -106,8 +157,17 @@ def test_the_hub_is_asked_before_anything_is_fetched(project):
     with Hub() as hub:
         made.frontier_study(hub, 2)
         done = project.run(
-            "--cores", "1", "check_hub", "--config", "study=frontier", "only=[dose_response]", check=False,
+            "--cores",
+            "1",
+            "check_hub",
+            "--config",
+            "study=frontier",
+            "only=[dose_response]",
+            check=False,
             **hub.environment(project.path / "hub"),
-        )  # fmt: skip
+        )
     assert "| texts of hubble_mmlu | allegrolab/testset_mmlu | 2 |" in done.stdout
-    assert re.search(r"this will fail:\n(.*\n)*model hubble-1b: .* is not there, or private", done.stdout)
+    assert re.search(
+        r"this will fail:\n(.*\n)*model hubble-1b: .* is not there, or private",
+        done.stdout,
+    )

@@ -1,8 +1,9 @@
 """Every example of the guides runs as it is written, in a copy of the project.
 
-A guide's blocks, in order: after a line "File `path`:" the file's content, after "Append to `path`:" what is added to
-one; `sh` is run, and so is `python` that no such line precedes; a bare `text` block tells what was then printed. The
-folders books/ and drafts/ are there.
+A guide's blocks, in order: after a line "File `path`:" the file's content, after
+"Append to `path`:" what is added to one; `sh` is run, and so is `python` that no such
+line precedes; a bare `text` block tells what was then printed. The folders books/ and
+drafts/ are there.
 """
 
 import os
@@ -18,11 +19,16 @@ from projects import ROOT, Project
 from made_up_books import folders_of_books
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCK = re.compile(r"(?:^(File|Append to) `([^`\n]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"(?:^(File|Append to) `([^`\n]+)`:\n\n)?^```(\w+)\n(.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
 GUIDES = sorted(
     path.name
     for path in (ROOT / "docs").glob("*.md")
-    if path.stem.startswith(("add_", "audit", "canaries", "corpus", "extraction", "methods"))
+    if path.stem.startswith(
+        ("add_", "audit", "canaries", "corpus", "extraction", "methods")
+    )
 )
 
 
@@ -54,25 +60,33 @@ def test_the_example_of_a_guide_runs_as_it_is_written(guide: str, project: Proje
                 file.write(f"\n\n{content}" if language == "python" else content)
         elif language in ("sh", "python"):
             shell = ["bash", "-euo", "pipefail", "-c", content]
-            printed = run(shell if language == "sh" else [sys.executable, "-c", content], project)
+            printed = run(
+                shell if language == "sh" else [sys.executable, "-c", content], project
+            )
             ran += 1
         else:
             for line in content.splitlines():
-                assert line in printed, f"{guide} says that {line!r} is printed, and this was:\n{printed}"
+                assert line in printed, (
+                    f"{guide} says that {line!r} is printed, and this was:\n{printed}"
+                )
     assert ran
 
 
 def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+    return {
+        re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-")
+        for heading in headings
+    }
 
 
 PATH = re.compile(r"(?<![\w/.:{}~<>@$-])\.?[\w-]+/[\w./-]*\w")
 
 
 def test_every_path_that_a_document_names_is_there():
-    """A path begins with a folder of the project, or of the library: `evaluation/statistics.py`."""
+    """A path begins with a folder of the project, or of the library:
+    `evaluation/statistics.py`."""
     library = ROOT / "src" / "pretrace"
     folders = {
         path.name: ROOT
@@ -89,14 +103,20 @@ def test_every_path_that_a_document_names_is_there():
         "results/*.md",
         "tests/bench/*.md",
     )
-    documents = [path for pattern in (*patterns, "profiles/**/*.yaml") for path in ROOT.glob(pattern)]
+    documents = [
+        path
+        for pattern in (*patterns, "profiles/**/*.yaml")
+        for path in ROOT.glob(pattern)
+    ]
     missing = []
     for document in documents:
         text = document.read_text(encoding="utf-8")
         made = set(re.findall(r"^File `([^`]+)`:", text, re.MULTILINE))
         for named in set(PATH.findall(text)) - made:
             first = named.partition("/")[0]
-            folder = folders.get(first) or (of_library.get(first) if named.endswith(".py") else None)
+            folder = folders.get(first) or (
+                of_library.get(first) if named.endswith(".py") else None
+            )
             is_placeholder = re.search("[A-Z]{4}", named.replace("README", ""))
             if (
                 folder
@@ -105,7 +125,9 @@ def test_every_path_that_a_document_names_is_there():
                 and not first.startswith(".venv")
             ):
                 missing.append(f"{document.relative_to(ROOT)}: {named}")
-    assert PATH.findall("in `src/pretrace/studies/priorities.py`:") == ["src/pretrace/studies/priorities.py"]
+    assert PATH.findall("in `src/pretrace/studies/priorities.py`:") == [
+        "src/pretrace/studies/priorities.py"
+    ]
     assert missing == []
 
 
@@ -116,13 +138,19 @@ def test_every_guide_is_listed_and_every_link_leads_somewhere():
         assert path.name == "README.md" or f"({path.name})" in listed, (
             f"docs/README.md does not list {path.name}"
         )
-        assert f"docs/{path.name}\n" in site, f"mkdocs.yml: nav does not list docs/{path.name}"
+        assert f"docs/{path.name}\n" in site, (
+            f"mkdocs.yml: nav does not list docs/{path.name}"
+        )
     for pattern in ("*.md", "docs/*.md", "config/**/*.md", "envs/*.md", "results/*.md"):
         for path in ROOT.glob(pattern):
-            for link, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", path.read_text(encoding="utf-8")):
+            for link, anchor in re.findall(
+                r"\]\(([^)#:]*)(?:#([^)]*))?\)", path.read_text(encoding="utf-8")
+            ):
                 leads = path.parent / link if link else path
                 assert leads.exists(), f"{path.relative_to(ROOT)}: {link}"
-                assert not anchor or anchor in anchors(leads), f"{path.relative_to(ROOT)}: {link}#{anchor}"
+                assert not anchor or anchor in anchors(leads), (
+                    f"{path.relative_to(ROOT)}: {link}#{anchor}"
+                )
     assert "docs/README.md" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -136,8 +164,12 @@ def test_the_audit_of_readme_is_planned(project: Project):
 
 def test_the_study_of_readme_is_planned(project: Project):
     """Its models are of the hub, so that nothing of it runs here."""
-    (study,) = re.findall(r"```yaml\n(# yaml-language-server: .*?)```", README, re.DOTALL)
+    (study,) = re.findall(
+        r"```yaml\n(# yaml-language-server: .*?)```", README, re.DOTALL
+    )
     assert len(study.splitlines()) <= 10
     (project.path / "recall.yaml").write_text(study, encoding="utf-8")
-    planned = project.run("--dry-run", "--cores", "1", "--config", "study=recall.yaml").stdout
+    planned = project.run(
+        "--dry-run", "--cores", "1", "--config", "study=recall.yaml"
+    ).stdout
     assert re.search(r"^run_passes +2$", planned, re.MULTILINE), planned

@@ -1,4 +1,5 @@
-"""The paper study from download to report: miniature data sets, and tiny random models under the real ids."""
+"""The paper study from download to report: miniature data sets, and tiny random models
+under the real ids."""
 
 import json
 import re
@@ -43,28 +44,40 @@ def architecture(slug: str) -> str:
 
 def test_the_paper_study_plans_in_a_moment(project):
     start = time.monotonic()
-    planned = project.run("--dry-run", "--quiet", "all", "--cores", "2", "--config", "study=paper").stdout
+    planned = project.run(
+        "--dry-run", "--quiet", "all", "--cores", "2", "--config", "study=paper"
+    ).stdout
     assert time.monotonic() - start < 30
     jobs = dict(re.findall(r"^(\w+)\s+(\d+)$", planned, re.MULTILINE))
-    for rule in ("fetch_model", "fetch_dataset", "stream_shard", "run_passes", "answer_questions"):
+    for rule in (
+        "fetch_model",
+        "fetch_dataset",
+        "stream_shard",
+        "run_passes",
+        "answer_questions",
+    ):
         assert int(jobs[rule]) > 0, rule
     assert int(jobs["total"]) < 1000
 
 
 def small(project: Project, hub: Hub) -> None:
-    """The registries as they are, but for addresses that are not the hub's, fewer shards and books, and float32."""
+    """The registries as they are, but for addresses that are not the hub's, fewer
+    shards and books, and float32."""
     paper_hub.read_elsewhere(project, hub, books=4)
     changes = {"corpora": {"shards": 1}, "models": {"dtype": "float32"}}
     for name, changed in changes.items():
         paper_hub.change_registry(
             project,
             name,
-            lambda _, entry, changed=changed: entry | (changed if entry["source"] == "hub" else {}),
+            lambda _, entry, changed=changed: (
+                entry | (changed if entry["source"] == "hub" else {})
+            ),
         )
 
 
 def fill(project: Project, hub: Hub, folder) -> None:
-    """Every data set and every model of the registries, at the revisions that these name."""
+    """Every data set and every model of the registries, at the revisions that these
+    name."""
     of_mimir = dict.fromkeys(made.mimir_sets(), OF_MIMIR)
     # a fifth of the words of DE-COP's passages, since each is read in 24 orders
     decop = {"booktection": 6, "arxivtection": 6, "questions": 1, "share_of_words": 0.2}
@@ -72,10 +85,14 @@ def fill(project: Project, hub: Hub, folder) -> None:
     for seed, (slug, entry) in enumerate(paper_hub.hub_models(project).items()):
         context = LONG_CONTEXT if slug.startswith(("llama-2", "mi")) else CONTEXT
         path = tiny_model(architecture(slug), folder / slug, seed=seed, context=context)
-        hub.add_folder("models", entry["hub"], path, revision=entry.get("revision", "main"))
+        hub.add_folder(
+            "models", entry["hub"], path, revision=entry.get("revision", "main")
+        )
 
 
-def run_paper(project: Project, hub: Hub, *arguments: str, revisions: tuple[str, ...] = ()):
+def run_paper(
+    project: Project, hub: Hub, *arguments: str, revisions: tuple[str, ...] = ()
+):
     available = "available=[dolma_book,baichuan-7b,baichuan-13b]"
     settings = ("resamples=100", "trust_remote_code=True", available, *revisions)
     started = paper_hub.command(*arguments, settings=settings)
@@ -97,11 +114,17 @@ def paper(tmp_path_factory):
 def test_from_download_to_report(paper):
     project, _ = paper
     study = project.path / "results" / "paper"
-    artifacts = yaml.safe_load((project.path / "config/studies/paper.yaml").read_text())["artifacts"]
+    artifacts = yaml.safe_load(
+        (project.path / "config/studies/paper.yaml").read_text()
+    )["artifacts"]
     report = (study / "report.html").read_text(encoding="utf-8")
     for slug in artifacts:
         assert f'id="{slug}"' in report, slug
-    rendered = {path.stem for kind in ("tables", "figures") for path in (study / kind).glob("*.csv")}
+    rendered = {
+        path.stem
+        for kind in ("tables", "figures")
+        for path in (study / kind).glob("*.csv")
+    }
     assert rendered == set(artifacts) - {"de_cop_figure7"}
     asked = pd.read_csv(study / "tables" / "de_cop_table14.csv")
     assert {"completion", "name_cloze", "de_cop"} == set(asked["method"])
@@ -124,10 +147,23 @@ def test_every_published_number_has_a_measured_one_or_a_reason(paper):
 @pytest.mark.full
 def test_provenance_names_the_commit_of_every_repository(paper):
     project, hub = paper
-    provenance = json.loads((project.path / "results/paper/provenance.json").read_text(encoding="utf-8"))
-    shas = {name: set(repository.commits) for (_, name), repository in hub.repositories.items()}
-    commits = {repository["hub"]: repository["commit"] for repository in provenance["repositories"]}
-    for name in ("EleutherAI/pythia-6.9b", "swj0419/WikiMIA", "iamgroot42/mimir", "allenai/c4"):
+    provenance = json.loads(
+        (project.path / "results/paper/provenance.json").read_text(encoding="utf-8")
+    )
+    shas = {
+        name: set(repository.commits)
+        for (_, name), repository in hub.repositories.items()
+    }
+    commits = {
+        repository["hub"]: repository["commit"]
+        for repository in provenance["repositories"]
+    }
+    for name in (
+        "EleutherAI/pythia-6.9b",
+        "swj0419/WikiMIA",
+        "iamgroot42/mimir",
+        "allenai/c4",
+    ):
         assert commits[name] in shas[name], name
 
 
@@ -138,12 +174,22 @@ def test_pinning_the_commits_that_were_read_fetches_and_computes_nothing(paper):
     given = yaml.safe_load(pins.read_text(encoding="utf-8"))
     pythia = "EleutherAI/pythia-6.9b"
     assert given["models"][pythia] in hub.repositories["models", pythia].commits
-    assert {"allenai/c4", "allenai/dolma", "zjysteven/WikiMIA_paraphrased_perturbed"} <= set(
-        given["datasets"]
+    assert {
+        "allenai/c4",
+        "allenai/dolma",
+        "zjysteven/WikiMIA_paraphrased_perturbed",
+    } <= set(given["datasets"])
+    done = run_paper(
+        project, hub, "--dry-run", "--quiet", "all", revisions=(f"revisions={pins}",)
     )
-    done = run_paper(project, hub, "--dry-run", "--quiet", "all", revisions=(f"revisions={pins}",))
     planned = set(re.findall(r"^(\w+)\s+\d+$", done.stdout, re.MULTILINE))
-    assert planned <= {"all", "check_artifacts", "record_provenance", "render_report", "total"}, planned
+    assert planned <= {
+        "all",
+        "check_artifacts",
+        "record_provenance",
+        "render_report",
+        "total",
+    }, planned
 
 
 @pytest.mark.full

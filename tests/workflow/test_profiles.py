@@ -1,6 +1,8 @@
-"""The profiles for clusters: each is accepted, a wrong name ends the run, and jobs go through the scheduler's commands.
+"""The profiles for clusters: each is accepted, a wrong name ends the run, and jobs go
+through the scheduler's commands.
 
-The schedulers are stand-ins that run a job at once and write down what was asked; Slurm is real in test_slurm.py.
+The schedulers are stand-ins that run a job at once and write down what was asked; Slurm
+is real in test_slurm.py.
 """
 
 import os
@@ -18,7 +20,10 @@ from projects import Project
 
 ROOT = Path(__file__).parents[2]
 PROFILES = ROOT / "profiles"
-TARGETS = ("results/benchmarks/smoke~texts.parquet", "results/models/smoke~target/checkpoint.json")
+TARGETS = (
+    "results/benchmarks/smoke~texts.parquet",
+    "results/models/smoke~target/checkpoint.json",
+)
 
 QSUB = """#!/bin/sh
 for script; do :; done
@@ -34,7 +39,10 @@ fi
 echo $number
 """
 QSTAT = '#!/bin/sh\n[ ! -e "$STANDIN/$2.ended" ]\n'
-QACCT = '#!/bin/sh\nprintf "failed       0\\nexit_status  %s\\n" "$(cat "$STANDIN/$2.ended")"\n'
+QACCT = (
+    '#!/bin/sh\nprintf "failed       0\\nexit_status  %s\\n" "$(cat '
+    '"$STANDIN/$2.ended")"\n'
+)
 KUBECTL = """#!/bin/sh
 if [ "$1" = create ]; then
     cat > "$STANDIN/manifest"
@@ -49,9 +57,14 @@ fi
 
 
 def through(
-    project: Project, profile: str, commands: dict[str, str], *options: str, targets: Iterable[str] = TARGETS
+    project: Project,
+    profile: str,
+    commands: dict[str, str],
+    *options: str,
+    targets: Iterable[str] = TARGETS,
 ) -> list[str]:
-    """Make files with a profile whose scheduler's commands are these; what each submission asked for."""
+    """Make files with a profile whose scheduler's commands are these; what each
+    submission asked for."""
     folder = project.path / "stand-in"
     folder.mkdir()
     for name, script in commands.items():
@@ -65,28 +78,46 @@ def through(
         PATH=f"{folder}:{os.environ['PATH']}", STANDIN=str(folder),
     )  # fmt: skip
     assert all((project.path / target).is_file() for target in targets)
-    return [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.submitted"))]
+    return [
+        path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.submitted"))
+    ]
 
 
 @pytest.mark.full
-def test_jobs_go_to_sge_and_one_that_was_killed_is_submitted_anew_with_more_memory_and_time(unrun):
+def test_jobs_go_to_sge_and_one_that_was_killed_is_submitted_anew_with_more_memory_and_time(
+    unrun,
+):
     commands = through(
-        unrun, "cluster-generic", {"qsub": QSUB, "qstat": QSTAT, "qacct": QACCT, "qdel": "#!/bin/sh\n"}, "kill-first"
-    )  # fmt: skip
+        unrun,
+        "cluster-generic",
+        {"qsub": QSUB, "qstat": QSTAT, "qacct": QACCT, "qdel": "#!/bin/sh\n"},
+        "kill-first",
+    )
     assert len(commands) == 3
-    wanted = [re.search(r"h_vmem=(\d+)M -l h_rt=(\d+) ", command).groups() for command in commands]
+    wanted = [
+        re.search(r"h_vmem=(\d+)M -l h_rt=(\d+) ", command).groups()
+        for command in commands
+    ]
     assert sorted(wanted) == [("4000", "3600"), ("4000", "3600"), ("8000", "7200")]
     assert not any("gpu=" in command for command in commands)
 
 
 def test_sge_is_asked_for_the_gpus_of_a_job_that_needs_some():
-    profile = yaml.safe_load((PROFILES / "cluster-generic" / "profile.yaml").read_text(encoding="utf-8"))
+    profile = yaml.safe_load(
+        (PROFILES / "cluster-generic" / "profile.yaml").read_text(encoding="utf-8")
+    )
     command = profile["cluster-generic-submit-cmd"].replace("&& qsub", "&& echo")
     resources = SimpleNamespace(gpu=2, mem_mb=4000, runtime=60)
     done = subprocess.run(
-        ["sh", "-c", command.replace("mkdir -p", "true").format(threads=1, resources=resources)],
-        text=True, capture_output=True, check=True,
-    )  # fmt: skip
+        [
+            "sh",
+            "-c",
+            command.replace("mkdir -p", "true").format(threads=1, resources=resources),
+        ],
+        text=True,
+        capture_output=True,
+        check=True,
+    )
     assert done.stdout.split()[-4:] == ["-l", "h_rt=3600", "-l", "gpu=2"]
 
 
@@ -104,12 +135,20 @@ def test_sge_is_asked_for_the_gpus_of_a_job_that_needs_some():
 def test_what_pbs_tells_of_a_job_is_understood(tmp_path, told, state):
     qstat = tmp_path / "qstat"
     qstat.write_text(
-        f"#!/bin/sh\ncat <<END\nJob Id: 7.server\n{told}END\n" if told else "#!/bin/sh\nexit 1\n"
+        f"#!/bin/sh\ncat <<END\nJob Id: 7.server\n{told}END\n"
+        if told
+        else "#!/bin/sh\nexit 1\n"
     )
     qstat.chmod(0o755)
     status = PROFILES / "cluster-generic" / "status_pbs.sh"
     environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    done = subprocess.run([status, "7.server"], env=environment, text=True, capture_output=True, check=True)
+    done = subprocess.run(
+        [status, "7.server"],
+        env=environment,
+        text=True,
+        capture_output=True,
+        check=True,
+    )
     assert done.stdout.strip() == state
 
 
@@ -117,13 +156,19 @@ def test_what_pbs_tells_of_a_job_is_understood(tmp_path, told, state):
 def test_jobs_go_to_kubernetes_with_the_volume_of_the_profile(unrun):
     import json
 
-    manifests = [json.loads(printed) for printed in through(unrun, "kubernetes", {"kubectl": KUBECTL})]
+    manifests = [
+        json.loads(printed)
+        for printed in through(unrun, "kubernetes", {"kubectl": KUBECTL})
+    ]
     assert len(manifests) == 2
     for job in manifests:
         pod = job["spec"]["template"]["spec"]
         (container,) = pod["containers"]
         assert container["workingDir"] == str(unrun.path)
-        assert container["resources"]["limits"] == {"memory": "4000M", "nvidia.com/gpu": "0"}
+        assert container["resources"]["limits"] == {
+            "memory": "4000M",
+            "nvidia.com/gpu": "0",
+        }
         assert job["spec"]["activeDeadlineSeconds"] == 3600
         assert pod["volumes"][0]["persistentVolumeClaim"]["claimName"] == "pretrace"
         assert container["volumeMounts"][0]["mountPath"] == "/project"
@@ -133,14 +178,25 @@ def test_jobs_go_to_kubernetes_with_the_volume_of_the_profile(unrun):
 def test_jobs_of_a_figure_asked_by_its_path_compute_what_it_shows(unrun):
     study, figure = unrun.study(), "results/smoke/figures/surp_figure3.svg"
     study["runs"][0]["for"] = ["headline", "results_auc"]
-    study["runs"].append(study["runs"][0] | {"methods": [{"surp": {"eps": [1, 2]}}], "for": ["surp_figure3"]})
+    study["runs"].append(
+        study["runs"][0]
+        | {"methods": [{"surp": {"eps": [1, 2]}}], "for": ["surp_figure3"]}
+    )
     unrun.write_study(study)
-    through(unrun, "cluster-generic", {"qsub": QSUB, "qstat": QSTAT, "qacct": QACCT}, targets=[figure])
+    through(
+        unrun,
+        "cluster-generic",
+        {"qsub": QSUB, "qstat": QSTAT, "qacct": QACCT},
+        targets=[figure],
+    )
     # the study's other runs read more: altered texts, texts after shots
     assert [(view["view"], view["length"]) for view in unrun.manifest()["views"]] == [
         ("original", 8), ("original", 32)
     ]  # fmt: skip
-    assert "Nothing to be done" in unrun.run(figure, "--config", "study=smoke/smoke.yaml").stdout
+    assert (
+        "Nothing to be done"
+        in unrun.run(figure, "--config", "study=smoke/smoke.yaml").stdout
+    )
 
 
 @pytest.mark.parametrize(
@@ -148,11 +204,18 @@ def test_jobs_of_a_figure_asked_by_its_path_compute_what_it_shows(unrun):
     [
         "gpu",
         "slurm",
-        *(pytest.param(name, marks=pytest.mark.full) for name in ("cluster-generic", "kubernetes")),
+        *(
+            pytest.param(name, marks=pytest.mark.full)
+            for name in ("cluster-generic", "kubernetes")
+        ),
     ],
 )
-def test_a_profile_is_found_by_its_folder_and_scores_are_submitted_with_their_metrics(unrun, profile):
-    said = unrun.run("--dry-run", "--workflow-profile", profile, "--config", "study=smoke/smoke.yaml").stdout
+def test_a_profile_is_found_by_its_folder_and_scores_are_submitted_with_their_metrics(
+    unrun, profile
+):
+    said = unrun.run(
+        "--dry-run", "--workflow-profile", profile, "--config", "study=smoke/smoke.yaml"
+    ).stdout
     assert f"Using workflow specific profile profiles/{profile}" in said
     if profile == "gpu":
         assert "run_passes" in said
@@ -186,12 +249,16 @@ def test_what_a_killed_run_left_is_made_again_by_the_same_command(unrun):
 
 
 def test_the_default_profile_prints_a_line_a_job(unrun):
-    shutil.copy2(PROFILES / "default" / "profile.yaml", unrun.path / "profiles" / "default")
+    shutil.copy2(
+        PROFILES / "default" / "profile.yaml", unrun.path / "profiles" / "default"
+    )
     study = ("--config", "study=smoke/smoke.yaml")
     planned = unrun.run("--dry-run", *study).stdout.splitlines()
     assert len(planned) < 45
     shown = unrun.run(*TARGETS, *study).stdout
-    assert re.search("^build_benchmark/smoke~texts: .*120 texts: 60 members", shown, re.M)
+    assert re.search(
+        "^build_benchmark/smoke~texts: .*120 texts: 60 members", shown, re.M
+    )
     assert len(re.findall("^build_benchmark|^register_checkpoint", shown, re.M)) == 2
     (unrun.path / "smoke" / "target" / "model.safetensors").write_bytes(b"{}")
     failed = unrun.run(*TARGETS, *study, check=False)

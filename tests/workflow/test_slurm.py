@@ -1,4 +1,5 @@
-"""The `slurm` profile on a real Slurm of one node: to the end through every fault of a cluster, to the same bytes."""
+"""The `slurm` profile on a real Slurm of one node: to the end through every fault of a
+cluster, to the same bytes."""
 
 import os
 import re
@@ -49,7 +50,9 @@ def slurm(tmp_path_factory) -> Iterator[None]:
         why = lacking()
         if not why:
             try:
-                running.enter_context(cluster(tmp_path_factory.mktemp("cluster") / "slurm"))
+                running.enter_context(
+                    cluster(tmp_path_factory.mktemp("cluster") / "slurm")
+                )
             except NotStartedError as error:
                 why = str(error)
         if why:
@@ -58,23 +61,36 @@ def slurm(tmp_path_factory) -> Iterator[None]:
 
 
 def prepared(folder: Path) -> Project:
-    """A smoke study of few jobs, whose target asks for a GPU and a minute, and which break off where it is planted."""
+    """A smoke study of few jobs, whose target asks for a GPU and a minute, and which
+    break off where it is planted."""
     project = small(copy_project(folder))
     study = project.study()
-    study["models"]["target"]["resources"] = {"gpu": 1, "mem_mb": 3000, "runtime": 1, "threads": 1}
-    study["models"]["reference"]["resources"] = {"mem_mb": 2500, "threads": 1, "jobs": 2}
+    study["models"]["target"]["resources"] = {
+        "gpu": 1,
+        "mem_mb": 3000,
+        "runtime": 1,
+        "threads": 1,
+    }
+    study["models"]["reference"]["resources"] = {
+        "mem_mb": 2500,
+        "threads": 1,
+        "jobs": 2,
+    }
     study["runs"][0].pop("corpora")
     study["runs"][0]["methods"] = ["loss", "ref"]
     study["artifacts"].pop("selection_gap")
     project.write_study(study)
     config = project.path / "config" / "config.yaml"  # the cluster's GPU is a name
     config.write_text(
-        config.read_text(encoding="utf-8").replace("device: auto", "device: cpu"), encoding="utf-8"
+        config.read_text(encoding="utf-8").replace("device: auto", "device: cpu"),
+        encoding="utf-8",
     )
     (project.path / "faults").mkdir()
     for rule in ("build_benchmark", "run_passes"):
         script = project.path / "scripts" / f"{rule}.py"
-        imports, work = re.split(r"^(?=with )", script.read_text(encoding="utf-8"), maxsplit=1, flags=re.M)
+        imports, work = re.split(
+            r"^(?=with )", script.read_text(encoding="utf-8"), maxsplit=1, flags=re.M
+        )
         script.write_text(f"{imports}{PLANTED}\n{work}", encoding="utf-8")
     return project
 
@@ -86,7 +102,10 @@ def plant(project: Project, job: str, *faults: str) -> None:
 
 
 def wait_for(
-    what: Callable[[], bool], running: subprocess.Popen[str], project: Project, seconds: float = 240
+    what: Callable[[], bool],
+    running: subprocess.Popen[str],
+    project: Project,
+    seconds: float = 240,
 ) -> None:
     deadline = time.monotonic() + seconds
     while not what():
@@ -100,11 +119,15 @@ def jobs(rule: str) -> list[dict[str, str]]:
     records = told("scontrol", "show", "job", "--oneliner").splitlines()
     fields = [dict(re.findall(r"(\S+?)=(\S*)", record)) for record in records]
     return [
-        job for job in sorted(fields, key=lambda job: int(job["JobId"])) if rule in job.get("Comment", "")
+        job
+        for job in sorted(fields, key=lambda job: int(job["JobId"]))
+        if rule in job.get("Comment", "")
     ]
 
 
-def test_every_fault_of_a_cluster_is_recovered_by_the_documented_command(slurm, tmp_path):
+def test_every_fault_of_a_cluster_is_recovered_by_the_documented_command(
+    slurm, tmp_path
+):
     undisturbed = prepared(tmp_path / "undisturbed")
     undisturbed.run("all", "--cores", "2", *STUDY)
     project = prepared(tmp_path / "project")
@@ -125,13 +148,18 @@ def test_every_fault_of_a_cluster_is_recovered_by_the_documented_command(slurm, 
     again = project.start(*SLURM)
     wait_for(hanging.exists, again, project)
     told("scancel", hanging.read_text(encoding="utf-8"))
-    # the plugin asks less and less often, up to every 180 s, and a slow machine has few of 13 steps done by then
+    # the plugin asks less and less often, up to every 180 s, and a slow machine has few
+    # of 13 steps done by then
     assert again.wait(1200) == 0, (project.path / "started.log").read_text()
 
     assert results(project) == results(undisturbed)
-    assert [job["JobState"] for job in jobs("build_benchmark")][-2:] == ["CANCELLED", "COMPLETED"]
+    assert [job["JobState"] for job in jobs("build_benchmark")][-2:] == [
+        "CANCELLED",
+        "COMPLETED",
+    ]
     of_target, of_reference = (
-        jobs(f"run_passes_wildcards_smoke~{model}_") for model in ("target", "reference")
+        jobs(f"run_passes_wildcards_smoke~{model}_")
+        for model in ("target", "reference")
     )
     shares = [job for job in jobs("run_share") if "ArrayTaskId" in job]
     assert len({job["ArrayJobId"] for job in shares}) == 1
@@ -144,5 +172,7 @@ def test_every_fault_of_a_cluster_is_recovered_by_the_documented_command(slurm, 
     assert {job["Partition"] for job in of_reference} == {"cpu"}
     (evaluation,) = jobs("score_methods")
     assert "evaluate_methods" in evaluation["Comment"]
-    fields = [evaluation[key] for key in ("JobState", "NumCPUs", "MinMemoryNode", "TimeLimit")]
+    fields = [
+        evaluation[key] for key in ("JobState", "NumCPUs", "MinMemoryNode", "TimeLimit")
+    ]
     assert fields == ["COMPLETED", "1", "4000M", "02:00:00"]

@@ -22,7 +22,10 @@ def test_every_target_of_the_contract_is_there(finished):
         "smoke/metrics/target/texts.parquet",
         "smoke/tests/target/texts.parquet",
         *(f"smoke/tables/results_auc.{ending}" for ending in ("csv", "md", "tex")),
-        *(f"smoke/figures/surp_figure3.{ending}" for ending in ("csv", "pdf", "png", "svg")),
+        *(
+            f"smoke/figures/surp_figure3.{ending}"
+            for ending in ("csv", "pdf", "png", "svg")
+        ),
         "smoke/report.html",
         "smoke/provenance.json",
     ):
@@ -30,22 +33,35 @@ def test_every_target_of_the_contract_is_there(finished):
 
 
 def test_every_method_of_the_run_has_finite_scores(finished):
-    scores = pd.read_parquet(finished.path / "results/smoke/scores/target/texts.parquet")
+    scores = pd.read_parquet(
+        finished.path / "results/smoke/scores/target/texts.parquet"
+    )
     assert np.isfinite(scores.score).all()
     texts = scores[scores["view"] == "original"].groupby("method").id.nunique()
-    of_both_lengths = {"loss", "zlib", "ref", "min_k", "min_k_pp", "surp", "dc_pdd", "blind"}
+    of_both_lengths = {
+        "loss",
+        "zlib",
+        "ref",
+        "min_k",
+        "min_k_pp",
+        "surp",
+        "dc_pdd",
+        "blind",
+    }
     of_one = {"neighbor", "recall", "con_recall", "prefix_similarity"}
-    assert texts.to_dict() == dict.fromkeys(of_both_lengths, 120) | dict.fromkeys(of_one, 60)
+    assert texts.to_dict() == dict.fromkeys(of_both_lengths, 120) | dict.fromkeys(
+        of_one, 60
+    )
     with_prefix = scores[scores.method == "recall"]
     assert set(with_prefix.draw) == {0, 1}
     assert set(scores["view"]) == {"original", "delete-50"}
 
 
-FOUND = (
-    r"^texts, 8 words, target\n  \S+: AUC 0\.\d\d .*\n    bag of words .*\ntexts, 32 words, target\n.*\n.*\n"
-)
+FOUND = r"^texts, 8 words, target\n  \S+: AUC 0\.\d\d .*\n    bag of words .*\ntexts, 32 words, target\n.*\n.*\n"
 WARNINGS = r"(?:pretrace: (?:warning: |\d+ different warnings ).*\n)*"
-CONCLUSION = re.compile(rf"{FOUND}{WARNINGS}pretrace: the report is results/smoke/report.html$", re.M)
+CONCLUSION = re.compile(
+    rf"{FOUND}{WARNINGS}pretrace: the report is results/smoke/report.html$", re.M
+)
 
 
 def test_a_run_ends_with_what_was_found_and_a_second_one_has_nothing_to_do(finished):
@@ -66,7 +82,9 @@ def test_the_first_results_are_announced(finished):
 @pytest.mark.full
 def test_the_study_is_the_same_bytes_from_scratch_on_one_core(finished, unrun):
     plant(unrun)
-    unrun.run("--cores", "1", "all", "--config", "study=smoke/smoke.yaml", "resamples=200")
+    unrun.run(
+        "--cores", "1", "all", "--config", "study=smoke/smoke.yaml", "resamples=200"
+    )
     assert results(finished) == results(unrun)
     assert len(results(finished)) >= 11
 
@@ -86,10 +104,14 @@ def test_one_more_table_or_figure_is_one_more_job(smoke):
     assert planned == {"render_table": 1, "render_figure": 1, **told, "total": 6}
 
 
-def test_a_figure_that_fails_leaves_the_report_and_the_conclusion_and_is_tried_again(smoke):
+def test_a_figure_that_fails_leaves_the_report_and_the_conclusion_and_is_tried_again(
+    smoke,
+):
     curves = smoke.path / "src" / "pretrace" / "render" / "figures" / "curves.py"
     whole = curves.read_text(encoding="utf-8")
-    curves.write_text(whole + '\n\ndef roc(*_):\n    raise KeyError("boom")\n', encoding="utf-8")
+    curves.write_text(
+        whole + '\n\ndef roc(*_):\n    raise KeyError("boom")\n', encoding="utf-8"
+    )
     report = smoke.path / "results" / "smoke" / "report.html"
     for run in ("first", "second"):
         report.unlink()
@@ -99,8 +121,9 @@ def test_a_figure_that_fails_leaves_the_report_and_the_conclusion_and_is_tried_a
         assert re.search(
             rf"{FOUND}surp_figure3: This figure could not be shown: KeyError: 'boom'.*\n"
             rf"{WARNINGS}pretrace: the report is results/smoke/report.html$",
-            failed.stdout, re.M,
-        ), failed.stdout  # fmt: skip
+            failed.stdout,
+            re.M,
+        ), failed.stdout
         assert "KeyError: &#39;boom&#39;" in report.read_text(encoding="utf-8")
         planned = jobs_of(smoke.smoke("--dry-run").stdout)
         assert planned["render_figure"] == 1, "it is rendered again, and nothing else"
@@ -121,12 +144,16 @@ def test_words_about_code_rerun_nothing_and_a_changed_statement_its_own_stage(sm
         "../../scripts/score_methods.py",
     ):
         path = library / file
-        path.write_text(path.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
+        path.write_text(
+            path.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8"
+        )
     planned = smoke.smoke("--dry-run").stdout
     assert NOTHING in planned
     assert not CONCLUSION.search(planned), "a plan has found nothing"
     code = library / "evaluation" / "evaluate.py"
-    code.write_text(code.read_text(encoding="utf-8") + "\nEDITED = True\n", encoding="utf-8")
+    code.write_text(
+        code.read_text(encoding="utf-8") + "\nEDITED = True\n", encoding="utf-8"
+    )
     planned = smoke.smoke("--dry-run").stdout
     assert "evaluate_methods" in planned
     assert "record_provenance" in planned, "it says which commit the tables are of"
@@ -142,7 +169,8 @@ def test_words_about_code_rerun_nothing_and_a_changed_statement_its_own_stage(sm
     ],
 )
 def test_a_file_that_an_older_one_replaces_is_read_again(smoke, file, rule):
-    """As unzip, rsync -a, cp -p and git do: the file's time is before that of every result."""
+    """As unzip, rsync -a, cp -p and git do: the file's time is before that of every
+    result."""
     path = smoke.path / "smoke" / file
     path.write_bytes(path.read_bytes() + b"\n")
     os.utime(path, (1, 1))

@@ -1,6 +1,8 @@
-"""A forward pass that is done is never done again: after a change, an edit, a failure or a kill.
+"""A forward pass that is done is never done again: after a change, an edit, a failure
+or a kill.
 
-Each test counts passes by the store's files: a file that stays as it was had no second pass.
+Each test counts passes by the store's files: a file that stays as it was had no second
+pass.
 """
 
 import json
@@ -27,7 +29,11 @@ def project(smoke) -> Project:
 
 def files_of_length(project: Project, length: int) -> set[str]:
     """The store files of both models' passes over texts of one length."""
-    views = [view for model in ("target", "reference") for view in project.manifest(model)["views"]]
+    views = [
+        view
+        for model in ("target", "reference")
+        for view in project.manifest(model)["views"]
+    ]
     return {view["files"][0]["file"] for view in views if view["length"] == length}
 
 
@@ -46,7 +52,9 @@ def other_passes(study: dict) -> None:
     study["runs"][1]["methods"][1]["recall"]["shots"] = [1, 2, 3]
     study["runs"][2]["views"] = ["delete-25", "delete-50"]
     another_view(study)
-    study["runs"].append(study["runs"][2] | {"start_token": "none", "views": ["original"]})
+    study["runs"].append(
+        study["runs"][2] | {"start_token": "none", "views": ["original"]}
+    )
 
 
 def another_view(study: dict) -> None:
@@ -56,18 +64,29 @@ def another_view(study: dict) -> None:
 TEXT = ("original", "", "", None, None)
 SHOTS = ("original", "", "nonmember", 3)
 LOWERCASE = ("original", "lowercase", *TEXT[2:])
-PASSES = [("delete-25", *TEXT[1:]), TEXT, (*SHOTS, 0), (*SHOTS, 1), LOWERCASE, LOWERCASE]
+PASSES = [
+    ("delete-25", *TEXT[1:]),
+    TEXT,
+    (*SHOTS, 0),
+    (*SHOTS, 1),
+    LOWERCASE,
+    LOWERCASE,
+]
 
 
 @pytest.mark.parametrize(
     ("change", "new", "not_run", "shown"),
     [
-        (other_parameters, [], ("run_passes", "count_tokens"), [("setting", "gamma=0.3"), ("setting", "a=0.37")]),
+        (other_parameters, [], ("run_passes", "count_tokens"),
+         [("setting", "gamma=0.3"), ("setting", "a=0.37")]),
         (other_passes, PASSES, ("count_tokens", "draw_prefixes"),
-         [("setting", "shots=3"), ("view", "delete-25"), ("method", "lowercase"), ("start_token", "none")]),
+         [("setting", "shots=3"), ("view", "delete-25"), ("method", "lowercase"),
+          ("start_token", "none")]),
     ],
 )  # fmt: skip
-def test_a_change_of_the_study_runs_its_own_passes_alone(project, change, new, not_run, shown):
+def test_a_change_of_the_study_runs_its_own_passes_alone(
+    project, change, new, not_run, shown
+):
     before, study = project.stored(), project.study()
     change(study)
     project.write_study(study)
@@ -81,7 +100,13 @@ def test_a_change_of_the_study_runs_its_own_passes_alone(project, change, new, n
     ]
     assert len(ran) == len(after) - len(before)
     keys = [
-        (view["view"], view["altered"], view["prefix"].split(";")[0], view["shots"], view["draw"])
+        (
+            view["view"],
+            view["altered"],
+            view["prefix"].split(";")[0],
+            view["shots"],
+            view["draw"],
+        )
         for view in ran
     ]
     assert sorted(keys, key=str) == sorted(new, key=str)
@@ -103,19 +128,25 @@ def test_an_edited_text_is_never_answered_by_an_old_pass(project):
     project.smoke(SCORES)
     after = project.stored()
     assert unchanged(before, after)
-    assert len(of_edited) > 2, "the texts, their neighbours and views, and the texts after prefixes"
+    assert len(of_edited) > 2, (
+        "the texts, their neighbours and views, and the texts after prefixes"
+    )
     assert files_of_length(project, 8).isdisjoint(of_edited)
     assert files_of_length(project, 32) == of_other
     assert len(after) - len(before) == len(of_edited)
     new = pd.read_parquet(project.path / SCORES)
-    shown = [frame[(frame.method == "loss") & (frame["view"] == "original")] for frame in (old, new)]
+    shown = [
+        frame[(frame.method == "loss") & (frame["view"] == "original")]
+        for frame in (old, new)
+    ]
     loss = [frame.set_index("id").score for frame in shown]
     assert loss[0]["8-00"] != loss[1]["8-00"]
     assert loss[0]["32-00"] == loss[1]["32-00"]
 
 
 def hold(project: Project):
-    """Start the study with one view more and wait until its job hangs in the second of the two new passes."""
+    """Start the study with one view more and wait until its job hangs in the second of
+    the two new passes."""
     stored = len(project.stored())
     study = project.study()
     another_view(study)
@@ -170,4 +201,7 @@ def test_jobs_that_share_a_pair_give_the_same_bytes(project):
     assert printed.count("rule run_share:") == 3
     assert (project.path / SCORES).read_bytes() == alone
     log = project.path / "results/logs/run_passes/smoke~target/smoke~texts/smoke.log"
-    assert re.search(r"(\d+) passes in (\d+) chunks, \2 of them stored", log.read_text(encoding="utf-8"))
+    assert re.search(
+        r"(\d+) passes in (\d+) chunks, \2 of them stored",
+        log.read_text(encoding="utf-8"),
+    )

@@ -15,7 +15,12 @@ from pretrace.runtime.identity import Identities, Job
 from pretrace.studies import Plan, load_study
 from pretrace.studies.estimate import measured, order_of_length
 from pretrace.studies.minutes import minutes_of
-from pretrace.studies.user_files import announce, fill_defaults, plan_workflow, print_conclusion
+from pretrace.studies.user_files import (
+    announce,
+    fill_defaults,
+    plan_workflow,
+    print_conclusion,
+)
 
 # before planning, which tells the processes that this one starts that they are jobs
 IDENTITIES = Identities(is_job="PRETRACE_JOB" in os.environ)
@@ -30,7 +35,8 @@ pathvars:
 
 
 def alternatives(names):
-    """A wildcard constraint that matches exactly these names, or nothing if there are none."""
+    """A wildcard constraint that matches exactly these names, or nothing if there are
+    none."""
     return "|".join(re.escape(name) for name in sorted(names)) or "(?!)"
 
 
@@ -44,8 +50,8 @@ wildcard_constraints:
     artifact=alternatives(STUDY.artifacts),
 
 
-# The artifacts whose files the command names. The command of a job that an executor starts names none of these files:
-# Snakemake gives it the variables of `envvars:`.
+# The artifacts whose files the command names. The command of a job that an executor
+# starts names none of these files: Snakemake gives it the variables of `envvars:`.
 os.environ.setdefault("PRETRACE_ONLY", "")
 
 
@@ -55,7 +61,8 @@ envvars:
 
 @cache
 def asked():
-    """The plan of what the command asks for: of artifacts by their paths, what `only` with their names plans."""
+    """The plan of what the command asks for: of artifacts by their paths, what `only`
+    with their names plans."""
     settings = workflow.dag_settings
     if settings is None:  # Snakemake lints the rules
         return PLAN
@@ -68,12 +75,14 @@ def asked():
 
 
 class Lookup:
-    """`pair.known.scores` in a rule: the function that gives this of the pair that a job's wildcards name.
+    """`pair.known.scores` in a rule: the function that gives this of the pair that a
+    job's wildcards name.
 
     [] if something on the way is None, as a rule takes an input that it does not need.
     """
 
-    # Snakemake asks for it for each job; to work it out anew takes a fifth of the time of planning
+    # Snakemake asks for it for each job; to work it out anew takes a fifth of the time
+    # of planning
     __signature__ = signature(lambda wildcards: None)
 
     def __init__(self, of_wildcards):
@@ -83,7 +92,8 @@ class Lookup:
         return self._of_wildcards(wildcards)
 
     def __getattr__(self, name):
-        if name.startswith("_") or name == "flags":  # Snakemake asks whether a function has these
+        # Snakemake asks whether a function has these
+        if name.startswith("_") or name == "flags":
             raise AttributeError(name)
 
         def of_wildcards(wildcards):
@@ -102,9 +112,11 @@ rendering = Lookup(lambda wildcards: asked().rendering(wildcards.artifact))
 
 
 def identity(name, code=None):
-    """The last input of a rule, by its `name`: the function that gives its jobs' identity files (runtime/identity.py).
+    """The last input of a rule, by its `name`: the function that gives its jobs'
+    identity files (runtime/identity.py).
 
-    `code`: what `code_digest` takes, if not the rule's name alone; () for a rule that no change of code runs again.
+    `code`: what `code_digest` takes, if not the rule's name alone; () for a rule that
+    no change of code runs again.
     """
     arguments = (name,) if code is None else code
 
@@ -117,8 +129,14 @@ def identity(name, code=None):
                 if not is_flagged(path, "ancient"):
                     inputs.append(path)
         job = Job(
-            code=code_digest(*(argument.format(**names) for argument in arguments)) if arguments else "",
-            settings={key: given(value, wildcards) for key, value in declared.params.items()},
+            code=(
+                code_digest(*(argument.format(**names) for argument in arguments))
+                if arguments
+                else ""
+            ),
+            settings={
+                key: given(value, wildcards) for key, value in declared.params.items()
+            },
             inputs=inputs,
             outputs=[item.format(**names) for item in declared.output],
         )
@@ -136,7 +154,8 @@ def only_before(files):
 
 
 def given(item, wildcards):
-    """What a rule's input or parameter is for a job: a function's value, a path with its wildcards filled in."""
+    """What a rule's input or parameter is for a job: a function's value, a path with
+    its wildcards filled in."""
     if callable(item):
         return item(wildcards)
     return item.format(**dict(wildcards.items())) if isinstance(item, str) else item
@@ -158,26 +177,35 @@ def lengths_of_jobs():
 
 
 def longest_first(wildcards):
-    """The priority of a job in which a model is fetched, reads or answers: the longest one starts first."""
-    slugs = model.slug(wildcards), benchmark.slug(wildcards) if "benchmark" in wildcards.keys() else ""
-    waited = pair.priority(wildcards) if slugs[1] else model.priority(wildcards)
+    """The priority of a job in which a model is fetched, reads or answers: the longest
+    one starts first."""
+    of_benchmark = benchmark.slug(wildcards) if "benchmark" in wildcards.keys() else ""
+    slugs = model.slug(wildcards), of_benchmark
+    waited = pair.priority(wildcards) if of_benchmark else model.priority(wildcards)
     return waited + lengths_of_jobs().get(slugs, 0)
 
 
 def partition_file(wildcards=None):
-    """The file of the partitions that jobs go to, if they go to a cluster with Slurm and it is named."""
+    """The file of the partitions that jobs go to, if they go to a cluster with Slurm
+    and it is named."""
     settings = workflow.executor_settings
-    return getattr(settings, "partition_config", None) or os.environ.get("SNAKEMAKE_SLURM_PARTITIONS")
+    return getattr(settings, "partition_config", None) or os.environ.get(
+        "SNAKEMAKE_SLURM_PARTITIONS"
+    )
 
 
 def each_attempt(amount):
-    """Memory or time that grows with each attempt, in case a job was killed for lack of it."""
+    """Memory or time that grows with each attempt, in case a job was killed for lack of
+    it."""
     return lambda wildcards, attempt: attempt * amount(wildcards)
 
 
 def minutes_left(stage):
-    """Time for passes or answers of a pair: for what is left to do, at most `max_runtime`."""
-    return lambda wildcards, attempt: minutes_of(pair(wildcards), stage, wildcards.get("share", ""), attempt)
+    """Time for passes or answers of a pair: for what is left to do, at most
+    `max_runtime`."""
+    return lambda wildcards, attempt: minutes_of(
+        pair(wildcards), stage, wildcards.get("share", ""), attempt
+    )
 
 
 # no input, because Snakemake takes braces in a file's name for wildcards
@@ -187,5 +215,6 @@ def configuration(wildcards):
 
 
 def seal_of_study():
-    """The sealed plan that every pass of an audit waits for, or [] for other studies."""
+    """The sealed plan that every pass of an audit waits for, or [] for other
+    studies."""
     return ancient("results/<study>/seals.json") if PLAN.is_sealed else []

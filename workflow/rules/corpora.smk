@@ -4,8 +4,9 @@ if not STUDY.settings.nodes_download:
         stream_shard,
 
 
-# Each job fetches one file of the hub. The file is deleted after counting and fetched again if another tokenizer needs
-# it. Then the counts of every tokenizer and the scores are recomputed.
+# Each job fetches one file of the hub. The file is deleted after counting and fetched
+# again if another tokenizer needs it. Then the counts of every tokenizer and the scores
+# are recomputed.
 rule stream_shard:
     input:
         identity=identity("stream_shard", code=()),
@@ -19,7 +20,9 @@ rule stream_shard:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        entry=lambda wildcards: asked().corpus(wildcards.corpus).fetched(wildcards.shard),
+        entry=lambda wildcards: asked()
+        .corpus(wildcards.corpus)
+        .fetched(wildcards.shard),
         shards=corpus.entry.shards,
         attempts=config["attempts"],
     script:

@@ -1,4 +1,5 @@
-# The machine that starts the workflow fetches all files, because the nodes of a cluster may have no network.
+# The machine that starts the workflow fetches all files, because the nodes of a cluster
+# may have no network.
 localrules:
     check_hub,
     fetch_package,
@@ -45,7 +46,9 @@ rule fetch_dataset:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        entry=lambda wildcards: asked().benchmark(wildcards.benchmark).fetched(wildcards.part),
+        entry=lambda wildcards: asked()
+        .benchmark(wildcards.benchmark)
+        .fetched(wildcards.part),
         seed=config["seed"],
         attempts=config["attempts"],
     script:

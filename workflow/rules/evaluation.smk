@@ -27,10 +27,13 @@ rule evaluate_methods:
 rule compute_statistic:
     input:
         unpack(
-            lambda wildcards: asked().pair(wildcards.model, wildcards.benchmark).read_by(wildcards.statistic)
+            lambda wildcards: asked()
+            .pair(wildcards.model, wildcards.benchmark)
+            .read_by(wildcards.statistic)
         ),
         identity=identity(
-            "compute_statistic", code=("compute_statistic", "evaluation/statistics.py", "{statistic}")
+            "compute_statistic",
+            code=("compute_statistic", "evaluation/statistics.py", "{statistic}"),
         ),
     output:
         "results/<study>/{statistic}/{model}/{benchmark}.parquet",

@@ -81,7 +81,8 @@ rule train_tokenizer:
         "../../scripts/train_tokenizer.py"
 
 
-# from random weights, or from another model's: then `start` has its checkpoint, and there is no tokenizer to train
+# from random weights, or from another model's: then `start` has its checkpoint, and
+# there is no tokenizer to train
 rule train_model:
     input:
         benchmark=model.training_texts,
@@ -106,7 +107,8 @@ rule train_model:
         runtime=each_attempt(model.resources.runtime),
     params:
         training=model.training,
-        # not the directive's value, which Snakemake lowers to --cores: the weights depend on it
+        # not the directive's value, which Snakemake lowers to --cores: the weights
+        # depend on it
         threads=model.training_resources.threads,
     script:
         "../../scripts/train_model.py"

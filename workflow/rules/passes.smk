@@ -36,13 +36,15 @@ rule run_passes:
         entry=model.answering,
         device=config["device"],
         batch_tokens=config["batch_tokens"],
-        # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it
+        # not the directive's value, which Snakemake lowers to --cores: a bf16 result
+        # depends on it
         threads=model.resources.threads,
     script:
         "../../scripts/run_passes.py"
 
 
-# One of the jobs that share a pair (`jobs` of a model's resources); run_passes then finds every chunk stored.
+# One of the jobs that share a pair (`jobs` of a model's resources); run_passes then
+# finds every chunk stored.
 use rule run_passes as run_share with:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",

@@ -37,7 +37,8 @@ rule complete_openings:
         lengths=pair.completed_lengths,
         loading=model.loading,
         device=config["device"],
-        # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it
+        # not the directive's value, which Snakemake lowers to --cores: a bf16 result
+        # depends on it
         threads=model.resources.threads,
     script:
         "../../scripts/complete_openings.py"

@@ -1,6 +1,7 @@
-# Requests to models behind OpenAI-compatible APIs. Every answer goes to one store, which is not a file of the DAG: a
-# rerun, a higher budget or another study finds the paid answers there. The machine that starts the workflow sends the
-# requests: the nodes of a cluster may have no network, and the store's locks hold within one machine.
+# Requests to models behind OpenAI-compatible APIs. Every answer goes to one store,
+# which is not a file of the DAG: a rerun, a higher budget or another study finds the
+# paid answers there. The machine that starts the workflow sends the requests: the nodes
+# of a cluster may have no network, and the store's locks hold within one machine.
 localrules:
     ask_questions,
 
@@ -17,7 +18,8 @@ rule answer_questions:
         identity=identity("answer_questions"),
     output:
         answers="results/answers/{model}/{benchmark}/<study>.parquet",
-        # a table, which has an identity of its own: the answers are the same bytes however long they took
+        # a table, which has an identity of its own: the answers are the same bytes
+        # however long they took
         times="results/answers/{model}/{benchmark}/<study>.times.parquet",
     log:
         "results/logs/answer_questions/{model}/{benchmark}/<study>.log",
@@ -39,13 +41,15 @@ rule answer_questions:
         store="results/answers/store",
         device=config["device"],
         batch_tokens=config["batch_tokens"],
-        # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it
+        # not the directive's value, which Snakemake lowers to --cores: a bf16 result
+        # depends on it
         threads=model.resources.threads,
     script:
         "../../scripts/answer_questions.py"
 
 
-# One of the jobs that share the questions of a pair; answer_questions then finds every answer stored.
+# One of the jobs that share the questions of a pair; answer_questions then finds every
+# answer stored.
 use rule answer_questions as answer_share with:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",

@@ -109,11 +109,14 @@ rule render_report:
         "../../scripts/render_report.py"
 
 
-# The last job of `all`, `tables` and `figures` fails if a table or figure did, and makes the next run render it again.
+# The last job of `all`, `tables` and `figures` fails if a table or figure did, and
+# makes the next run render it again.
 rule check_artifacts:
     input:
         records=lambda wildcards: PLAN.records_of_rendering(wildcards.target),
-        report=lambda wildcards: rules.render_report.output.report if wildcards.target == "all" else [],
+        report=lambda wildcards: (
+            rules.render_report.output.report if wildcards.target == "all" else []
+        ),
         identity=identity("check_artifacts", code=()),
     output:
         "results/<study>/rendered/{target}.txt",

@@ -1,6 +1,7 @@
-# A stored view is named by its benchmark and itself: sotu/synonym_by_smollm2-135m-10. It comes from a file, or a model
-# makes or writes it; the script asks which. Requests to models behind APIs are sent by the machine that starts the
-# workflow (see questions.smk).
+# A stored view is named by its benchmark and itself: sotu/synonym_by_smollm2-135m-10.
+# It comes from a file, or a model makes or writes it; the script asks which. Requests
+# to models behind APIs are sent by the machine that starts the workflow (see
+# questions.smk).
 localrules:
     get_view,
 
@@ -35,7 +36,8 @@ rule make_view:
         store="results/answers/store",
         device=config["device"],
         batch_tokens=config["batch_tokens"],
-        # not the directive's value, which Snakemake lowers to --cores: the written text depends on it
+        # not the directive's value, which Snakemake lowers to --cores: the written text
+        # depends on it
         threads=view.resources.threads,
     script:
         "../../scripts/make_view.py"

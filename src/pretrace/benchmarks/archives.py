@@ -1,4 +1,5 @@
-"""Zip archives of others, unpacked without letting them choose where, or how much, is written."""
+"""Zip archives of others, unpacked without letting them choose where, or how much, is
+written."""
 
 import shutil
 import stat
@@ -8,16 +9,20 @@ from pathlib import Path, PurePosixPath
 from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.files import atomic_path
 
-MOST_FILES, MOST_BYTES = 10_000, 4 << 30  # far more than a benchmark has, and less than fills a disk
-_MOST_RATIO = 200  # text shrinks to a fifth; a file that unpacks to 200 times its size is not text
+# far more than a benchmark has, and less than fills a disk
+MOST_FILES, MOST_BYTES = 10_000, 4 << 30
+# text shrinks to a fifth; a file that unpacks to 200 times its size is not text
+_MOST_RATIO = 200
 _SMALL = 1 << 20  # below this size a high ratio does no harm
 
 
 def unpack(archive: Path, folder: Path, endings: tuple[str, ...]) -> list[str]:
-    """Unpack the files with these `endings` into `folder`, under their own names; return the sorted names.
+    """Unpack the files with these `endings` into `folder`, under their own names;
+    return the sorted names.
 
-    Raises `InputError` before anything is written if a name leads out of the folder, is a link, or occurs twice, or if
-    the files are too many or too large. It also raises one as soon as a file is larger than the archive announced.
+    Raises `InputError` before anything is written if a name leads out of the folder, is
+    a link, or occurs twice, or if the files are too many or too large. It also raises
+    one as soon as a file is larger than the archive announced.
     """
     try:
         with zipfile.ZipFile(archive) as opened:
@@ -28,7 +33,9 @@ def unpack(archive: Path, folder: Path, endings: tuple[str, ...]) -> list[str]:
                 member
                 for member in members
                 if member.filename.lower().endswith(endings)
-                and not any(part.startswith((".", "__MACOSX")) for part in _parts(member))
+                and not any(
+                    part.startswith((".", "__MACOSX")) for part in _parts(member)
+                )
             ]
             for member in chosen:
                 with (
@@ -36,12 +43,23 @@ def unpack(archive: Path, folder: Path, endings: tuple[str, ...]) -> list[str]:
                     atomic_path(folder / member.filename) as part,
                     part.open("wb") as file,
                 ):
-                    shutil.copyfileobj(source, file, 1 << 20)  # zipfile stops at the announced size
+                    # zipfile stops at the announced size
+                    shutil.copyfileobj(source, file, 1 << 20)
                     if file.tell() != member.file_size:
-                        raise InputError(f"{archive}: {member.filename} is not as long as the archive says")
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, OSError) as error:
+                        raise InputError(
+                            f"{archive}: {member.filename} is not as long as the "
+                            f"archive says"
+                        )
+    except (
+        zipfile.BadZipFile,
+        EOFError,
+        NotImplementedError,
+        RuntimeError,
+        OSError,
+    ) as error:
         raise InputError(
-            f"{archive} cannot be unpacked ({error}). {remedy(error, 'Delete it and run again.')}"
+            f"{archive} cannot be unpacked ({error}). "
+            f"{remedy(error, 'Delete it and run again.')}"
         ) from error
     return sorted(member.filename for member in chosen)
 
@@ -53,16 +71,34 @@ def _parts(member: zipfile.ZipInfo) -> tuple[str, ...]:
 def _check(archive: Path, members: list[zipfile.ZipInfo]) -> None:
     total = sum(member.file_size for member in members)
     if len(members) > MOST_FILES:
-        raise InputError(f"{archive} holds {len(members)} files; more than {MOST_FILES} are not unpacked.")
+        raise InputError(
+            f"{archive} holds {len(members)} files; more than {MOST_FILES} are "
+            f"not unpacked."
+        )
     if total > MOST_BYTES:
-        raise InputError(f"{archive} would unpack to {total} bytes; more than {MOST_BYTES} are not unpacked.")
+        raise InputError(
+            f"{archive} would unpack to {total} bytes; more than {MOST_BYTES} "
+            f"are not unpacked."
+        )
     for member in members:
         name, parts = member.filename, _parts(member)
-        if name.startswith("/") or "\\" in name or not parts or ":" in parts[0] or {"..", "~"} & set(parts):
-            raise InputError(f"{archive}: the name {name!r} leads out of the folder; it is not unpacked.")
+        if (
+            name.startswith("/")
+            or "\\" in name
+            or not parts
+            or ":" in parts[0]
+            or {"..", "~"} & set(parts)
+        ):
+            raise InputError(
+                f"{archive}: the name {name!r} leads out of the folder; it is "
+                f"not unpacked."
+            )
         if stat.S_ISLNK(member.external_attr >> 16):
             raise InputError(f"{archive}: {name} is a link; it is not unpacked.")
         if member.file_size > max(_SMALL, _MOST_RATIO * member.compress_size):
-            raise InputError(f"{archive}: {name} unpacks to far more than text does; it is not unpacked.")
+            raise InputError(
+                f"{archive}: {name} unpacks to far more than text does; it is "
+                f"not unpacked."
+            )
     if len({member.filename for member in members}) < len(members):
         raise InputError(f"{archive}: it holds a name twice and is not unpacked.")

@@ -1,6 +1,8 @@
-"""Look at the texts of an audit before any job: what makes a result wrong or weak is in the files.
+"""Look at the texts of an audit before any job: what makes a result wrong or weak is in
+the files.
 
-An error stops the run; a remark is printed once, with its count and its remedy. Needs neither pandas nor torch.
+An error stops the run; a remark is printed once, with its count and its remedy. Needs
+neither pandas nor torch.
 """
 
 import unicodedata
@@ -27,7 +29,15 @@ from pretrace.benchmarks.audit_design import (
 from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.languages import unit_of, units
 from pretrace.benchmarks.loaders.local import texts_of
-from pretrace.benchmarks.ngrams import COPIED, RUN, NGram, near_copies, ngrams, ngrams_of_all, overlap
+from pretrace.benchmarks.ngrams import (
+    COPIED,
+    RUN,
+    NGram,
+    near_copies,
+    ngrams,
+    ngrams_of_all,
+    overlap,
+)
 from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.signs import kinds_apart, typeset_shares
 from pretrace.benchmarks.slices import Slice
@@ -35,20 +45,34 @@ from pretrace.benchmarks.sources import Text
 from pretrace.runtime.errors import InputError
 
 OVERLAPPING = (
-    0.2  # share of a text's n-grams in the other class, as in the strictest split of Duan et al., COLM 2024
+    # share of a text's n-grams in the other class, as in the strictest split of Duan et
+    # al., COLM 2024
+    0.2
 )
 MOSTLY_OVERLAPPING = (
-    0.5  # if more than half of the suspects share this much, the classes hold the same material
+    # if more than half of the suspects share this much, the classes hold the same
+    # material
+    0.5
 )
-MEDIANS_APART = 1.1  # ratio of the classes' median lengths from which on length alone may separate the scores
-RANGES_APART = 1.25  # ratio of the shortest text of one class to the longest of the other: not comparable
-SPREAD = 1.5  # ratio of the longest to the shortest text from which on the texts do not have one length
-CHARACTERS_APART = 1.1  # ratio of the classes' mean characters from which on a check of sizes may fail
-PASSAGES_APART = 2  # ratio of the classes' median passages from which on known documents have too few
-SIGNS_APART = 0.1  # difference of the classes' shares of typeset signs from which on a check may fail
+# ratio of the classes' median lengths from which on length alone may separate the
+# scores
+MEDIANS_APART = 1.1
+# ratio of the shortest text of one class to the longest of the other: not comparable
+RANGES_APART = 1.25
+# ratio of the longest to the shortest text from which on the texts do not have one
+# length
+SPREAD = 1.5
+# ratio of the classes' mean characters from which on a check of sizes may fail
+CHARACTERS_APART = 1.1
+# ratio of the classes' median passages from which on known documents have too few
+PASSAGES_APART = 2
+# difference of the classes' shares of typeset signs from which on a check may fail
+SIGNS_APART = 0.1
 SIGNS_COUNTED = 1000  # texts of a class, about, whose signs are counted
-LONGEST_WORD = 40  # mean characters of a word from which on a text is not cut into words by its spaces
-LENGTH_APART = 5  # ratio of a text's length to its column length from which on one of the two is wrong
+# mean characters of a word from which on a text is not cut into words by its spaces
+LONGEST_WORD = 40
+# ratio of a text's length to its column length from which on one of the two is wrong
+LENGTH_APART = 5
 CUT = "Cut all texts to one length with `pretrace cut` (docs/audit.md)."
 
 
@@ -93,20 +117,29 @@ def check_audit(
     *,
     randomised: bool = False,
 ) -> list[str]:
-    """Check the suspects (label null; without any, label 1) of the file `texts` against the known non-members
-    (label 0) of `known`.
+    """Check the suspects (label null; without any, label 1) of the file `texts` against
+    the known non-members (label 0) of `known`.
 
-    `known` may be the same file; None if the non-members are in no file of the user's. `randomised`: labels were drawn
-    at random within documents, which share words and lengths by design, so that only the p that is possible is checked.
-    Returns the remarks. Raises `InputError` if a class is missing, if the same text or document is in both classes, if
-    most suspects overlap with known non-members, or if lengths or subsets leave nothing to compare.
+    `known` may be the same file; None if the non-members are in no file of the user's.
+    `randomised`: labels were drawn at random within documents, which share words and
+    lengths by design, so that only the p that is possible is checked. Returns the
+    remarks. Raises `InputError` if a class is missing, if the same text or document is
+    in both classes, if most suspects overlap with known non-members, or if lengths or
+    subsets leave nothing to compare.
     """
     own = texts_of(given_rows(texts, cut, left_out))
     label = None if any(text.label is None for text in own) else 1
-    suspects = _side(f"suspects (label {'null' if label is None else label})", texts, own, label, language)
+    suspects = _side(
+        f"suspects (label {'null' if label is None else label})",
+        texts,
+        own,
+        label,
+        language,
+    )
     if not suspects.texts:
         raise InputError(
-            f"{texts}: the audit has no text to ask about: {_labels(own)}. Give the texts in question label null (in "
+            f"{texts}: the audit has no text to ask about: {_labels(own)}. Give "
+            f"the texts in question label null (in "
             "CSV: empty)."
         )
     _refuse_nonsense(suspects)
@@ -120,13 +153,18 @@ def check_audit(
     nonmembers = _side("known non-members (label 0)", known, given, 0, language)
     if not nonmembers.texts:
         raise InputError(
-            f"{known}: the audit has no known non-members: {_labels(own)}. Add texts of the same kind that the model "
-            "cannot have read, with label 0 or in a second file (known=FILE), or name a benchmark that has such texts "
+            f"{known}: the audit has no known non-members: {_labels(own)}. Add "
+            f"texts of the same kind that the model "
+            "cannot have read, with label 0 or in a second file (known=FILE), or "
+            "name a benchmark that has such texts "
             "under the run's key calibrate_on (docs/audit.md)."
         )
     _refuse_nonsense(nonmembers)
     if randomised and suspects.documents & nonmembers.documents:
-        return [*_equal_within(suspects, nonmembers), *_too_few_drawn(suspects, nonmembers)]
+        return [
+            *_equal_within(suspects, nonmembers),
+            *_too_few_drawn(suspects, nonmembers),
+        ]
     shared = _check_overlap(suspects, nonmembers)
     _refuse_documents_of_both(suspects, nonmembers)
     return [
@@ -143,19 +181,28 @@ def check_audit(
         *_signs(suspects, nonmembers),
         *_without_documents(suspects, nonmembers),
         *_uneven_documents(suspects, nonmembers),
-        *(remark for side in (suspects, nonmembers) for remark in (*_parts(side), *_copies(side))),
+        *(
+            remark
+            for side in (suspects, nonmembers)
+            for remark in (*_parts(side), *_copies(side))
+        ),
         *_too_few(suspects, nonmembers),
     ]
 
 
-def _side(name: str, file: Path, texts: Iterable[Text], label: int | None, language: str) -> ClassTexts:
-    return ClassTexts(name, file, [text for text in texts if text.label == label], language)
+def _side(
+    name: str, file: Path, texts: Iterable[Text], label: int | None, language: str
+) -> ClassTexts:
+    return ClassTexts(
+        name, file, [text for text in texts if text.label == label], language
+    )
 
 
 def _labels(texts: Iterable[Text]) -> str:
     counts = Counter(text.label for text in texts)
     told = (
-        f"it has {counts[1]} texts with label 1, {counts[0]} with label 0 and {counts[None]} with label null"
+        f"it has {counts[1]} texts with label 1, {counts[0]} with label 0 and "
+        f"{counts[None]} with label null"
     )
     return told if counts[0] or counts[1] else f"{told} (is the column label missing?)"
 
@@ -165,66 +212,94 @@ def _fold(text: Text) -> str:
 
 
 def _refuse_nonsense(side: ClassTexts) -> None:
-    """Raise `InputError` if words are far too long, or if texts have another length than their column says."""
+    """Raise `InputError` if words are far too long, or if texts have another length
+    than their column says."""
     for text in side.texts:
         count, characters = len(side.units(text)), len("".join(text.text.split()))
         # long words in ASCII are addresses of the web, as at the beginning of a README
         not_ascii = len(text.text) - len(text.text.encode("ascii", "ignore"))
         if side.unit == "words" and not_ascii > LONGEST_WORD * count:
             raise InputError(
-                f"{text.where}: the text has {characters} characters and {count} word{'s' * (count != 1)}. Is its "
-                "language written without spaces? Say which: language=zh in the command, or language: zh in the "
+                f"{text.where}: the text has {characters} characters and {count} "
+                f"word{'s' * (count != 1)}. Is its "
+                "language written without spaces? Say which: language=zh in the "
+                "command, or language: zh in the "
                 f"benchmark's entry; and cut passages by --characters. {CUT}"
             )
         if text.length and not 1 / LENGTH_APART <= count / text.length <= LENGTH_APART:
             raise InputError(
-                f"{text.where}: the column length says {text.length}, and the text has {count} {side.unit}. {CUT}"
+                f"{text.where}: the column length says {text.length}, and the "
+                f"text has {count} {side.unit}. {CUT}"
             )
 
 
 def _forms(suspects: ClassTexts, known: ClassTexts) -> list[str]:
-    """Remark on one class in another normal form of Unicode: equal letters have other tokens."""
+    """Remark on one class in another normal form of Unicode: equal letters have other
+    tokens."""
     composed = [
-        [unicodedata.is_normalized("NFC", text.text) for text in side.texts] for side in (suspects, known)
+        [unicodedata.is_normalized("NFC", text.text) for text in side.texts]
+        for side in (suspects, known)
     ]
     if all(map(all, composed)) or all(False in side for side in composed):
         return []
-    side, forms = next(pair for pair in zip((suspects, known), composed, strict=True) if not all(pair[1]))
+    side, forms = next(
+        pair
+        for pair in zip((suspects, known), composed, strict=True)
+        if not all(pair[1])
+    )
     return [
-        f"{side.file}: {forms.count(False)} of {len(forms)} {side.name} have decomposed letters (Unicode NFD), and the "
-        "texts of the other class have none. A model reads them as other tokens. Write all texts in one form (NFC)."
+        f"{side.file}: {forms.count(False)} of {len(forms)} {side.name} have "
+        f"decomposed letters (Unicode NFD), and the "
+        "texts of the other class have none. A model reads them as other tokens. "
+        "Write all texts in one form (NFC)."
     ]
 
 
 def _signs(suspects: ClassTexts, known: ClassTexts) -> list[str]:
-    """Remark on classes whose signs are set in other ways: a model reads them as other tokens, and a check finds it."""
+    """Remark on classes whose signs are set in other ways: a model reads them as other
+    tokens, and a check finds it."""
     shares = []
     for side in (suspects, known):
         step = 1 + len(side.texts) // SIGNS_COUNTED
-        shares.append(typeset_shares("\n".join(text.text for text in side.texts[::step])))
-    apart = [kind for kind in kinds_apart(shares, SIGNS_APART) if kind not in ("letters", "blanks")]
+        shares.append(
+            typeset_shares("\n".join(text.text for text in side.texts[::step]))
+        )
+    apart = [
+        kind
+        for kind in kinds_apart(shares, SIGNS_APART)
+        if kind not in ("letters", "blanks")
+    ]
     if not apart:
         return []
     told = ", ".join(
-        f"{kind} ({shares[0].get(kind, 0):.0%} typeset in question, {shares[1].get(kind, 0):.0%} in known texts)"
+        f"{kind} ({shares[0].get(kind, 0):.0%} typeset in question, "
+        f"{shares[1].get(kind, 0):.0%} in known texts)"
         for kind in apart
     )
     return [
-        f"{suspects.file}: the two classes have signs that are set in other ways: {told}. A check will probably say "
-        "that the comparison is invalid. Cut both from their files by pretrace cut --alike, which writes signs in one "
+        f"{suspects.file}: the two classes have signs that are set in other "
+        f"ways: {told}. A check will probably say "
+        "that the comparison is invalid. Cut both from their files by pretrace "
+        "cut --alike, which writes signs in one "
         "way."
     ]
 
 
 def _check_overlap(suspects: ClassTexts, known: ClassTexts) -> list[str]:
-    """Remark on suspects that overlap with known texts; raise an error if a text is in both or most overlap."""
+    """Remark on suspects that overlap with known texts; raise an error if a text is in
+    both or most overlap."""
     place_of = {_fold(text): text.where for text in reversed(known.texts)}
-    equal = [(text.where, place_of[_fold(text)]) for text in suspects.texts if _fold(text) in place_of]
+    equal = [
+        (text.where, place_of[_fold(text)])
+        for text in suspects.texts
+        if _fold(text) in place_of
+    ]
     if equal:
         (suspect, other), more = equal[0], len(equal) - 1
         others = f" ({more} more such text{'s' * (more > 1)})" if more else ""
         raise InputError(
-            f"{suspect} and {other} hold the same text, once among the {suspects.name}, once among the {known.name}"
+            f"{suspect} and {other} hold the same text, once among the "
+            f"{suspects.name}, once among the {known.name}"
             f"{others}. Decide which it is, and remove the other row."
         )
     n = RUN[known.unit]
@@ -236,35 +311,47 @@ def _check_overlap(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     share = max(shares)
     text = suspects.texts[shares.index(share)]
     own = set(ngrams(known.spaced(text), n))
-    nearest = max(known.texts, key=lambda held: len(own.intersection(ngrams(known.spaced(held), n))))
+    nearest = max(
+        known.texts,
+        key=lambda held: len(own.intersection(ngrams(known.spaced(held), n))),
+    )
     remark = (
-        f"{suspects.file}: {count} of {len(shares)} {suspects.name} share at least {OVERLAPPING:.0%} of their runs of "
-        f"{n} {known.unit} with {known.name}; most of all {text.where}, {share:.0%}, mostly with {nearest.where}. "
+        f"{suspects.file}: {count} of {len(shares)} {suspects.name} share at "
+        f"least {OVERLAPPING:.0%} of their runs of "
+        f"{n} {known.unit} with {known.name}; most of all {text.where}, "
+        f"{share:.0%}, mostly with {nearest.where}. "
     )
     if sum(share >= MOSTLY_OVERLAPPING for share in shares) > len(shares) / 2:
         raise InputError(
-            f"{remark}More than half share at least {MOSTLY_OVERLAPPING:.0%}, so the two classes hold the same "
-            "material and cannot be compared. Take texts that the model cannot have read."
+            f"{remark}More than half share at least {MOSTLY_OVERLAPPING:.0%}, so "
+            f"the two classes hold the same "
+            "material and cannot be compared. Take texts that the model cannot "
+            "have read."
         )
     return [
-        f"{remark}If the model read a suspect, it read these runs too. Remove the overlapping texts of one class."
+        f"{remark}If the model read a suspect, it read these runs too. Remove "
+        f"the overlapping texts of one class."
     ]
 
 
 def _repeats(side: ClassTexts) -> list[str]:
     """Remark on texts that are in a class more than once."""
     first: dict[str, str] = {}
-    pairs = [(first.setdefault(_fold(text), text.where), text.where) for text in side.texts]
+    pairs = [
+        (first.setdefault(_fold(text), text.where), text.where) for text in side.texts
+    ]
     repeats = [(earlier, where) for earlier, where in pairs if earlier != where]
     return [
-        f"{side.file}: {len(repeats)} of {len(side.texts)} {side.name} repeat an earlier text, the first {where} "
+        f"{side.file}: {len(repeats)} of {len(side.texts)} {side.name} repeat an "
+        f"earlier text, the first {where} "
         f"that of {earlier}. Each repeat counts as one more text. Remove the repeats."
         for earlier, where in repeats[:1]
     ]
 
 
 def _without_counterpart(suspects: ClassTexts, known: ClassTexts) -> list[str]:
-    """Remark on suspects whose subset and length no known text has; raise an error if that leaves none."""
+    """Remark on suspects whose subset and length no known text has; raise an error if
+    that leaves none."""
     known_slices = {text.slice for text in known.texts}
     lost = [text.slice for text in suspects.texts if text.slice not in known_slices]
     if not lost:
@@ -273,11 +360,14 @@ def _without_counterpart(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     advice = "Give the columns subset and length the same values in both."
     if len(lost) == len(suspects.texts):
         raise InputError(
-            f"{suspects.file}: none of the {len(lost)} {suspects.name} can be compared: {reason}. They are "
-            f"{_name_slices(lost)}, and the {known.name} are {_name_slices(known_slices)}. {advice}"
+            f"{suspects.file}: none of the {len(lost)} {suspects.name} can be "
+            f"compared: {reason}. They are "
+            f"{_name_slices(lost)}, and the {known.name} are "
+            f"{_name_slices(known_slices)}. {advice}"
         )
     return [
-        f"{suspects.file}: {len(lost)} of {len(suspects.texts)} {suspects.name} take no part: {reason} "
+        f"{suspects.file}: {len(lost)} of {len(suspects.texts)} {suspects.name} "
+        f"take no part: {reason} "
         f"({_name_slices(lost)}). {advice}"
     ]
 
@@ -298,7 +388,8 @@ def _range(lengths: Sequence[int]) -> str:
 
 
 def _lengths(suspects: ClassTexts, known: ClassTexts) -> list[str]:
-    """Remark on texts of several lengths; raise an error if no suspect is about as long as any known text."""
+    """Remark on texts of several lengths; raise an error if no suspect is about as long
+    as any known text."""
     remarks = []
     known_lengths = known.lengths()
     for length, a in suspects.lengths().items():
@@ -307,31 +398,39 @@ def _lengths(suspects: ClassTexts, known: ClassTexts) -> list[str]:
         b = known_lengths[length]
         suffix = "" if length is None else f" of length {length}"
         start = (
-            f"{suspects.file}: the {suspects.name}{suffix} have {_range(a)} {known.unit}, "
+            f"{suspects.file}: the {suspects.name}{suffix} have {_range(a)} "
+            f"{known.unit}, "
             f"the {known.name} {_range(b)}"
         )
         if max(a) * RANGES_APART <= min(b) or max(b) * RANGES_APART <= min(a):
-            raise InputError(f"{start}. Scores depend on length, so these cannot be compared. {CUT}")
+            raise InputError(
+                f"{start}. Scores depend on length, so these cannot be compared. {CUT}"
+            )
         medians = median(a), median(b)
         if max(medians) >= min(medians) * MEDIANS_APART:
             remarks.append(
-                f"{start} (medians {medians[0]:g} and {medians[1]:g}). Length alone may separate their scores. {CUT}"
+                f"{start} (medians {medians[0]:g} and {medians[1]:g}). Length "
+                f"alone may separate their scores. {CUT}"
             )
         elif max(*a, *b) >= min(*a, *b) * SPREAD:
             remarks.append(
-                f"{start}. Scores of longer texts vary less, so p-values of texts are not exact. {CUT}"
+                f"{start}. Scores of longer texts vary less, so p-values of "
+                f"texts are not exact. {CUT}"
             )
     return remarks
 
 
 def _characters(suspects: ClassTexts, known: ClassTexts) -> list[str]:
-    """Remark on texts of as many words with longer words: other kinds of text, which a check of the audit finds."""
+    """Remark on texts of as many words with longer words: other kinds of text, which a
+    check of the audit finds."""
     means = [fmean(len(text.text) for text in side.texts) for side in (suspects, known)]
     if max(means) < min(means) * CHARACTERS_APART:
         return []
     return [
-        f"{suspects.file}: the {suspects.name} have {means[0]:.0f} characters on average, the {known.name} "
-        f"{means[1]:.0f}. The check of sizes will probably say that the comparison is invalid. Take known texts of the "
+        f"{suspects.file}: the {suspects.name} have {means[0]:.0f} characters on "
+        f"average, the {known.name} "
+        f"{means[1]:.0f}. The check of sizes will probably say that the "
+        f"comparison is invalid. Take known texts of the "
         "same kind: genre, author, time."
     ]
 
@@ -339,7 +438,8 @@ def _characters(suspects: ClassTexts, known: ClassTexts) -> list[str]:
 def _remark_on_lengths(side: ClassTexts) -> list[str]:
     """Remark on texts of one class that have several lengths."""
     return [
-        f"{side.file}: the {side.name} have {_range(lengths)} {side.unit}. Known non-members need the same "
+        f"{side.file}: the {side.name} have {_range(lengths)} {side.unit}. Known "
+        f"non-members need the same "
         f"lengths. {CUT}"
         for lengths in side.lengths().values()
         if max(lengths) >= min(lengths) * SPREAD
@@ -347,49 +447,64 @@ def _remark_on_lengths(side: ClassTexts) -> list[str]:
 
 
 def _refuse_documents_of_both(suspects: ClassTexts, known: ClassTexts) -> None:
-    """Raise `InputError` if a document has texts of both classes: its known texts would be left out."""
+    """Raise `InputError` if a document has texts of both classes: its known texts would
+    be left out."""
     for document in sorted(suspects.documents & known.documents)[:1]:
         (first, second) = (
-            next(text.where for text in side.texts if text.document == document) for side in (suspects, known)
+            next(text.where for text in side.texts if text.document == document)
+            for side in (suspects, known)
         )
         raise InputError(
-            f"{first} and {second}: the document {document!r} has {suspects.name} and {known.name}. An audit asks of "
-            "whole documents whether they were read. Give known texts that the model cannot have read a document of "
-            "their own, under another name; or, if what is published was drawn at random within documents, write "
+            f"{first} and {second}: the document {document!r} has "
+            f"{suspects.name} and {known.name}. An audit asks of "
+            "whole documents whether they were read. Give known texts that the "
+            "model cannot have read a document of "
+            "their own, under another name; or, if what is published was drawn "
+            "at random within documents, write "
             "randomised: true in the benchmark's entry (docs/canaries.md)."
         )
 
 
 def _without_documents(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     """Remark on texts that name no document: each counts as a document."""
-    without = [side for side in (suspects, known) if not side.documents and len(side.texts) > 1]
+    without = [
+        side for side in (suspects, known) if not side.documents and len(side.texts) > 1
+    ]
     if not without:
         return []
     whose = "" if len(without) > 1 else f" of the {without[0].name}"
     return [
-        f"{without[0].file}: no text{whose} names a document: each passage counts as a document of its own; passages "
-        "of one document do not. Name each text's document in the column document (docs/audit.md)."
+        f"{without[0].file}: no text{whose} names a document: each passage "
+        f"counts as a document of its own; passages "
+        "of one document do not. Name each text's document in the column "
+        "document (docs/audit.md)."
     ]
 
 
 def _uneven_documents(suspects: ClassTexts, known: ClassTexts) -> list[str]:
-    """Remark on suspect documents with more passages than known ones have, and on known documents of one passage."""
+    """Remark on suspect documents with more passages than known ones have, and on known
+    documents of one passage."""
     own, given = (
-        Counter(text.document for text in side.texts if text.document) for side in (suspects, known)
+        Counter(text.document for text in side.texts if text.document)
+        for side in (suspects, known)
     )
     if not own or not given:
         return []
     if max(given.values()) == 1 < max(own.values()):
         return [
-            f"{known.file}: each of the {len(given)} documents of the {known.name} has one passage. If several are of "
-            "one work, give them the same document: passages of a work are not independent."
+            f"{known.file}: each of the {len(given)} documents of the "
+            f"{known.name} has one passage. If several are of "
+            "one work, give them the same document: passages of a work are not "
+            "independent."
         ]
     passages = median(own.values()), median(given.values())
     if passages[0] < passages[1] * PASSAGES_APART:
         return []
     return [
-        f"{suspects.file}: a document of the {suspects.name} has {passages[0]:g} passages, one of the {known.name} "
-        f"{passages[1]:g} (medians). Give more passages of the known documents: how much these differ is what p-values "
+        f"{suspects.file}: a document of the {suspects.name} has {passages[0]:g} "
+        f"passages, one of the {known.name} "
+        f"{passages[1]:g} (medians). Give more passages of the known documents: "
+        f"how much these differ is what p-values "
         "rest on."
     ]
 
@@ -401,37 +516,51 @@ def _parts(side: ClassTexts) -> list[str]:
         first.setdefault(text.document, text.text)
     first.pop("", None)
     return [
-        f"{side.file}: {len(named)} documents of the {side.name} are called parts of a work ({named[0]!r}, "
-        f"{named[1]!r}), which are not independent: the answer will be invalid. {WHOLE_WORKS} "
+        f"{side.file}: {len(named)} documents of the {side.name} are called "
+        f"parts of a work ({named[0]!r}, "
+        f"{named[1]!r}), which are not independent: the answer will be invalid. "
+        f"{WHOLE_WORKS} "
         "If they are whole works, rename them."
-        for named in [names_of_parts(first.items())] if named
-    ]  # fmt: skip
+        for named in [names_of_parts(first.items())]
+        if named
+    ]
 
 
 def _copies(side: ClassTexts) -> list[str]:
     """Remark on two documents of a side that are near-copies."""
     documents: dict[str, set[NGram]] = defaultdict(set)
     for text in side.texts:
-        documents[text.document or text.text_id].update(ngrams(side.spaced(text), RUN[side.unit]))
+        documents[text.document or text.text_id].update(
+            ngrams(side.spaced(text), RUN[side.unit])
+        )
     return [
-        f"{side.file}: the documents {pair[0]!r} and {pair[1]!r} of the {side.name} share at least {COPIED:.0%} of "
-        f"their runs of {RUN[side.unit]} {side.unit}: the answer will be invalid. {WHOLE_WORKS}"
-        for pair in [near_copies(documents)] if pair
-    ]  # fmt: skip
+        f"{side.file}: the documents {pair[0]!r} and {pair[1]!r} of the "
+        f"{side.name} share at least {COPIED:.0%} of "
+        f"their runs of {RUN[side.unit]} {side.unit}: the answer will be "
+        f"invalid. {WHOLE_WORKS}"
+        for pair in [near_copies(documents)]
+        if pair
+    ]
 
 
 def _too_few(suspects: ClassTexts, known: ClassTexts) -> list[str]:
-    """Remark on too few documents for a p, or for a test of whether the two sides are comparable."""
-    ours, theirs = (len({text.document or text.text_id for text in side.texts}) for side in (suspects, known))
+    """Remark on too few documents for a p, or for a test of whether the two sides are
+    comparable."""
+    ours, theirs = (
+        len({text.document or text.text_id for text in side.texts})
+        for side in (suspects, known)
+    )
     start = (
-        f"{known.file}: {count_noun(ours, 'document')} in question and {count_noun(theirs, 'known document')}"
+        f"{known.file}: {count_noun(ours, 'document')} in question and "
+        f"{count_noun(theirs, 'known document')}"
     )
     if not has_p(ours, theirs):
         return [f"{start}: no p can be as low as {LEVEL:g}. Have {known_for_p(ours)}."]
     if not checks_can_fail(ours, theirs):
         others = f" {WITHOUT_OTHERS}" if never_evidence(ours) else ""
         return [
-            f"{start}: whether the two sides are comparable cannot be tested, so that the answer cannot be evidence. "
+            f"{start}: whether the two sides are comparable cannot be tested, so "
+            f"that the answer cannot be evidence. "
             f"Have {documents_for_checks(ours)}.{others}"
         ]
     return []
@@ -439,27 +568,38 @@ def _too_few(suspects: ClassTexts, known: ClassTexts) -> list[str]:
 
 def _too_few_drawn(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     """Remark on a draw within documents whose least possible p is above `LEVEL`."""
-    own, held = (Counter(text.document for text in side.texts if text.document) for side in (suspects, known))
-    ways = prod(comb(own[document] + held[document], own[document]) for document in own.keys() & held.keys())
+    own, held = (
+        Counter(text.document for text in side.texts if text.document)
+        for side in (suspects, known)
+    )
+    ways = prod(
+        comb(own[document] + held[document], own[document])
+        for document in own.keys() & held.keys()
+    )
     if ways >= FEWEST_WAYS:
         return []
     return [
-        f"{suspects.file}: no p can be below 1/{ways} = {1 / ways:.2g}, so the audit can find nothing. Have more "
+        f"{suspects.file}: no p can be below 1/{ways} = {1 / ways:.2g}, so the "
+        f"audit can find nothing. Have more "
         "documents with texts of both labels, or more known texts in each."
     ]
 
 
 def _equal_within(suspects: ClassTexts, held_out: ClassTexts) -> list[str]:
     """Remark on suspected texts that equal a held-out one of their document."""
-    place_of = {(text.document, _fold(text)): text.where for text in reversed(held_out.texts)}
+    place_of = {
+        (text.document, _fold(text)): text.where for text in reversed(held_out.texts)
+    }
     equal = [
         (text.where, place_of[text.document, _fold(text)])
         for text in suspects.texts
         if (text.document, _fold(text)) in place_of
     ]
     return [
-        f"{suspects.file}: {len(equal)} of {len(suspects.texts)} {suspects.name} equal a held-out text of their "
-        f"document, the first {where} that of {other}. The test stays valid and finds less. Remove the equal held-out "
+        f"{suspects.file}: {len(equal)} of {len(suspects.texts)} {suspects.name} "
+        f"equal a held-out text of their "
+        f"document, the first {where} that of {other}. The test stays valid and "
+        f"finds less. Remove the equal held-out "
         "texts."
         for where, other in equal[:1]
     ]

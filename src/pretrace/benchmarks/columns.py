@@ -1,11 +1,20 @@
-"""What the columns of a file must be, for texts, answers and views alike: one form of names, and of missing values."""
+"""What the columns of a file must be, for texts, answers and views alike: one form of
+names, and of missing values."""
 
 import re
 import unicodedata
 from numbers import Real
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    ValidationError,
+)
 
 from pretrace.benchmarks.rows import Choice, Row, only_columns
 from pretrace.runtime.errors import InputError
@@ -13,9 +22,12 @@ from pretrace.runtime.schema import key_texts
 
 
 class Columns(BaseModel):
-    """The columns of a file: a subclass's fields; the text under one says what it must be. Others are ignored."""
+    """The columns of a file: a subclass's fields; the text under one says what it must
+    be. Others are ignored."""
 
-    model_config = ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(
+        coerce_numbers_to_str=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 def is_missing(value: object) -> bool:
@@ -29,12 +41,13 @@ _WRITTEN_MISSING = {"nan", "NaN", "<NA>", "NaT"}
 
 
 _UNSEEN = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
-"""Soft hyphens, blanks of no width, byte-order marks, marks of direction. Joiners stay: some scripts need them."""
+"""Soft hyphens, blanks of no width, byte-order marks, marks of direction. Joiners stay:
+some scripts need them."""
 
 
 def one_form(name: str) -> str:
-    """Return a name in the one form of its spellings: NFC, what nobody sees and blanks around it removed, white space
-    within as one blank, 7 for 7.0.
+    """Return a name in the one form of its spellings: NFC, what nobody sees and blanks
+    around it removed, white space within as one blank, 7 for 7.0.
 
     7.0 is how a column of numbers with gaps writes 7.
     """
@@ -45,7 +58,8 @@ def one_form(name: str) -> str:
 
 
 def _one_name(value: Any) -> Any:
-    """Return a name in its one form, None without one; values of other types as they are, for pydantic to judge."""
+    """Return a name in its one form, None without one; values of other types as they
+    are, for pydantic to judge."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if not isinstance(value, str):
@@ -66,13 +80,22 @@ def _words(text: str) -> str:
     if "\0" in text:
         raise ValueError("holds a NUL character (U+0000), which is not text; remove it")
     if text.encode(errors="ignore").decode() != text:
-        raise ValueError("holds half a surrogate pair, which is not text; encode it as UTF-8")
-    if all(character.isspace() or unicodedata.category(character) in ("Cc", "Cf") for character in text):
-        raise ValueError("shows nothing, it holds control or zero-width characters; fill it, or drop the row")
+        raise ValueError(
+            "holds half a surrogate pair, which is not text; encode it as UTF-8"
+        )
+    if all(
+        character.isspace() or unicodedata.category(character) in ("Cc", "Cf")
+        for character in text
+    ):
+        raise ValueError(
+            "shows nothing, it holds control or zero-width characters; fill it, "
+            "or drop the row"
+        )
     return text
 
 
-LONGEST_NAME = 500  # characters; a longer id, document or subset is a text in the wrong column
+# characters; a longer id, document or subset is a text in the wrong column
+LONGEST_NAME = 500
 
 
 def _short(name: str) -> str:
@@ -87,7 +110,9 @@ Label = Annotated[int, WholeNumber, Field(ge=0, le=1)] | None
 Length = Annotated[int, WholeNumber, Field(ge=1, le=10**9)] | None
 Words = Annotated[str, Strict(), AfterValidator(_words)]
 """A text with at least one word and without NUL characters."""
-Named = Annotated[str, BeforeValidator(_one_name), AfterValidator(_words), AfterValidator(_short)]
+Named = Annotated[
+    str, BeforeValidator(_one_name), AfterValidator(_words), AfterValidator(_short)
+]
 """A name, or a number that is one."""
 Name = Annotated[
     Named | None,
@@ -98,23 +123,35 @@ Name = Annotated[
 
 
 def checked_row(where: str, row: Row, kind: type[Columns]) -> Row:
-    """Return the columns of a row that `kind` has, each in its type; a missing value is None or the column's empty one.
+    """Return the columns of a row that `kind` has, each in its type; a missing value is
+    None or the column's empty one.
 
-    Raises `InputError` with the first column that is missing or wrong, and what it must be.
+    Raises `InputError` with the first column that is missing or wrong, and what it must
+    be.
     """
-    given = {column: None if is_missing(value) else value for column, value in row.items()}
+    given = {
+        column: None if is_missing(value) else value for column, value in row.items()
+    }
     try:
         parsed = kind.model_validate(given)
-        return {column: getattr(parsed, column) for column in row if column in parsed.model_fields_set}
+        return {
+            column: getattr(parsed, column)
+            for column in row
+            if column in parsed.model_fields_set
+        }
     except ValidationError as error:
         mistake = error.errors()[0]
     column, said = str(mistake["loc"][0]), str(mistake.get("ctx", {}).get("error", ""))
     must_be = key_texts(kind)[column]
     if column not in row:
         columns = ", ".join(map(str, row)) or "none"
-        raise InputError(f"{where}: there is no column '{column}'; found: {columns}. Give {must_be}.")
+        raise InputError(
+            f"{where}: there is no column '{column}'; found: {columns}. Give {must_be}."
+        )
     value = "empty" if given[column] is None else f"{given[column]!r:.60}"
-    raise InputError(f"{where}: {column} {said or f'is {value}; it must be {must_be}'}.")
+    raise InputError(
+        f"{where}: {column} {said or f'is {value}; it must be {must_be}'}."
+    )
 
 
 def only_of(*kinds: type[Columns]) -> Choice:

@@ -1,7 +1,9 @@
-"""The one reader of delimited text (CSV, TSV, other separators): every cell is text as written, an empty one is None.
+"""The one reader of delimited text (CSV, TSV, other separators): every cell is text as
+written, an empty one is None.
 
-Files of users follow their name: commas, or tabs in a .tsv. The README of a data set can say more: its settings are
-those of `pandas.read_csv`, and are read so, but for types, which it would guess.
+Files of users follow their name: commas, or tabs in a .tsv. The README of a data set
+can say more: its settings are those of `pandas.read_csv`, and are read so, but for
+types, which it would guess.
 """
 
 import csv
@@ -26,20 +28,26 @@ SEPARATORS = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'"}
 """Separators of columns, as messages name them."""
 
 _OF_TYPES = {
-    "chunksize", "converters", "date_format", "decimal", "engine", "false_values", "float_precision", "keep_default_na",
+    "chunksize", "converters", "date_format", "decimal", "engine", "false_values",
+    "float_precision", "keep_default_na",
     "memory_map", "na_filter", "thousands", "true_values", "verbose",
 }  # fmt: skip
-"""Settings of `pandas.read_csv` that say how cells become values of a type, or how fast, and not which cells exist."""
+"""Settings of `pandas.read_csv` that say how cells become values of a type, or how
+fast, and not which cells exist."""
 
 _OF_C_ENGINE = {"comment", "lineterminator"}
-"""Settings that only pandas' own parser reads as `datasets` does; the other one notices rows that are too short."""
+"""Settings that only pandas' own parser reads as `datasets` does; the other one notices
+rows that are too short."""
 
 
-def delimited_rows(path: Path, settings: Mapping[str, Any]) -> Iterator[tuple[str, Cells]]:
+def delimited_rows(
+    path: Path, settings: Mapping[str, Any]
+) -> Iterator[tuple[str, Cells]]:
     """Yield (where, cells by column) of each row; rows of empty cells are skipped.
 
-    `settings` are keyword arguments of `pandas.read_csv`; without any, the file's name says how it is read. Raises
-    `InputError` at a row with more or fewer cells than the header, and at a column that is named twice.
+    `settings` are keyword arguments of `pandas.read_csv`; without any, the file's name
+    says how it is read. Raises `InputError` at a row with more or fewer cells than the
+    header, and at a column that is named twice.
     """
     telling = {key: value for key, value in settings.items() if key not in _OF_TYPES}
     separator = "\t" if unpacked_name(path.name).endswith(".tsv") else ","
@@ -56,42 +64,64 @@ def _rows_by_name(path: Path, separator: str) -> Iterator[tuple[str, Cells]]:
     try:
         for cells in reader:
             where, line = f"{path}:{line}", reader.line_num + 1
-            if not any(cells):  # a blank line, or the empty rows at the end of a spreadsheet
+            # a blank line, or the empty rows at the end of a spreadsheet
+            if not any(cells):
                 continue
             if not header:
                 header = _checked_header(where, cells, separator)
                 continue
             if len(cells) != len(header):
                 raise InputError(
-                    f"{where}: {len(cells)} cells where the header has {len(header)}; put a text with commas in "
+                    f"{where}: {len(cells)} cells where the header has "
+                    f"{len(header)}; put a text with commas in "
                     'double quotes (").'
                 )
             _refuse_swallowed_rows(where, cells, header, separator)
-            yield where, {column: cell or None for column, cell in zip(header, cells, strict=True)}
+            yield (
+                where,
+                {
+                    column: cell or None
+                    for column, cell in zip(header, cells, strict=True)
+                },
+            )
     except csv.Error as error:
         if "field limit" in str(error):
             raise too_large(f"{path}:{line}", "a cell") from error
         problem = f"this is not valid CSV ({error}); save it again with quotes"
-        if "new-line character" in str(error):  # the line ends that Excel calls Macintosh
-            problem = "a line ends in a carriage return alone; save it with line ends of Unix or Windows"
+        # the line ends that Excel calls Macintosh
+        if "new-line character" in str(error):
+            problem = (
+                "a line ends in a carriage return alone; save it with line ends of "
+                "Unix or Windows"
+            )
         raise InputError(f"{path}:{reader.line_num or 1}: {problem}.") from error
 
 
 def _checked_header(where: str, cells: list[str], separator: str) -> list[str]:
     if cells[0].lstrip().startswith("{"):
         raise InputError(
-            f"{where}: the first line is a JSON object, not the names of columns; end the name of the file in .jsonl."
+            f"{where}: the first line is a JSON object, not the names of "
+            f"columns; end the name of the file in .jsonl."
         )
     if len(cells) == 1 and (separated_by := separator_of(cells[0])):
-        commas = "separate them by commas (in a spreadsheet, save as CSV with the field separator ',')"
-        advice = f"{commas if separator == ',' else 'separate them by tabs'}, or write JSON lines (.jsonl)"
-        raise InputError(f"{where}: the columns are separated by {separated_by}; {advice}.")
+        commas = (
+            "separate them by commas (in a spreadsheet, save as CSV with the field "
+            "separator ',')"
+        )
+        advice = (
+            f"{commas if separator == ',' else 'separate them by tabs'}, or write "
+            f"JSON lines (.jsonl)"
+        )
+        raise InputError(
+            f"{where}: the columns are separated by {separated_by}; {advice}."
+        )
     refuse_columns_twice(where, cells)
     return cells
 
 
 def separator_of(line: str) -> str:
-    """Name the separator of a line that looks like a CSV header with texts or labels; "" for other lines."""
+    """Name the separator of a line that looks like a CSV header with texts or labels;
+    "" for other lines."""
     for separator, name in SEPARATORS.items():
         cells = {cell.strip().strip('"').lower() for cell in line.split(separator)}
         if len(cells) > 1 and cells & {"text", "input", "label"}:
@@ -102,36 +132,51 @@ def separator_of(line: str) -> str:
 def refuse_columns_twice(where: str, columns: list[str]) -> None:
     """Raise `InputError` if two columns have one name: only the last would be read."""
     if twice := sorted({column for column in columns if columns.count(column) > 1}):
-        raise InputError(f"{where}: the header names {', '.join(map(repr, twice))} twice; keep one.")
+        raise InputError(
+            f"{where}: the header names {', '.join(map(repr, twice))} twice; keep one."
+        )
 
 
-def _refuse_swallowed_rows(where: str, cells: list[str], header: list[str], separator: str) -> None:
-    """Raise `InputError` at a cell that holds whole rows: a text began with a double quote and the quote went on."""
+def _refuse_swallowed_rows(
+    where: str, cells: list[str], header: list[str], separator: str
+) -> None:
+    """Raise `InputError` at a cell that holds whole rows: a text began with a double
+    quote and the quote went on."""
     for place, cell in enumerate(cells):
         if "\n" in cell and _holds_rows(cell, place, header, separator):
             raise InputError(
-                f"{where}: the cell of '{header[place]}' begins with a double quote and holds {cell.count(chr(10))} "
-                'further rows up to the next quote; write " in texts as "" and quote the cell, or write JSON lines.'
+                f"{where}: the cell of '{header[place]}' begins with a double "
+                f"quote and holds {cell.count(chr(10))} "
+                'further rows up to the next quote; write " in texts as "" and '
+                "quote the cell, or write JSON lines."
             )
 
 
 def _holds_rows(cell: str, place: int, header: list[str], separator: str) -> bool:
-    """Return whether a cell with line ends looks like the end of a row, whole rows, and the beginning of one."""
+    """Return whether a cell with line ends looks like the end of a row, whole rows, and
+    the beginning of one."""
     first, *inner, last = cell.split("\n")
     wanted = len(header) - 1
     counts = [line.count(separator) for line in inner]
-    ends_fit = first.count(separator) == wanted - place and last.count(separator) == place
+    ends_fit = (
+        first.count(separator) == wanted - place and last.count(separator) == place
+    )
     if not ends_fit or any(count != wanted for count in counts):
         return False
     if "label" not in header:  # commas in the lines of a text are common, tabs are not
         return separator == "\t"
-    rows = [[""] * place + first.split(separator), *(line.split(separator) for line in inner)]
+    rows = [
+        [""] * place + first.split(separator),
+        *(line.split(separator) for line in inner),
+    ]
     labels = [row[header.index("label")].strip() for row in rows]
     labels += last.split(separator)[header.index("label") : header.index("label") + 1]
     return {*labels} <= {"", "0", "1"} and {*labels} != {""}
 
 
-def _rows_by_settings(path: Path, settings: Mapping[str, Any]) -> Iterator[tuple[str, Cells]]:
+def _rows_by_settings(
+    path: Path, settings: Mapping[str, Any]
+) -> Iterator[tuple[str, Cells]]:
     import pandas as pd
 
     engine: Any = "c" if _OF_C_ENGINE & settings.keys() else "python"
@@ -144,13 +189,22 @@ def _rows_by_settings(path: Path, settings: Mapping[str, Any]) -> Iterator[tuple
         for _ in bounded_lines(path, file):  # pandas would take any line into memory
             pass
     with explain_failure(what), open_bytes(path) as file:
-        table = pd.read_csv(file, dtype=str, keep_default_na=False, engine=engine, **given)
+        table = pd.read_csv(
+            file, dtype=str, keep_default_na=False, engine=engine, **given
+        )
     if too_long:
-        tell("%s: %d rows have more cells than the header: left out, as the README says", path, len(too_long))
+        tell(
+            "%s: %d rows have more cells than the header: left out, as the README says",
+            path,
+            len(too_long),
+        )
     index_column = settings.get("index_col")
     if index_column is None or index_column is False:  # 0 is the first column
         if not isinstance(table.index, pd.RangeIndex):
-            raise InputError(f"{path}: rows have more cells than the {len(table.columns)} of the header.")
+            raise InputError(
+                f"{path}: rows have more cells than the {len(table.columns)} of "
+                f"the header."
+            )
     else:
         table = table.reset_index()
     columns = [str(column) for column in table.columns]
@@ -162,9 +216,14 @@ def _rows_by_settings(path: Path, settings: Mapping[str, Any]) -> Iterator[tuple
     for number, values in enumerate(table.itertuples(index=False, name=None), start=1):
         where = f"{path}, row {number}"
         if any(isinstance(value, float) for value in values):
-            raise InputError(f"{where}: the row has fewer cells than the {len(columns)} columns; fill it.")
+            raise InputError(
+                f"{where}: the row has fewer cells than the {len(columns)} "
+                f"columns; fill it."
+            )
         cells = {
-            column: None if value == "" or value in _missing_in(column, missing) else value
+            column: None
+            if value == "" or value in _missing_in(column, missing)
+            else value
             for column, value in zip(columns, values, strict=True)
         }
         if any(cells.values()):
@@ -172,6 +231,7 @@ def _rows_by_settings(path: Path, settings: Mapping[str, Any]) -> Iterator[tuple
 
 
 def _missing_in(column: str, missing: Any) -> set[str]:
-    """Return what `na_values` calls missing in a column: one value, several, or values by column."""
+    """Return what `na_values` calls missing in a column: one value, several, or values
+    by column."""
     own = missing.get(column, []) if isinstance(missing, Mapping) else missing
     return {str(value) for value in (own if isinstance(own, list | tuple) else [own])}

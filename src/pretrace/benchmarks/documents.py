@@ -1,7 +1,9 @@
-"""Read the text of a document as people have it: EPUB, DOCX, ODT, RTF, PDF, HTML, Markdown, or text in any encoding.
+"""Read the text of a document as people have it: EPUB, DOCX, ODT, RTF, PDF, HTML,
+Markdown, or text in any encoding.
 
-Files are untrusted: nothing is unpacked to the disk, what is unpacked in memory is bounded by `LARGEST_DOCUMENT`, XML
-is read without entities, and what cannot be read is an `InputError` that names the file.
+Files are untrusted: nothing is unpacked to the disk, what is unpacked in memory is
+bounded by `LARGEST_DOCUMENT`, XML is read without entities, and what cannot be read is
+an `InputError` that names the file.
 """
 
 import re
@@ -18,12 +20,21 @@ from pretrace.benchmarks.readers.pdf import read_pdf
 from pretrace.benchmarks.readers.plain import read_markdown, read_plain
 from pretrace.runtime.errors import InputError
 
-PACKAGES = ("charset-normalizer", "cryptography", "lxml", "pypdf", "python-docx", "striprtf")
+PACKAGES = (
+    "charset-normalizer",
+    "cryptography",
+    "lxml",
+    "pypdf",
+    "python-docx",
+    "striprtf",
+)
 """What the readers need, the extra 'documents'."""
 
 _READERS: dict[str, Callable[[bytes, Path], LaidOutText]] = {
-    ".epub": read_epub, ".docx": read_docx, ".odt": read_odt, ".rtf": read_rtf, ".pdf": read_pdf, ".html": read_html,
-    ".htm": read_html, ".xhtml": read_html, ".md": read_markdown, ".markdown": read_markdown, ".txt": read_plain,
+    ".epub": read_epub, ".docx": read_docx, ".odt": read_odt, ".rtf": read_rtf,
+    ".pdf": read_pdf, ".html": read_html,
+    ".htm": read_html, ".xhtml": read_html, ".md": read_markdown,
+    ".markdown": read_markdown, ".txt": read_plain,
 }  # fmt: skip
 DOCUMENT_FORMATS = ", ".join(_READERS)
 
@@ -31,15 +42,32 @@ _BY_WORD_PROCESSOR = "soffice --headless --convert-to docx FILE (LibreOffice)"
 _BY_CALIBRE = "ebook-convert FILE book.epub (Calibre)"
 CONVERTED = {
     **dict.fromkeys(
-        (".doc", ".docm", ".dot", ".dotx", ".wpd", ".wps", ".sxw", ".fodt", ".ott"), _BY_WORD_PROCESSOR
+        (".doc", ".docm", ".dot", ".dotx", ".wpd", ".wps", ".sxw", ".fodt", ".ott"),
+        _BY_WORD_PROCESSOR,
     ),
     **dict.fromkeys(
-        (".mobi", ".azw", ".azw3", ".kfx", ".fb2", ".lit", ".pdb", ".prc", ".lrf", ".chm"), _BY_CALIBRE
+        (
+            ".mobi",
+            ".azw",
+            ".azw3",
+            ".kfx",
+            ".fb2",
+            ".lit",
+            ".pdb",
+            ".prc",
+            ".lrf",
+            ".chm",
+        ),
+        _BY_CALIBRE,
     ),
-    **dict.fromkeys((".pages", ".gdoc"), "export it as EPUB or DOCX in the program that wrote it"),
+    **dict.fromkeys(
+        (".pages", ".gdoc"), "export it as EPUB or DOCX in the program that wrote it"
+    ),
     **dict.fromkeys((".djvu", ".djv"), "djvutxt FILE book.txt"),
     **dict.fromkeys((".ps", ".eps"), "ps2pdf FILE"),
-    **dict.fromkeys((".tex", ".rst", ".org", ".adoc", ".mht", ".mhtml"), "pandoc FILE -o book.md"),
+    **dict.fromkeys(
+        (".tex", ".rst", ".org", ".adoc", ".mht", ".mhtml"), "pandoc FILE -o book.md"
+    ),
 }
 """Formats of documents that are not read -> how to make one that is."""
 
@@ -62,12 +90,14 @@ def is_document(name: str) -> bool:
 
 
 def conversion_of(name: str) -> str:
-    """Return how to convert a document of a format that is not read; "" of any other file."""
+    """Return how to convert a document of a format that is not read; "" of any other
+    file."""
     return CONVERTED.get(Path(unpacked_name(name)).suffix, "")
 
 
 def read_document(path: Path) -> LaidOutText:
-    """Read a file. Raises `InputError` if it is damaged, encrypted, too large, or without text."""
+    """Read a file. Raises `InputError` if it is damaged, encrypted, too large, or
+    without text."""
     kind = Path(unpacked_name(path.name)).suffix
     try:
         with open_bytes(path) as file:
@@ -79,16 +109,22 @@ def read_document(path: Path) -> LaidOutText:
         raise
     except ModuleNotFoundError as error:
         raise InputError(
-            f"{path}: to read {kind[1:].upper()} needs the module {error.name}; install the extra 'documents': pip "
+            f"{path}: to read {kind[1:].upper()} needs the module {error.name}; "
+            f"install the extra 'documents': pip "
             f"install {' '.join(PACKAGES)}"
         ) from error
-    except Exception as error:  # what a damaged file makes of a reader is not known before
+    except (
+        Exception
+    ) as error:  # what a damaged file makes of a reader is not known before
         said = " ".join(str(error).split())[:100]
         raise InputError(
-            f"{path} cannot be read as {kind[1:].upper()} ({type(error).__name__}: {said}). Is it whole? "
+            f"{path} cannot be read as {kind[1:].upper()} "
+            f"({type(error).__name__}: {said}). Is it whole? "
             "Open it, and save it again or as text (.txt)."
         ) from error
-    text, hyphens = joined_hyphens(reading.text.replace("\0", "").encode(errors="ignore").decode())
+    text, hyphens = joined_hyphens(
+        reading.text.replace("\0", "").encode(errors="ignore").decode()
+    )
     reading.text = (unwrap_print(text) if kind == ".pdf" else text).strip("\n")
     reading.removed["hyphens at line ends"] = hyphens
     reading.title = _given_name(reading.title, _TITLES_OF_PROGRAMS)
@@ -97,6 +133,7 @@ def read_document(path: Path) -> LaidOutText:
 
 
 def _given_name(text: str, of_programs: re.Pattern[str]) -> str:
-    """Return metadata as it can be printed, at most 200 characters; "" if a program wrote it."""
+    """Return metadata as it can be printed, at most 200 characters; "" if a program
+    wrote it."""
     line = " ".join(re.sub(r"[\x00-\x1f\x7f\ud800-\udfff]", " ", text).split())[:200]
     return "" if of_programs.fullmatch(line) else line

@@ -17,7 +17,15 @@ from pretrace.benchmarks.sources import BenchmarkEntry, FromHub
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject, sha256_file, write_json
 from pretrace.runtime.http import Fetcher, check_address
-from pretrace.runtime.hub import MANIFEST, ListedFile, Listing, copy_files, list_files, names_in, snapshot
+from pretrace.runtime.hub import (
+    MANIFEST,
+    ListedFile,
+    Listing,
+    copy_files,
+    list_files,
+    names_in,
+    snapshot,
+)
 
 MIMIR_CACHE = "cache_100_200_1000_512"
 README = "README.md"
@@ -28,9 +36,11 @@ _COMPRESSIONS = ("", ".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
 class Wanted(NamedTuple):
-    """Files of one repository, as groups of shell patterns: each group must match at least one file.
+    """Files of one repository, as groups of shell patterns: each group must match at
+    least one file.
 
-    Without `every`, only one of the groups must match: views are not released for every length.
+    Without `every`, only one of the groups must match: views are not released for every
+    length.
     """
 
     hub: str
@@ -50,32 +60,49 @@ def files_wanted(entry: FromHub, part: str) -> Wanted:
         splits = [f"WikiMIA_length{length}" for length in entry.lengths]
         if texts:
             return Wanted(hub, revision, _of_splits(splits))
-        splits = [f"{split}_{kind}" for split in splits for kind in ("paraphrased", "perturbed")]
-        return Wanted(str(entry.views_hub), entry.views_revision, _of_splits(splits), every=False)
+        splits = [
+            f"{split}_{kind}"
+            for split in splits
+            for kind in ("paraphrased", "perturbed")
+        ]
+        return Wanted(
+            str(entry.views_hub), entry.views_revision, _of_splits(splits), every=False
+        )
     if isinstance(entry, Mimir):
         folders = ("train", "test") if texts else ("train_neighbors", "test_neighbors")
         endings = ("",) if texts else ("", NEIGHBOUR_SUFFIX)
         sets = product(folders, [name for _, name in mimir_sets(entry)])
         groups = [
-            tuple(f"{MIMIR_CACHE}/{folder}/{name}{end}.jsonl" for end in endings) for folder, name in sets
+            tuple(f"{MIMIR_CACHE}/{folder}/{name}{end}.jsonl" for end in endings)
+            for folder, name in sets
         ]
         return Wanted(hub, revision, tuple(groups))
     if isinstance(entry, DataSet):
         if entry.files is not None:
             return Wanted(hub, revision, ((entry.files,),))
-        data = tuple(f"*.{ending}{packed}" for ending in _FORMATS for packed in _COMPRESSIONS)
+        data = tuple(
+            f"*.{ending}{packed}" for ending in _FORMATS for packed in _COMPRESSIONS
+        )
         return Wanted(hub, revision, (data, (README,)), every=False)
-    return Wanted(hub, revision, ({"bookmia": ("*.jsonl", "*.parquet")}.get(entry.source, ("*.csv",)),))
+    return Wanted(
+        hub,
+        revision,
+        ({"bookmia": ("*.jsonl", "*.parquet")}.get(entry.source, ("*.csv",)),),
+    )
 
 
 def _of_splits(splits: list[str]) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(f"*{split}{end}*" for end in "-./") for split in splits)
 
 
-def fetch_dataset(plain: JsonObject, part: str, folder: Path, *, seed: int, attempts: int) -> None:
-    """Fetch the `texts` or the `views` of a benchmark into `folder`, and write `files.json` when all is there.
+def fetch_dataset(
+    plain: JsonObject, part: str, folder: Path, *, seed: int, attempts: int
+) -> None:
+    """Fetch the `texts` or the `views` of a benchmark into `folder`, and write
+    `files.json` when all is there.
 
-    `files.json` names each repository with the commit that its revision stood for, and each file with its SHA-256.
+    `files.json` names each repository with the commit that its revision stood for, and
+    each file with its SHA-256.
     """
     entry = benchmark_entry(plain)
     if isinstance(entry, DolmaBook):
@@ -92,7 +119,9 @@ def fetch_dataset(plain: JsonObject, part: str, folder: Path, *, seed: int, atte
         try:
             fetched = snapshot(files.hub, "dataset", files.revision, files.patterns)
         except InputError as error:
-            raise InputError(f"{error} Access: {entry.access or 'not stated'}.") from error
+            raise InputError(
+                f"{error} Access: {entry.access or 'not stated'}."
+            ) from error
         _require(entry, files, fetched.files, fetched.commit)
         copy_files([fetched], folder)
 
@@ -100,14 +129,17 @@ def fetch_dataset(plain: JsonObject, part: str, folder: Path, *, seed: int, atte
 def check_dataset(entry: BenchmarkEntry, part: str) -> Listing:
     """List the files that `fetch_dataset` fetches, without fetching their data.
 
-    Raises `InputError` if a repository, a revision, a file, an address or the account's access is missing.
+    Raises `InputError` if a repository, a revision, a file, an address or the account's
+    access is missing.
     """
     if isinstance(entry, PatentMia):
         return Listing("", False, {entry.url: ListedFile(check_address(entry.url), "")})
     assert isinstance(entry, FromHub)
     if isinstance(entry, DolmaBook):
         pages = addresses(entry)
-        return Listing("", False, {page: ListedFile(check_address(page), "") for page in pages})
+        return Listing(
+            "", False, {page: ListedFile(check_address(page), "") for page in pages}
+        )
     files = files_wanted(entry, part)
     whole = list_files(files.hub, "dataset", files.revision, fetchable=True)
     matching = whole.select(files.patterns)
@@ -115,22 +147,36 @@ def check_dataset(entry: BenchmarkEntry, part: str) -> Listing:
     return matching
 
 
-def _require(entry: FromHub, files: Wanted, names: Collection[str], commit: str) -> None:
-    """Raise `InputError` if a group of the wanted files is not among these names, or the repository has no data."""
+def _require(
+    entry: FromHub, files: Wanted, names: Collection[str], commit: str
+) -> None:
+    """Raise `InputError` if a group of the wanted files is not among these names, or
+    the repository has no data."""
     missing = [
-        group for group in files.groups if not any(fnmatch.filter(names, pattern) for pattern in group)
+        group
+        for group in files.groups
+        if not any(fnmatch.filter(names, pattern) for pattern in group)
     ]
     if isinstance(entry, DataSet) and set(names) <= {README}:
-        if scripts := [name for name in names_in(files.hub, "dataset", commit) if name.endswith(".py")]:
+        if scripts := [
+            name
+            for name in names_in(files.hub, "dataset", commit)
+            if name.endswith(".py")
+        ]:
             raise InputError(
-                f"{files.hub} at commit {commit} has no data files, only a script ({scripts[0]}), and scripts are "
-                "never run. Many such data sets have Parquet files at revision: refs/convert/parquet; or make the data "
-                "once where you trust the script, save them (`save_to_disk`) and give the folder under `paths` of "
+                f"{files.hub} at commit {commit} has no data files, only a "
+                f"script ({scripts[0]}), and scripts are "
+                "never run. Many such data sets have Parquet files at revision: "
+                "refs/convert/parquet; or make the data "
+                "once where you trust the script, save them (`save_to_disk`) and "
+                "give the folder under `paths` of "
                 "config.yaml."
             )
         missing = list(files.groups)
     if len(missing) == len(files.groups) or (missing and files.every):
         raise InputError(
-            f"{files.hub} at commit {commit} has no file like {', '.join(missing[0][:3])}: its layout "
-            "has changed; give the revision that has it, or a path under `paths` of config.yaml."
+            f"{files.hub} at commit {commit} has no file like "
+            f"{', '.join(missing[0][:3])}: its layout "
+            "has changed; give the revision that has it, or a path under `paths` "
+            "of config.yaml."
         )

@@ -1,7 +1,9 @@
-"""Five folds that share nothing: no document, or no block of a document, no equal text and no matched pair.
+"""Five folds that share nothing: no document, or no block of a document, no equal text
+and no matched pair.
 
-Hyperparameters are chosen on the other folds, so a text that shares words with theirs would leak the choice; and
-whatever learns from them would learn the opposite of a label where they hold the other one of a matched pair.
+Hyperparameters are chosen on the other folds, so a text that shares words with theirs
+would leak the choice; and whatever learns from them would learn the opposite of a label
+where they hold the other one of a matched pair.
 """
 
 import bisect
@@ -22,16 +24,21 @@ DOCUMENTS_NEEDED = FOLDS  # of a class, so that each fold can hold one
 
 
 class Folds(NamedTuple):
-    """`numbers[i]` is the fold (0..4) of text i; whole documents stay together, or blocks of them: `unit`."""
+    """`numbers[i]` is the fold (0..4) of text i; whole documents stay together, or
+    blocks of them: `unit`."""
 
     numbers: list[int]
     unit: Literal["document", "block"]
 
 
-def classes_with_few_documents(labels: Iterable[int | None], documents: Iterable[str]) -> set[int]:
-    """Return the classes (1, 0) with texts from fewer than 5 documents; a text without one is its own document.
+def classes_with_few_documents(
+    labels: Iterable[int | None], documents: Iterable[str]
+) -> set[int]:
+    """Return the classes (1, 0) with texts from fewer than 5 documents; a text without
+    one is its own document.
 
-    What is measured on such a class is conditional on its documents: it says nothing about other ones.
+    What is measured on such a class is conditional on its documents: it says nothing
+    about other ones.
     """
     named: dict[int, set[str]] = {0: set(), 1: set()}
     unnamed = Counter[int]()
@@ -43,15 +50,23 @@ def classes_with_few_documents(labels: Iterable[int | None], documents: Iterable
 
 
 def assign_folds(texts: Sequence[Text], seed: int) -> Folds:
-    """Assign five folds, stratified by label and subset, and within them by length where the units allow it.
+    """Assign five folds, stratified by label and subset, and within them by length
+    where the units allow it.
 
-    Texts of one document stay together if each class has at least 5 documents; otherwise each document is cut into at
-    most 5 contiguous blocks that do. Equal texts share a fold, whatever their documents. Texts of a block that overlap
-    share it: by their spans, or, if the source gives none, because one contains the other. Matched documents share a
-    fold, and if these are cut, their blocks of the same place do.
+    Texts of one document stay together if each class has at least 5 documents;
+    otherwise each document is cut into at most 5 contiguous blocks that do. Equal texts
+    share a fold, whatever their documents. Texts of a block that overlap share it: by
+    their spans, or, if the source gives none, because one contains the other. Matched
+    documents share a fold, and if these are cut, their blocks of the same place do.
     """
-    few = classes_with_few_documents((text.label for text in texts), (text.document for text in texts))
-    units: list[Hashable] = _blocks(texts) if few else [text.document or (i,) for i, text in enumerate(texts)]
+    few = classes_with_few_documents(
+        (text.label for text in texts), (text.document for text in texts)
+    )
+    units: list[Hashable] = (
+        _blocks(texts)
+        if few
+        else [text.document or (i,) for i, text in enumerate(texts)]
+    )
     matched: list[Hashable] = [
         (text.matched, unit[1] if isinstance(unit, tuple) and text.document else None)
         if text.matched
@@ -59,7 +74,11 @@ def assign_folds(texts: Sequence[Text], seed: int) -> Folds:
         for i, (text, unit) in enumerate(zip(texts, units, strict=True))
     ]
     joined = _groups(len(texts))
-    for values in (units, [unicodedata.normalize("NFC", text.text) for text in texts], matched):
+    for values in (
+        units,
+        [unicodedata.normalize("NFC", text.text) for text in texts],
+        matched,
+    ):
         first: dict[Hashable, int] = {}
         for i, value in enumerate(values):
             joined.merge(i, first.setdefault(value, i))
@@ -67,9 +86,11 @@ def assign_folds(texts: Sequence[Text], seed: int) -> Folds:
 
 
 def _deal(texts: Sequence[Text], units: "DisjointSet", seed: int) -> list[int]:
-    """Assign units to folds, the largest unit first, each to the fold with the smallest share of the unit's strata.
+    """Assign units to folds, the largest unit first, each to the fold with the smallest
+    share of the unit's strata.
 
-    Units of one size are ordered by the seed and their ids, not by the order of the texts.
+    Units of one size are ordered by the seed and their ids, not by the order of the
+    texts.
     """
     members = sorted(map(sorted, units.subsets()))
     strata = [[(t.label, t.subset), (t.label, t.subset, t.length)] for t in texts]
@@ -80,7 +101,10 @@ def _deal(texts: Sequence[Text], units: "DisjointSet", seed: int) -> list[int]:
     random.Random(seed).shuffle(members)
     for unit in sorted(members, key=len, reverse=True):
         counts = Counter(stratum for i in unit for stratum in strata[i])
-        shares = [sum(load[key] * count / sizes[key] for key, count in counts.items()) for load in loads]
+        shares = [
+            sum(load[key] * count / sizes[key] for key, count in counts.items())
+            for load in loads
+        ]
         fold = min(range(FOLDS), key=lambda f: (shares[f], loads[f].total()))
         loads[fold].update(counts)
         for i in unit:
@@ -89,7 +113,8 @@ def _deal(texts: Sequence[Text], units: "DisjointSet", seed: int) -> list[int]:
 
 
 def _blocks(texts: Sequence[Text]) -> list[Hashable]:
-    """Return each text's block: (document, 0..4), or the text itself if it has no document."""
+    """Return each text's block: (document, 0..4), or the text itself if it has no
+    document."""
     blocks: list[Hashable] = [(i,) for i in range(len(texts))]
     documents: dict[str, list[int]] = defaultdict(list)
     for i, text in enumerate(texts):
@@ -119,12 +144,18 @@ def _pieces(texts: list[Text]) -> list[list[int]]:
             if spans[i][1] > spans[reach][1]:
                 reach = i
     else:  # the place of a text among the document's texts of its length, 0 to 1
-        totals, seen, position = Counter(text.length for text in texts), Counter[int | None](), []
+        totals, seen, position = (
+            Counter(text.length for text in texts),
+            Counter[int | None](),
+            [],
+        )
         for text in texts:
             position.append(seen[text.length] / totals[text.length])
             seen[text.length] += 1
         _join_containing(groups, texts)
-    return sorted(map(sorted, groups.subsets()), key=lambda piece: min(position[i] for i in piece))
+    return sorted(
+        map(sorted, groups.subsets()), key=lambda piece: min(position[i] for i in piece)
+    )
 
 
 def _join_containing(groups: "DisjointSet", texts: list[Text]) -> None:
@@ -132,7 +163,10 @@ def _join_containing(groups: "DisjointSet", texts: list[Text]) -> None:
     by_length: dict[int | None, list[int]] = defaultdict(list)
     for i, text in enumerate(texts):
         by_length[text.length].append(i)
-    longest = [(max(len(texts[i].text) for i in indices), indices) for indices in by_length.values()]
+    longest = [
+        (max(len(texts[i].text) for i in indices), indices)
+        for indices in by_length.values()
+    ]
     for size, longer in longest:
         together = "\0".join(texts[i].text for i in longer)
         ends = list(accumulate(len(texts[i].text) + 1 for i in longer))

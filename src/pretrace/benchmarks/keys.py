@@ -1,11 +1,12 @@
-"""Draw at random what a book publishes, canaries or wordings of passages, with a key for a test that is exact by
-design.
+"""Draw at random what a book publishes, canaries or wordings of passages, with a key
+for a test that is exact by design.
 
-Each canary among its private twins, and each wording among the others of its passage, is published with equal
-probability. If a model has not read them, the published text scores above a private one by chance alone: the corpus
-test of the key exchanges labels within each document and assumes nothing else. Canaries in training data: Carlini et
-al., The Secret Sharer, USENIX Security 2019; in texts of one's own: Meeus et al., Copyright Traps for Large Language
-Models, ICML 2024.
+Each canary among its private twins, and each wording among the others of its passage,
+is published with equal probability. If a model has not read them, the published text
+scores above a private one by chance alone: the corpus test of the key exchanges labels
+within each document and assumes nothing else. Canaries in training data: Carlini et
+al., The Secret Sharer, USENIX Security 2019; in texts of one's own: Meeus et al.,
+Copyright Traps for Large Language Models, ICML 2024.
 """
 
 import hashlib
@@ -29,7 +30,8 @@ TEMPLATE = " ".join([SLOT] * 12) + "."
 """Twelve words, which is about one line of a book."""
 
 SHORTEST_WORD = 4
-"""Letters of the shortest word that is taken from a text: shorter ones are mostly function words."""
+"""Letters of the shortest word that is taken from a text: shorter ones are mostly
+function words."""
 
 POSSIBLE = 1000
 """How many times as many texts as are drawn the words and a template must allow."""
@@ -37,7 +39,8 @@ POSSIBLE = 1000
 
 @dataclass(frozen=True)
 class Drawn:
-    """The texts of one document in random order, and the index of the one that is published."""
+    """The texts of one document in random order, and the index of the one that is
+    published."""
 
     name: str
     texts: Sequence[str]
@@ -45,71 +48,101 @@ class Drawn:
 
 
 def words_of_list(path: Path) -> list[str]:
-    """Return the distinct words of a file with one word (or name, or phrase) a line, in its order."""
-    words = list(dict.fromkeys(" ".join(line.split()) for line in read_lines(path) if line.strip()))
+    """Return the distinct words of a file with one word (or name, or phrase) a line, in
+    its order."""
+    words = list(
+        dict.fromkeys(
+            " ".join(line.split()) for line in read_lines(path) if line.strip()
+        )
+    )
     if not words:
         raise InputError(f"{path} has no words; write one a line.")
     return words
 
 
 def words_of_text(path: Path) -> list[str]:
-    """Return the distinct words in lower case of a text, sorted, of `SHORTEST_WORD` letters or more; hardly a name."""
-    every = {word for line in read_lines(path) for word in re.findall(r"[^\W\d_]+", line)}
-    words = sorted(word for word in every if len(word) >= SHORTEST_WORD and word.islower())
+    """Return the distinct words in lower case of a text, sorted, of `SHORTEST_WORD`
+    letters or more; hardly a name."""
+    every = {
+        word for line in read_lines(path) for word in re.findall(r"[^\W\d_]+", line)
+    }
+    words = sorted(
+        word for word in every if len(word) >= SHORTEST_WORD and word.islower()
+    )
     if not words:
         raise InputError(
-            f"{path} has no words of {SHORTEST_WORD} letters in lower case; give a list of words with --words."
+            f"{path} has no words of {SHORTEST_WORD} letters in lower case; give "
+            f"a list of words with --words."
         )
     return words
 
 
 def templates_of(path: Path) -> list[str]:
-    """Return the templates of a file, one on each line. Raises `InputError` at a line without `SLOT`."""
+    """Return the templates of a file, one on each line. Raises `InputError` at a line
+    without `SLOT`."""
     templates = []
     for number, line in enumerate(read_lines(path), start=1):
         if line.strip():
             if SLOT not in line:
                 raise InputError(
-                    f"{path}:{number}: the template has no {SLOT}; write {SLOT} for each random word."
+                    f"{path}:{number}: the template has no {SLOT}; write {SLOT} "
+                    f"for each random word."
                 )
             templates.append(line.strip())
     if not templates:
         raise InputError(
-            f"{path} has no templates; write one a line, as: The {SLOT} of the {SLOT} is {SLOT}."
+            f"{path} has no templates; write one a line, as: The {SLOT} of the "
+            f"{SLOT} is {SLOT}."
         )
     return templates
 
 
 def draw_canaries(
-    words: Sequence[str], templates: Sequence[str], count: int, twins: int, rng: random.Random
+    words: Sequence[str],
+    templates: Sequence[str],
+    count: int,
+    twins: int,
+    rng: random.Random,
 ) -> list[Drawn]:
-    """Draw `count` canaries, each among `twins` twins of the same template; all texts differ.
+    """Draw `count` canaries, each among `twins` twins of the same template; all texts
+    differ.
 
-    The words of a text are drawn without replacement, and its first letter is made a capital. Templates take turns.
+    The words of a text are drawn without replacement, and its first letter is made a
+    capital. Templates take turns.
     """
     for template in templates:
         slots = template.count(SLOT)
         if perm(len(words), slots) < POSSIBLE * count * (twins + 1):
             raise InputError(
-                f"{len(words)} words for the {slots} places of '{template}' are too few for {count * (twins + 1)} "
-                "different texts that nobody can guess; give more words, or a template with more places."
+                f"{len(words)} words for the {slots} places of '{template}' are "
+                f"too few for {count * (twins + 1)} "
+                "different texts that nobody can guess; give more words, or a "
+                "template with more places."
             )
     seen: set[str] = set()
     drawn = []
     for number in range(count):
         texts = [
-            _fill_template(templates[number % len(templates)], words, rng, seen) for _ in range(twins + 1)
+            _fill_template(templates[number % len(templates)], words, rng, seen)
+            for _ in range(twins + 1)
         ]
-        drawn.append(Drawn(f"canary-{number + 1:03d}", texts, rng.randrange(len(texts))))
+        drawn.append(
+            Drawn(f"canary-{number + 1:03d}", texts, rng.randrange(len(texts)))
+        )
     return _checked(drawn, "raise --count or --twins")
 
 
-def _fill_template(template: str, words: Sequence[str], rng: random.Random, seen: set[str]) -> str:
-    """Fill a template with random words, so that the text differs from all that were `seen`."""
+def _fill_template(
+    template: str, words: Sequence[str], rng: random.Random, seen: set[str]
+) -> str:
+    """Fill a template with random words, so that the text differs from all that were
+    `seen`."""
     parts = template.split(SLOT)
     while True:
         chosen = rng.sample(words, len(parts) - 1)
-        text = parts[0] + "".join(word + part for word, part in zip(chosen, parts[1:], strict=True))
+        text = parts[0] + "".join(
+            word + part for word, part in zip(chosen, parts[1:], strict=True)
+        )
         text = text[:1].upper() + text[1:]
         if text not in seen:
             seen.add(text)
@@ -119,14 +152,18 @@ def _fill_template(template: str, words: Sequence[str], rng: random.Random, seen
 def draw_wordings(path: Path, rng: random.Random) -> list[Drawn]:
     """Draw one of the wordings of each passage of a file as the published one.
 
-    A row is a passage: `document`, its name, and two or more columns whose names begin with `wording`.
+    A row is a passage: `document`, its name, and two or more columns whose names begin
+    with `wording`.
     """
     drawn: list[Drawn] = []
     seen: dict[str, str] = {}
     for where, row in rows(path, _columns_of_wordings):
         name, texts = _wordings(where, row)
         if name in seen:
-            raise InputError(f"{where}: the passage '{name}' was given before, at {seen[name]}; rename one.")
+            raise InputError(
+                f"{where}: the passage '{name}' was given before, at "
+                f"{seen[name]}; rename one."
+            )
         seen[name] = where
         rng.shuffle(texts)
         drawn.append(Drawn(name, texts, rng.randrange(len(texts))))
@@ -141,17 +178,26 @@ def _columns_of_wordings(where: str, names: Sequence[str]) -> list[str]:
 
 def _wordings(where: str, row: Row) -> tuple[str, list[str]]:
     if row.get("document") in (None, ""):
-        raise InputError(f"{where}: there is no column 'document'; give each passage a name of its own.")
-    given = [value for column, value in row.items() if str(column).startswith("wording") and value]
+        raise InputError(
+            f"{where}: there is no column 'document'; give each passage a name "
+            f"of its own."
+        )
+    given = [
+        value
+        for column, value in row.items()
+        if str(column).startswith("wording") and value
+    ]
     texts = [" ".join(text.split()) for text in given if isinstance(text, str)]
     if len(texts) < 2 or len(set(texts)) < len(given):
         raise InputError(
-            f"{where}: a passage needs two or more different texts, in columns whose names begin with 'wording' "
+            f"{where}: a passage needs two or more different texts, in columns "
+            f"whose names begin with 'wording' "
             "(wording_1, wording_2)."
         )
     if any(text.encode(errors="ignore").decode() != text for text in texts):
         raise InputError(
-            f"{where}: a wording holds half a surrogate pair, which is not text; encode it as UTF-8."
+            f"{where}: a wording holds half a surrogate pair, which is not text; "
+            f"encode it as UTF-8."
         )
     return str(row["document"]), [str(text) for text in given]
 
@@ -160,22 +206,26 @@ def _checked(drawn: list[Drawn], remedy: str) -> list[Drawn]:
     ways = prod(len(document.texts) for document in drawn)
     if ways < FEWEST_WAYS:
         raise InputError(
-            f"the test of this key could have no p below 1/{ways}, so it could find nothing; {remedy}."
+            f"the test of this key could have no p below 1/{ways}, so it could "
+            f"find nothing; {remedy}."
         )
     return drawn
 
 
 def write_key(drawn: Sequence[Drawn], folder: Path, places: Iterable[str]) -> str:
-    """Write `publish.txt` and `key.jsonl` into the folder. Returns the SHA-256 of the key.
+    """Write `publish.txt` and `key.jsonl` into the folder. Returns the SHA-256 of the
+    key.
 
-    The key is a `local` benchmark for an audit: label 1 for published texts, 0 for private ones. Only its owner
-    may read it. `places` says where each text goes. Raises `InputError` if one of the files exists.
+    The key is a `local` benchmark for an audit: label 1 for published texts, 0 for
+    private ones. Only its owner may read it. `places` says where each text goes. Raises
+    `InputError` if one of the files exists.
     """
     key, publish = folder / "key.jsonl", folder / "publish.txt"
     for path in (key, publish):
         if path.exists():
             raise InputError(
-                f"{path} exists, and a key is drawn once: a second draw would make the first one worthless. Name "
+                f"{path} exists, and a key is drawn once: a second draw would "
+                f"make the first one worthless. Name "
                 "another folder with --out."
             )
     rows_of_key = [
@@ -195,16 +245,24 @@ def write_key(drawn: Sequence[Drawn], folder: Path, places: Iterable[str]) -> st
         "Do not publish key.jsonl: it holds the private texts.\n"
         f"SHA-256 of key.jsonl: {digest}\n"
     )
-    published = zip(places, (document.texts[document.published] for document in drawn), strict=True)
+    published = zip(
+        places, (document.texts[document.published] for document in drawn), strict=True
+    )
     folder.mkdir(parents=True, exist_ok=True)
     _write_new(key, content, 0o600)
-    _write_new(publish, "\n".join([head, *(f"[{place}]\n{text}\n" for place, text in published)]), 0o644)
+    _write_new(
+        publish,
+        "\n".join([head, *(f"[{place}]\n{text}\n" for place, text in published)]),
+        0o644,
+    )
     return digest
 
 
 def _write_new(path: Path, content: str, mode: int) -> None:
     """Write a file that does not exist yet, and see it onto the disk."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8") as file:
+    with os.fdopen(
+        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8"
+    ) as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

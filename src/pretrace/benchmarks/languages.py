@@ -1,27 +1,36 @@
-"""In what a text's length is measured: words, or characters where a language has no spaces between words."""
+"""In what a text's length is measured: words, or characters where a language has no
+spaces between words."""
 
 import re
 import unicodedata
 from collections.abc import Sequence
 
 _SCRIPTS = {
-    "ja": "\u3040-\u30ff", "th": "\u0e00-\u0e7f", "lo": "\u0e80-\u0eff", "my": "\u1000-\u109f", "km": "\u1780-\u17ff",
+    "ja": "\u3040-\u30ff", "th": "\u0e00-\u0e7f", "lo": "\u0e80-\u0eff",
+    "my": "\u1000-\u109f", "km": "\u1780-\u17ff",
     "zh": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f",
 }  # fmt: skip
-"""ISO 639-1 code of a language without spaces -> the characters that show it; Japanese before Chinese, whose
-characters it has too."""
+"""ISO 639-1 code of a language without spaces -> the characters that show it; Japanese
+before Chinese, whose characters it has too."""
 
 KANA = 0.05
-"""Share of a text's letters from which on kana say that its Chinese characters are Japanese."""
+"""Share of a text's letters from which on kana say that its Chinese characters are
+Japanese."""
 
 
 def language_of(text: str) -> str:
-    """Return the language without spaces that at least half of the letters are written in, else `en`."""
+    """Return the language without spaces that at least half of the letters are written
+    in, else `en`."""
     letters = sum(map(str.isalpha, text))
-    counts = {language: len(re.findall(f"[{signs}]", text)) for language, signs in _SCRIPTS.items()}
+    counts = {
+        language: len(re.findall(f"[{signs}]", text))
+        for language, signs in _SCRIPTS.items()
+    }
     if not letters or sum(counts.values()) < letters / 2:
         return "en"
-    return "ja" if counts["ja"] > KANA * letters else max(counts, key=counts.__getitem__)
+    return (
+        "ja" if counts["ja"] > KANA * letters else max(counts, key=counts.__getitem__)
+    )
 
 
 def is_latin(letters: Sequence[str]) -> bool:
@@ -39,17 +48,20 @@ _COMMON_WORDS = {
     "nl": "het een en van dat op te niet zijn met voor hij er aan die ik",
     "pt": "os que do da em um uma com para mais se na por no ao dos",
 }
-"""The commonest words of languages in Latin letters, by which English is told from the others."""
+"""The commonest words of languages in Latin letters, by which English is told from the
+others."""
 
 COMMON = 0.1
-"""Share of a text's words that are among the commonest of another language from which on it may be in that one."""
+"""Share of a text's words that are among the commonest of another language from which
+on it may be in that one."""
 
 UNKNOWN = "und"
 """The code of a language that is not told (ISO 639-2)."""
 
 
 def guessed_language(text: str) -> str:
-    """Return the language without spaces that a text is in; `UNKNOWN` if it shows another one than English, or script.
+    """Return the language without spaces that a text is in; `UNKNOWN` if it shows
+    another one than English, or script.
 
     A text that shows neither is taken for English.
     """
@@ -73,11 +85,16 @@ def unit_of(language: str) -> str:
 
 
 def unit_spans(text: str, unit: str) -> list[tuple[int, int]]:
-    """Return where each word, or each character but white space, begins and ends in the text."""
-    return [match.span() for match in re.finditer(r"\S+" if unit == "words" else r"\S", text)]
+    """Return where each word, or each character but white space, begins and ends in the
+    text."""
+    return [
+        match.span()
+        for match in re.finditer(r"\S+" if unit == "words" else r"\S", text)
+    ]
 
 
 def units(text: str, unit: str) -> Sequence[str]:
-    """Return the words or characters of a text in its composed form (NFC), to compare texts by."""
+    """Return the words or characters of a text in its composed form (NFC), to compare
+    texts by."""
     words = unicodedata.normalize("NFC", text).split()
     return words if unit == "words" else "".join(words)

@@ -1,4 +1,5 @@
-"""Take out of a text what print added: headers and numbers of pages, divided words, wrapped lines, front matter."""
+"""Take out of a text what print added: headers and numbers of pages, divided words,
+wrapped lines, front matter."""
 
 import re
 from collections import Counter
@@ -7,21 +8,30 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
-PAGES_REPEATED = 3  # pages with the same line at an edge, digits aside, from which on it is a page header
-EDGE_LINES = 3  # lines at the top and at the bottom of a page that may be headers and page numbers
-DIVIDED = 0.02  # share of lines that end with a hyphen from which on words are divided at line ends
-WRAPPED = 0.8  # share of the line ends within sentences that come where the line is full, in a wrapped text
+# pages with the same line at an edge, digits aside, from which on it is a page header
+PAGES_REPEATED = 3
+# lines at the top and at the bottom of a page that may be headers and page numbers
+EDGE_LINES = 3
+# share of lines that end with a hyphen from which on words are divided at line ends
+DIVIDED = 0.02
+# share of the line ends within sentences that come where the line is full, in a wrapped
+# text
+WRAPPED = 0.8
 SHORTEST_FULL_LINE = 30  # characters of a full line, at least
-KEPT_BLANKS = 0.4  # share of the lines of a PDF that end in the blank at which they were broken, at least
+# share of the lines of a PDF that end in the blank at which they were broken, at least
+KEPT_BLANKS = 0.4
 INNER = 0.2  # share of a wrapped text's line ends that are within sentences, at least
-BOOK = 5000  # words of a text from which on a copyright notice at its beginning is front matter, and not its subject
+# words of a text from which on a copyright notice at its beginning is front matter, and
+# not its subject
+BOOK = 5000
 FRONT = 0.1  # share of a text's beginning in which its front matter ends
 
 
 @dataclass
 class LaidOutText:
-    """What was read: the text; its encoding; how many headers, numbers and hyphens were `removed`; the words that were
-    `left_out`; title and author by the file's own metadata."""
+    """What was read: the text; its encoding; how many headers, numbers and hyphens were
+    `removed`; the words that were `left_out`; title and author by the file's own
+    metadata."""
 
     text: str
     encoding: str
@@ -36,20 +46,28 @@ def count_words(text: str) -> int:
 
 
 def without_page_edges(pages: list[str]) -> LaidOutText:
-    """Join pages without the lines at their edges that are page numbers, or that several pages have."""
+    """Join pages without the lines at their edges that are page numbers, or that
+    several pages have."""
     removed: Counter[str] = Counter()
     lines = [page.split("\n") for page in pages]
     written = ([_digitless(line) for line in page if line.strip()] for page in lines)
-    edges = Counter(line for page in written for line in {*page[:EDGE_LINES], *page[-EDGE_LINES:]})
+    edges = Counter(
+        line for page in written for line in {*page[:EDGE_LINES], *page[-EDGE_LINES:]}
+    )
 
     def is_edge(line: str) -> str:
         if len(lines) > 1 and PAGE_NUMBER.fullmatch(line.strip()):
             return "page numbers"
-        return "page headers" if edges[_digitless(line)] >= PAGES_REPEATED and line.strip() else ""
+        return (
+            "page headers"
+            if edges[_digitless(line)] >= PAGES_REPEATED and line.strip()
+            else ""
+        )
 
     for page in lines:
         for _ in ("first lines", "last lines"):
-            page.reverse()  # lines are taken from the end, which takes the same time in long pages
+            # lines are taken from the end, which takes the same time in long pages
+            page.reverse()
             for _ in range(EDGE_LINES):
                 while page and not page[-1].strip() and len(lines) > 1:
                     page.pop()
@@ -73,7 +91,8 @@ def _digitless(line: str) -> str:
 
 
 def without_front_matter(reading: LaidOutText) -> LaidOutText:
-    """Leave out the notices of Project Gutenberg, the copyright notice at a book's beginning, and its contents."""
+    """Leave out the notices of Project Gutenberg, the copyright notice at a book's
+    beginning, and its contents."""
     text, left_out = reading.text, Counter(reading.left_out)
 
     def leave(part: str, begin: int, end: int) -> None:
@@ -88,7 +107,9 @@ def without_front_matter(reading: LaidOutText) -> LaidOutText:
     if notices := _repeated_notices(text):
         left_out["copyright notices"] += sum(map(count_words, notices))
         text = re.sub(
-            r"\n{3,}", "\n\n", _NOTICE_LINE.sub(lambda line: "" if line[0] in notices else line[0], text)
+            r"\n{3,}",
+            "\n\n",
+            _NOTICE_LINE.sub(lambda line: "" if line[0] in notices else line[0], text),
         )
         text = text.strip("\n")
     if end_of_notices := _end_of_notices(text):
@@ -104,24 +125,30 @@ _GUTENBERG = r"\*\*\* ?{} OF TH(?:E|IS) PROJECT GUTENBERG EBOOK"
 _GUTENBERG_START = re.compile(_GUTENBERG.format("START") + r".*?\*\*\*", re.DOTALL)
 _GUTENBERG_END = re.compile(_GUTENBERG.format("END"))
 _NOTICE = re.compile(
-    r"©|\bcopyright\b|\bISBN\b|all rights reserved|^(?:first )?(?:published|printed) (?:by|in)\b", re.I | re.M
+    r"©|\bcopyright\b|\bISBN\b|all rights reserved|^(?:first )?(?:published|printed) (?:by|in)\b",
+    re.I | re.M,
 )
 _NOTICE_LINE = re.compile(r"^.{0,120}(?:©|\bcopyright\b).{0,120}$", re.I | re.M)
-_BETWEEN_NOTICES = 300  # words before a notice, and between two, that are front matter with them
+# words before a notice, and between two, that are front matter with them
+_BETWEEN_NOTICES = 300
 _NOTICES_REPEATED = (
-    3  # equal lines with a notice from which on each is the foot of a chapter, and none of the text
+    # equal lines with a notice from which on each is the foot of a chapter, and none of
+    # the text
+    3
 )
 
 
 def _repeated_notices(text: str) -> list[str]:
-    """Return the lines with a copyright notice that a text has again and again, each as often as it has it."""
+    """Return the lines with a copyright notice that a text has again and again, each as
+    often as it has it."""
     lines = _NOTICE_LINE.findall(text)
     counts = Counter(lines)
     return [line for line in lines if counts[line] >= _NOTICES_REPEATED]
 
 
 def _end_of_notices(text: str) -> int:
-    """Return where the notices at the beginning of a book end with their paragraph, 0 without one."""
+    """Return where the notices at the beginning of a book end with their paragraph, 0
+    without one."""
     if count_words(text) < BOOK:
         return 0
     most = int(FRONT * len(text))
@@ -142,13 +169,16 @@ _CONTENTS = re.compile(
 _ENTRY = re.compile(
     r"(?:.*[\s.…](?:\d{1,4}|[ivxlc]+)$)|(?:(?:chapter|part|book|kapitel|teil|chapitre|partie|capítulo|parte)\b.*)"
     r"|(?:(?:\d{1,3}|[ivxlc]+)[.:)]?(?:\s.*)?$)", re.I)  # fmt: skip
-_LONGEST_ENTRY, _FEWEST_ENTRIES, _MOST_ENTRIES = 15, 3, 1000  # words of an entry; entries
+# words of an entry; entries
+_LONGEST_ENTRY, _FEWEST_ENTRIES, _MOST_ENTRIES = 15, 3, 1000
 
 
 def _end_of_contents(text: str, begin: int) -> int:
-    """Return where the list ends that follows the heading of a table of contents, 0 without a list.
+    """Return where the list ends that follows the heading of a table of contents, 0
+    without a list.
 
-    A line of it has a number, or comes again as a heading; where an entry comes again, the text begins.
+    A line of it has a number, or comes again as a heading; where an entry comes again,
+    the text begins.
     """
     lines = Counter(line.strip().casefold() for line in text[begin:].split("\n"))
     entries: list[str] = []
@@ -162,33 +192,44 @@ def _end_of_contents(text: str, begin: int) -> int:
             continue
         if count_words(entry) > _LONGEST_ENTRY or len(entries) == _MOST_ENTRIES:
             break
-        if not (_ENTRY.fullmatch(entry) or lines[entry] > 1) or any(own.startswith(entry) for own in entries):
+        if not (_ENTRY.fullmatch(entry) or lines[entry] > 1) or any(
+            own.startswith(entry) for own in entries
+        ):
             break
         entries.append(entry)
         end = place
     return end if len(entries) >= _FEWEST_ENTRIES else 0
 
 
-_DIVIDED = re.compile(r"(?<![^\W\d_])([^\W\d_]+)[-\u2010]\n[ \t]*([^\W\d_]+)(\S*)[ \t]*\n?")
+_DIVIDED = re.compile(
+    r"(?<![^\W\d_])([^\W\d_]+)[-\u2010]\n[ \t]*([^\W\d_]+)(\S*)[ \t]*\n?"
+)
 
 
 def joined_hyphens(text: str) -> tuple[str, int]:
-    """Join words that are divided at the end of a line, and return their number; the line ends after the word.
+    """Join words that are divided at the end of a line, and return their number; the
+    line ends after the word.
 
-    The hyphen goes where the text has the whole word elsewhere. It stays in compounds: before a capital, after another
-    hyphen, where the text has the word with it, or both parts as words, and where few lines end with one, as no words
-    are divided then. Soft hyphens go.
+    The hyphen goes where the text has the whole word elsewhere. It stays in compounds:
+    before a capital, after another hyphen, where the text has the word with it, or both
+    parts as words, and where few lines end with one, as no words are divided then. Soft
+    hyphens go.
     """
     text, soft = re.subn("\xad\n?", "", text)
-    words = set(re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*", _DIVIDED.sub(" ", text).casefold()))
+    words = set(
+        re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*", _DIVIDED.sub(" ", text).casefold())
+    )
     few = len(_DIVIDED.findall(text)) < DIVIDED * text.count("\n")
 
     def whole(match: re.Match[str]) -> str:
         first, second, rest = match.groups()
         compound = (
-            few or second[0].isupper() or text[match.start() - 1 : match.start()] == "-"
-            or f"{first}-{second}".casefold() in words or {first.casefold(), second.casefold()} <= words
-        )  # fmt: skip
+            few
+            or second[0].isupper()
+            or text[match.start() - 1 : match.start()] == "-"
+            or f"{first}-{second}".casefold() in words
+            or {first.casefold(), second.casefold()} <= words
+        )
         hyphen = "-" if compound and f"{first}{second}".casefold() not in words else ""
         return f"{first}{hyphen}{second}{rest}\n"
 
@@ -197,20 +238,26 @@ def joined_hyphens(text: str) -> tuple[str, int]:
 
 
 def is_wrapped(text: str) -> bool:
-    """Return whether lines end because they are full, as in print, and not where the author ended them.
+    """Return whether lines end because they are full, as in print, and not where the
+    author ended them.
 
-    Where the next line begins with a small letter, lines of prose are full; lines of verse and of lists are not.
+    Where the next line begins with a small letter, lines of prose are full; lines of
+    verse and of lists are not.
     """
     pairs = _line_pairs(text)
     inner = [pair for pair in pairs if pair[1][:1].islower()]
     width = _width(pairs)
     full = sum(_is_full(pair, width) for pair in inner)
-    return width >= SHORTEST_FULL_LINE and len(inner) >= INNER * len(pairs) and full >= WRAPPED * len(inner)
+    return (
+        width >= SHORTEST_FULL_LINE
+        and len(inner) >= INNER * len(pairs)
+        and full >= WRAPPED * len(inner)
+    )
 
 
 LineEnds = Literal["print", "wrapped", "lines", "paragraphs"]
-"""Where the lines of a text end: as on the pages of a PDF; where they were full; at the end of each paragraph; there
-with an empty line after it."""
+"""Where the lines of a text end: as on the pages of a PDF; where they were full; at the
+end of each paragraph; there with an empty line after it."""
 
 
 def line_ends_of(text: str) -> LineEnds:
@@ -228,7 +275,8 @@ _BETWEEN_SIGNS = re.compile(
 
 
 def without_lines(text: str) -> str:
-    """Return a text in one line, with one blank wherever it has blanks or line ends; none between Chinese signs."""
+    """Return a text in one line, with one blank wherever it has blanks or line ends;
+    none between Chinese signs."""
     return re.sub(r"\s+", " ", _BETWEEN_SIGNS.sub("", text)).strip()
 
 
@@ -240,7 +288,8 @@ def _line_pairs(text: str) -> list[tuple[str, str]]:
 def _width(pairs: Sequence[tuple[str, str]]) -> float:
     """Return how many characters a full line has, about."""
     widths = sorted(len(first) for first, _ in pairs) or [0]
-    # not the longest line: an unbroken word or a table may be longer than print; and full lines are ragged
+    # not the longest line: an unbroken word or a table may be longer than print; and
+    # full lines are ragged
     return 0.9 * widths[int(0.9 * (len(widths) - 1))]
 
 
@@ -250,8 +299,8 @@ def _is_full(pair: tuple[str, str], width: float) -> bool:
 
 
 def unwrap_lines(text: str, paragraph: str = "\n") -> str:
-    """Return a wrapped text with one line a paragraph, `paragraph` where a line that is not full ends; others as they
-    are."""
+    """Return a wrapped text with one line a paragraph, `paragraph` where a line that is
+    not full ends; others as they are."""
     if not is_wrapped(text):
         return text
     lines = text.split("\n")
@@ -270,9 +319,10 @@ _DASHES = ("\u2014", "\u2015", "\u2013", "-", "\u2010")
 def unwrap_print(text: str) -> str:
     """Return the text of a PDF with one line a paragraph and empty lines between them.
 
-    An empty line is where a gap or an indent shows that a paragraph begins. Most programs keep the blank at which they
-    broke a line: then a line without one ends a paragraph, if it is not full. In other PDFs, and in verse, lines are
-    full or not, as in print.
+    An empty line is where a gap or an indent shows that a paragraph begins. Most
+    programs keep the blank at which they broke a line: then a line without one ends a
+    paragraph, if it is not full. In other PDFs, and in verse, lines are full or not, as
+    in print.
     """
     written = [line for line in text.split("\n") if line.strip()]
     if sum(line.endswith(" ") for line in written) < KEPT_BLANKS * len(written):

@@ -1,7 +1,8 @@
-"""Read HTML and XML as a stream of tags and strings, in a time that grows with their length, whatever is damaged.
+"""Read HTML and XML as a stream of tags and strings, in a time that grows with their
+length, whatever is damaged.
 
-lxml's parser of HTML reads both, as browsers do. It makes no tree here, which would take hundreds of times the memory
-of the file. Entities of the file's own are not read.
+lxml's parser of HTML reads both, as browsers do. It makes no tree here, which would
+take hundreds of times the memory of the file. Entities of the file's own are not read.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,7 +14,8 @@ _STEP = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """A tag: its name in small letters, its attributes, whether it begins or ends what it holds."""
+    """A tag: its name in small letters, its attributes, whether it begins or ends what
+    it holds."""
 
     name: str
     attributes: Mapping[str, str] = field(default_factory=dict)
@@ -21,10 +23,11 @@ class Tag:
 
 
 def read_markup(text: str) -> Iterator[Tag | str]:
-    """Yield the tags of a text and the strings between them, whose characters are no longer escaped.
+    """Yield the tags of a text and the strings between them, whose characters are no
+    longer escaped.
 
-    Each tag that begins also ends, later: missing ends are put where browsers put them. Comments and declarations are
-    left out.
+    Each tag that begins also ends, later: missing ends are put where browsers put them.
+    Comments and declarations are left out.
     """
     from lxml.etree import HTMLParser
 
@@ -43,7 +46,8 @@ def read_markup(text: str) -> Iterator[Tag | str]:
 
 
 class _Parts:
-    """What lxml tells of a text that it parses; a string comes in pieces, which are joined."""
+    """What lxml tells of a text that it parses; a string comes in pieces, which are
+    joined."""
 
     def __init__(self) -> None:
         self._parts: list[Tag | str] = []

@@ -1,7 +1,7 @@
 """Overlap of a text with the training stream, in n-grams of words.
 
-Duan et al., Do Membership Inference Attacks Work on Large Language Models?, COLM 2024: a non-member that
-shares most of its n-grams with members is hardly one.
+Duan et al., Do Membership Inference Attacks Work on Large Language Models?, COLM 2024:
+a non-member that shares most of its n-grams with members is hardly one.
 """
 
 from collections import Counter
@@ -13,14 +13,16 @@ from pretrace.runtime.logs import log
 NGram = tuple[str, ...]
 
 RUN = {"words": 8, "characters": 16}
-"""Length of the runs by which an audit compares two texts, by the unit of their language."""
+"""Length of the runs by which an audit compares two texts, by the unit of their
+language."""
 
 COPIED = 0.5
 """Share of a document's runs in another one from which on it is a copy."""
 
 
 def ngrams(text: str, n: int) -> list[NGram]:
-    """Return all runs of n words of a text (split at white space, case unchanged), with repetitions."""
+    """Return all runs of n words of a text (split at white space, case unchanged), with
+    repetitions."""
     words = text.split()
     return list(zip(*(words[start:] for start in range(n)), strict=False))
 
@@ -31,13 +33,15 @@ def ngrams_of_all(texts: Iterable[str], n: int) -> set[NGram]:
 
 
 def overlap(text: str, stream: set[NGram], n: int) -> float:
-    """Return the share of the text's n-grams that occur in `stream`, 0 to 1; 0 for a text with fewer than n words."""
+    """Return the share of the text's n-grams that occur in `stream`, 0 to 1; 0 for a
+    text with fewer than n words."""
     own = ngrams(text, n)
     return sum(ngram in stream for ngram in own) / len(own) if own else 0.0
 
 
 def near_copies(documents: Mapping[str, set[NGram]]) -> list[str]:
-    """Return the names of the first two documents that share `COPIED` of the n-grams of either; nothing if none do."""
+    """Return the names of the first two documents that share `COPIED` of the n-grams of
+    either; nothing if none do."""
     holders: dict[NGram, list[str]] = {}
     for name, own in documents.items():
         shared = Counter(other for ngram in own for other in holders.get(ngram, ()))
@@ -49,21 +53,36 @@ def near_copies(documents: Mapping[str, set[NGram]]) -> list[str]:
     return []
 
 
-def within(snippets: Sequence[Sequence[Text]], *, ngram: int, share: float) -> list[Sequence[Text]]:
+def within(
+    snippets: Sequence[Sequence[Text]], *, ngram: int, share: float
+) -> list[Sequence[Text]]:
     """Return the snippets without the non-members that share too much with the members.
 
-    `snippets`: the texts of one place, one of each length. A non-member stays if at every length at most `share` of its
-    n-grams occur in the members' texts. The log says how many of each subset are removed.
+    `snippets`: the texts of one place, one of each length. A non-member stays if at
+    every length at most `share` of its n-grams occur in the members' texts. The log
+    says how many of each subset are removed.
     """
     members = (text for snippet in snippets for text in snippet if text.label == 1)
     stream = ngrams_of_all((text.text for text in members), ngram)
     near = [
-        snippet[0].label != 1 and any(overlap(text.text, stream, ngram) > share for text in snippet)
+        snippet[0].label != 1
+        and any(overlap(text.text, stream, ngram) > share for text in snippet)
         for snippet in snippets
     ]
-    nonmembers = Counter(snippet[0].subset for snippet in snippets if snippet[0].label == 0)
-    removed = Counter(snippet[0].subset for snippet, leaves in zip(snippets, near, strict=True) if leaves)
+    nonmembers = Counter(
+        snippet[0].subset for snippet in snippets if snippet[0].label == 0
+    )
+    removed = Counter(
+        snippet[0].subset
+        for snippet, leaves in zip(snippets, near, strict=True)
+        if leaves
+    )
     for subset, count in sorted(nonmembers.items()):
-        told = f"{removed[subset]} of {count} non-members share more than {share:g} of their {ngram}-grams"
+        told = (
+            f"{removed[subset]} of {count} non-members share more than {share:g} of "
+            f"their {ngram}-grams"
+        )
         log.info("%s: %s with the members; left out", subset or "all", told)
-    return [snippet for snippet, leaves in zip(snippets, near, strict=True) if not leaves]
+    return [
+        snippet for snippet, leaves in zip(snippets, near, strict=True) if not leaves
+    ]

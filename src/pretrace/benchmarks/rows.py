@@ -1,5 +1,5 @@
-"""The one reader of users' and data sets' files: the rows of JSON lines, delimited text or Parquet, or the one text of
-a text file, each with the place it came from."""
+"""The one reader of users' and data sets' files: the rows of JSON lines, delimited text
+or Parquet, or the one text of a text file, each with the place it came from."""
 
 import json
 import re
@@ -10,7 +10,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.delimited import delimited_rows, refuse_columns_twice, separator_of
+from pretrace.benchmarks.delimited import (
+    delimited_rows,
+    refuse_columns_twice,
+    separator_of,
+)
 from pretrace.benchmarks.opening import (
     CSV,
     FORMATS,
@@ -29,7 +33,8 @@ from pretrace.runtime.hub import fetched_files
 Row = dict[str, Any]
 
 Choice = Callable[[str, Sequence[str]], Sequence[str]]
-"""(where, the names of a file's columns) -> those to read. Raises `InputError` if one is missing."""
+"""(where, the names of a file's columns) -> those to read. Raises `InputError` if one
+is missing."""
 
 
 def only_columns(*needed: str) -> Choice:
@@ -41,8 +46,8 @@ def only_columns(*needed: str) -> Choice:
 class Settings:
     """How files are read, where the README of a data set says it and not their name.
 
-    `delimited` has the arguments of `pandas.read_csv`; the others are for JSON: `field` has the rows, and with `arrays`
-    a file may be one array of rows.
+    `delimited` has the arguments of `pandas.read_csv`; the others are for JSON: `field`
+    has the rows, and with `arrays` a file may be one array of rows.
     """
 
     delimited: Mapping[str, Any] = field(default_factory=dict)
@@ -55,18 +60,25 @@ class Settings:
 BY_NAME = Settings()
 
 
-def rows(path: Path, choice: Choice | None = None, settings: Settings = BY_NAME) -> Iterator[tuple[str, Row]]:
-    """Yield each row as (where, row): `where` is `file:line` or `file, row n`; it starts error messages.
+def rows(
+    path: Path, choice: Choice | None = None, settings: Settings = BY_NAME
+) -> Iterator[tuple[str, Row]]:
+    """Yield each row as (where, row): `where` is `file:line` or `file, row n`; it
+    starts error messages.
 
-    A text file (.txt) is one row without a label, whose id is the file's name. A byte-order mark, blank lines and, in
-    CSV, rows of empty cells are skipped. In CSV every cell is a string, and an empty cell is None. Of Parquet, only the
-    columns of `choice` are read. Raises `InputError` on a missing file, another format, or a line that cannot be read.
+    A text file (.txt) is one row without a label, whose id is the file's name. A
+    byte-order mark, blank lines and, in CSV, rows of empty cells are skipped. In CSV
+    every cell is a string, and an empty cell is None. Of Parquet, only the columns of
+    `choice` are read. Raises `InputError` on a missing file, another format, or a line
+    that cannot be read.
     """
     path = Path(path)
     try:
         is_file, is_folder = path.is_file(), path.is_dir()
     except OSError as error:  # a name of 300 letters
-        raise InputError(f"{path!s:.60}...: {error.strerror}; give a file: {FORMATS}.") from error
+        raise InputError(
+            f"{path!s:.60}...: {error.strerror}; give a file: {FORMATS}."
+        ) from error
     if not is_file:
         problem = "is a folder" if is_folder else "does not exist"
         raise InputError(f"{path} {problem}; give a file: {FORMATS}.")
@@ -83,42 +95,61 @@ def rows(path: Path, choice: Choice | None = None, settings: Settings = BY_NAME)
 
 
 def jsonl_rows(path: Path, settings: Settings = BY_NAME) -> Iterator[tuple[str, Row]]:
-    """Yield each object of a file of JSON lines with its place, `file:line`; of one array, with its number."""
+    """Yield each object of a file of JSON lines with its place, `file:line`; of one
+    array, with its number."""
     lines = read_lines(path, settings.encoding, settings.errors)
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         is_array = settings.arrays and line.lstrip().startswith("[")
         if settings.field is not None or is_array:
-            yield from _array_rows(path, joined_lines(path, chain([line], lines)), settings.field)
+            yield from _array_rows(
+                path, joined_lines(path, chain([line], lines)), settings.field
+            )
             return
         where = f"{path}:{number}"
         try:
             row = json.loads(line, object_pairs_hook=_unique_keys)
         except RecursionError as error:
-            raise InputError(f"{where}: values are nested too deep; write one flat object a line.") from error
+            raise InputError(
+                f"{where}: values are nested too deep; write one flat object a line."
+            ) from error
         except _TwiceError as error:
             raise InputError(f"{where}: {error}") from error
         except ValueError as error:
             advice = _instead_of_jsonl(line, number)
-            raise InputError(f"{where}: this line is not valid JSON ({error}); {advice}.") from error
+            raise InputError(
+                f"{where}: this line is not valid JSON ({error}); {advice}."
+            ) from error
         if not isinstance(row, dict):
             example = '{"input": ..., "label": ...}'
-            raise InputError(f"{where}: this line is not a JSON object; write {example}.")
+            raise InputError(
+                f"{where}: this line is not a JSON object; write {example}."
+            )
         yield where, row
 
 
 def _array_rows(path: Path, text: str, key: str | None) -> Iterator[tuple[str, Row]]:
-    """Yield the rows of one JSON value: an array of objects or of texts, or an object with an array for each column."""
+    """Yield the rows of one JSON value: an array of objects or of texts, or an object
+    with an array for each column."""
     try:
         value = json.loads(text, object_pairs_hook=_unique_keys)
         given = value if key is None else value[key]
         if isinstance(given, dict):
             columns = list(given)
-            given = [dict(zip(columns, cells, strict=True)) for cells in zip(*given.values(), strict=True)]
+            given = [
+                dict(zip(columns, cells, strict=True))
+                for cells in zip(*given.values(), strict=True)
+            ]
     except (ValueError, TypeError, KeyError, RecursionError, _TwiceError) as error:
-        what = "one JSON array of rows" if key is None else f"a JSON object with rows in {key!r}"
-        raise InputError(f"{path}: cannot be read as {what} ({type(error).__name__}: {error}).") from error
+        what = (
+            "one JSON array of rows"
+            if key is None
+            else f"a JSON object with rows in {key!r}"
+        )
+        raise InputError(
+            f"{path}: cannot be read as {what} ({type(error).__name__}: {error})."
+        ) from error
     for number, row in enumerate(given, start=1):
         where = f"{path}, row {number}"
         if not isinstance(row, dict | str):
@@ -141,11 +172,20 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> Row:
 def _instead_of_jsonl(line: str, number: int) -> str:
     """Advise on a line that is not JSON, by what it looks like."""
     if line.strip() in ("{", "["):
-        return "the file looks like one JSON value over many lines; write one object a line"
+        return (
+            "the file looks like one JSON value over many lines; write one object a "
+            "line"
+        )
     if number == 1 and (separator := separator_of(line)):
-        endings = {"','": "end the name of the file in .csv", "tabs": "end the name of the file in .tsv"}
+        endings = {
+            "','": "end the name of the file in .csv",
+            "tabs": "end the name of the file in .tsv",
+        }
         advice = endings.get(separator, "save it as CSV with commas")
-        return f"the file looks like CSV with {separator} between the columns; {advice}, or write one object a line"
+        return (
+            f"the file looks like CSV with {separator} between the columns; "
+            f"{advice}, or write one object a line"
+        )
     return "write one object a line"
 
 
@@ -158,7 +198,11 @@ def _parquet_rows(path: Path, choice: Choice | None) -> Iterator[tuple[str, Row]
 
     number = 0
     try:
-        strings = [field.name for field in pq.read_schema(path) if pa.types.is_string(field.type)]
+        strings = [
+            field.name
+            for field in pq.read_schema(path)
+            if pa.types.is_string(field.type)
+        ]
         # a value that many rows have is then in memory once
         with pq.ParquetFile(path, read_dictionary=strings) as file:
             names = file.schema_arrow.names
@@ -171,11 +215,14 @@ def _parquet_rows(path: Path, choice: Choice | None) -> Iterator[tuple[str, Row]
                         number += 1
                         yield f"{path}, row {number}", row
     except (pa.ArrowException, ValueError, OverflowError, OSError) as error:
-        raise InputError(f"{path}: cannot be read as Parquet after row {number} ({error}).") from error
+        raise InputError(
+            f"{path}: cannot be read as Parquet after row {number} ({error})."
+        ) from error
 
 
 def _refuse_large_rows(path: Path, metadata: Any) -> None:
-    """Raise `InputError` at rows of Parquet that are too large on average: a few packed bytes may be many."""
+    """Raise `InputError` at rows of Parquet that are too large on average: a few packed
+    bytes may be many."""
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         if group.total_byte_size > LARGEST_ROW * max(1, group.num_rows):
@@ -183,24 +230,49 @@ def _refuse_large_rows(path: Path, metadata: Any) -> None:
 
 
 def _text_rows(path: Path) -> Iterator[tuple[str, Row]]:
-    yield str(path), {"id": stem_of(path), "text": joined_lines(path, read_lines(path)), "label": None}
+    yield (
+        str(path),
+        {
+            "id": stem_of(path),
+            "text": joined_lines(path, read_lines(path)),
+            "label": None,
+        },
+    )
 
 
 def files_of_split(source: Path, split: str) -> list[Path]:
     """Return the files of a split, in order; empty without any.
 
-    They are `data/{split}-00000-of-00001-{hash}.parquet`, `{split}.jsonl`, or all files in a folder `{split}`.
+    They are `data/{split}-00000-of-00001-{hash}.parquet`, `{split}.jsonl`, or all files
+    in a folder `{split}`.
     """
-    name = re.compile(rf"(?:^|/){re.escape(split)}(?:(?:-\d+-of-\d+(?:-\w+)?)?\.\w+(?:\.gz|\.zst)?|/[^/]+)$")
-    return [path for file, path in fetched_files(source) if name.search(file) and format_of(file)]
+    name = re.compile(
+        rf"(?:^|/){re.escape(split)}(?:(?:-\d+-of-\d+(?:-\w+)?)?\.\w+(?:\.gz|\.zst)?|/[^/]+)$"
+    )
+    return [
+        path
+        for file, path in fetched_files(source)
+        if name.search(file) and format_of(file)
+    ]
 
 
 def single_file(source: Path, endings: tuple[str, ...], holding: str = "") -> Path:
-    """Return the one file with such an ending; of several, the one whose name holds `holding`."""
-    files = {name: path for name, path in fetched_files(source) if name.lower().endswith(endings)}
+    """Return the one file with such an ending; of several, the one whose name holds
+    `holding`."""
+    files = {
+        name: path
+        for name, path in fetched_files(source)
+        if name.lower().endswith(endings)
+    }
     if len(files) > 1 and holding:
-        files = {name: path for name, path in files.items() if holding in name.rpartition("/")[2].lower()}
+        files = {
+            name: path
+            for name, path in files.items()
+            if holding in name.rpartition("/")[2].lower()
+        }
     if len(files) != 1:
         needed, listed = " or ".join(endings), ", ".join(files) or "none"
-        raise InputError(f"{source}: exactly one file ending in {needed} is needed; found: {listed}.")
+        raise InputError(
+            f"{source}: exactly one file ending in {needed} is needed; found: {listed}."
+        )
     return next(iter(files.values()))

@@ -1,7 +1,9 @@
-"""Signs that are typeset in one text and typed in another: quotes, dashes, dots, blanks, letters with accents.
+"""Signs that are typeset in one text and typed in another: quotes, dashes, dots,
+blanks, letters with accents.
 
-They say how a file was made and nothing of its author. A model scores typed and typeset signs unlike, and a check of an
-audit finds them. So where the works of an audit differ in them, all of them are written in one way.
+They say how a file was made and nothing of its author. A model scores typed and typeset
+signs unlike, and a check of an audit finds them. So where the works of an audit differ
+in them, all of them are written in one way.
 """
 
 import re
@@ -13,12 +15,14 @@ from typing import Literal
 SignKind = Literal["letters", "blanks", "double blanks", "dots", "quotes", "dashes"]
 
 APART = 0.02
-"""Difference of two works' shares of typeset signs from which on signs are written alike."""
+"""Difference of two works' shares of typeset signs from which on signs are written
+alike."""
 
 
 @dataclass(frozen=True)
 class _Signs:
-    """A kind of sign: `typeset` and `typed` count it in a text; `write` returns a text that has it typed."""
+    """A kind of sign: `typeset` and `typed` count it in a text; `write` returns a text
+    that has it typed."""
 
     typeset: Callable[[str], int]
     typed: Callable[[str], int]
@@ -41,7 +45,10 @@ def _writer(*changes: tuple[str, str]) -> Callable[[str], str]:
     return write
 
 
-_DOUBLE, _SINGLE = "[\u201c\u201d\u201e\u201f\u00ab\u00bb]", "[\u2018\u2019\u201a\u201b\u2039\u203a]"
+_DOUBLE, _SINGLE = (
+    "[\u201c\u201d\u201e\u201f\u00ab\u00bb]",
+    "[\u2018\u2019\u201a\u201b\u2039\u203a]",
+)
 _NO_BREAK, _NO_WIDTH = "[\u00a0\u2002-\u200a\u202f\u205f]", "[\u200b\u2060\ufeff]"
 _DASH = "[\u2014\u2015\u2e3a\u2e3b]"
 _RANGE = r"(?<=\d)\u2013(?=\d)"  # between two numbers, where people type a hyphen
@@ -53,13 +60,16 @@ _SIGNS: Mapping[SignKind, _Signs] = {
         lambda text: unicodedata.normalize("NFC", text),
     ),
     "blanks": _Signs(
-        _counter(f"{_NO_BREAK}|{_NO_WIDTH}"), lambda text: 1, _writer((_NO_WIDTH, ""), (_NO_BREAK, " "))
+        _counter(f"{_NO_BREAK}|{_NO_WIDTH}"), lambda text: 1,
+        _writer((_NO_WIDTH, ""), (_NO_BREAK, " "))
     ),
     "double blanks": _Signs(
-        _counter(r"(?<=\S) {2,}(?=\S)"), _counter(r"(?<=[.!?]) (?=\S)"), _writer((r"(?<=\S) {2,}(?=\S)", " "))
+        _counter(r"(?<=\S) {2,}(?=\S)"), _counter(r"(?<=[.!?]) (?=\S)"),
+        _writer((r"(?<=\S) {2,}(?=\S)", " "))
     ),
     "dots": _Signs(
-        _counter("\u2026"), _counter(r"\.\.\.|\.(?: \.){2}"), _writer((r"[ \u00a0]?(?:\u2026|\.(?: ?\.){2})", "..."))
+        _counter("\u2026"), _counter(r"\.\.\.|\.(?: \.){2}"),
+        _writer((r"[ \u00a0]?(?:\u2026|\.(?: ?\.){2})", "..."))
     ),
     "quotes": _Signs(
         _counter(f"{_DOUBLE}|{_SINGLE}"),
@@ -81,7 +91,8 @@ _SIGNS: Mapping[SignKind, _Signs] = {
 
 
 def typeset_shares(text: str) -> dict[SignKind, float]:
-    """Return the share of each kind of sign that is typeset in a text; a kind that it has not is missing."""
+    """Return the share of each kind of sign that is typeset in a text; a kind that it
+    has not is missing."""
     shares: dict[SignKind, float] = {}
     for kind, signs in _SIGNS.items():
         typeset, typed = signs.typeset(text), signs.typed(text)
@@ -90,8 +101,11 @@ def typeset_shares(text: str) -> dict[SignKind, float]:
     return shares
 
 
-def kinds_apart(shares: Iterable[Mapping[SignKind, float]], by: float = APART) -> list[SignKind]:
-    """Return the kinds of sign in which two of the texts differ by more than `by`, by their `typeset_shares`."""
+def kinds_apart(
+    shares: Iterable[Mapping[SignKind, float]], by: float = APART
+) -> list[SignKind]:
+    """Return the kinds of sign in which two of the texts differ by more than `by`, by
+    their `typeset_shares`."""
     texts = list(shares)
     apart: list[SignKind] = []
     for kind in _SIGNS:
@@ -105,7 +119,8 @@ ALL_KINDS = tuple(_SIGNS)
 
 
 def write_alike(text: str, kinds: Iterable[SignKind]) -> str:
-    """Return a text whose signs of some kinds are written as people type them: `"`, `'`, `--`, `...`, a blank."""
+    """Return a text whose signs of some kinds are written as people type them: `"`,
+    `'`, `--`, `...`, a blank."""
     asked = set(kinds)
     for kind, signs in _SIGNS.items():
         if kind in asked:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """The texts of one subset and one length in words; `length` None: the texts have none."""
+    """The texts of one subset and one length in words; `length` None: the texts have
+    none."""
 
     subset: str
     length: int | None
@@ -21,17 +22,27 @@ class Slice:
         return (self.subset, self.length or 0) < (other.subset, other.length or 0)
 
     def rows(self, table: "pd.DataFrame") -> "pd.Series[bool]":
-        """Return which rows of a table with the columns `subset` and `length` are of the slice."""
+        """Return which rows of a table with the columns `subset` and `length` are of
+        the slice."""
         return table["subset"].eq(self.subset) & of_length(table, self.length)
 
-    def is_among(self, subsets: Collection[str] | None, lengths: Collection[int] | None) -> bool:
-        """Return whether a run or request that names these, None for all, has the slice."""
-        return (subsets is None or self.subset in subsets) and (lengths is None or self.length in lengths)
+    def is_among(
+        self, subsets: Collection[str] | None, lengths: Collection[int] | None
+    ) -> bool:
+        """Return whether a run or request that names these, None for all, has the
+        slice."""
+        return (subsets is None or self.subset in subsets) and (
+            lengths is None or self.length in lengths
+        )
 
 
 def of_length(table: "pd.DataFrame", length: int | None) -> "pd.Series[bool]":
     """Return which rows have the length; None selects rows without one."""
-    return table["length"].isna() if length is None else table["length"].eq(length).fillna(False)
+    return (
+        table["length"].isna()
+        if length is None
+        else table["length"].eq(length).fillna(False)
+    )
 
 
 def slices_of(benchmark: "pd.DataFrame") -> list[Slice]:
@@ -42,12 +53,18 @@ def slices_of(benchmark: "pd.DataFrame") -> list[Slice]:
 
 
 def whole_numbers(column: "pd.Series[Any]") -> list[int | None]:
-    """Return a nullable column of whole numbers as Python values, None for a missing one."""
-    return [None if gap else int(value) for value, gap in zip(column, column.isna(), strict=True)]
+    """Return a nullable column of whole numbers as Python values, None for a missing
+    one."""
+    return [
+        None if gap else int(value)
+        for value, gap in zip(column, column.isna(), strict=True)
+    ]
 
 
 def chosen_slices(
-    slices: Iterable[Slice], subsets: Collection[str] | None, lengths: Collection[int] | None
+    slices: Iterable[Slice],
+    subsets: Collection[str] | None,
+    lengths: Collection[int] | None,
 ) -> list[Slice]:
     """Select slices by subset and length; None selects all.
 
@@ -61,5 +78,8 @@ def chosen_slices(
     ):
         for value in wanted or ():
             if str(value) not in available:
-                raise InputError(f"the benchmark has no {key} '{value}': {nearest(str(value), available)}")
+                raise InputError(
+                    f"the benchmark has no {key} '{value}': "
+                    f"{nearest(str(value), available)}"
+                )
     return [each for each in chosen if each.is_among(subsets, lengths)]

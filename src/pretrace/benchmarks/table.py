@@ -14,31 +14,43 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
 TEXT_SCHEMA = pa.schema({
-    "text_id": pa.string(), "text": pa.string(), "label": pa.int64(), "subset": pa.string(), "length": pa.int64(),
+    "text_id": pa.string(), "text": pa.string(), "label": pa.int64(),
+    "subset": pa.string(), "length": pa.int64(),
     "document": pa.string(), "fold": pa.int64(),
 })  # fmt: skip
 
-QUESTION_COLUMNS = (("title", pa.string()), ("author", pa.string()), ("passage", pa.int64()))
-"""Further columns of a benchmark of questions; `passage` numbers a document's passages of one length."""
+QUESTION_COLUMNS = (
+    ("title", pa.string()),
+    ("author", pa.string()),
+    ("passage", pa.int64()),
+)
+"""Further columns of a benchmark of questions; `passage` numbers a document's passages
+of one length."""
 
 
 DOSE_COLUMN = ("repetitions", pa.int64())
-"""How often a text occurs in the training stream, for a benchmark with repeated members."""
+"""How often a text occurs in the training stream, for a benchmark with repeated
+members."""
 
 
 def schema_of(table: pd.DataFrame) -> pa.Schema:
     """Return `TEXT_SCHEMA`, and the further columns that the table has."""
-    further = [column for column in (*QUESTION_COLUMNS, DOSE_COLUMN) if column[0] in table]
+    further = [
+        column for column in (*QUESTION_COLUMNS, DOSE_COLUMN) if column[0] in table
+    ]
     return pa.schema([*TEXT_SCHEMA, *further])
 
 
 def finish(texts: list[Text], *, name: str, seed: int) -> pd.DataFrame:
-    """Return the texts of any source as a table with folds, sorted by subset, length and text_id.
+    """Return the texts of any source as a table with folds, sorted by subset, length
+    and text_id.
 
-    Columns as in `TEXT_SCHEMA`: `label` (1, 0, missing) and `length` (words, or missing) are `Int64`, `fold` (0..4) is
-    int64. Texts that are passages have the columns of questions too, others `title` and `author` if any has one, and
-    there is `repetitions` if members are repeated in training. Names are in their one form (`columns.one_form`). Raises
-    `InputError` if there is no text, if one is empty, if two have one text_id, or if lengths leave nothing to compare.
+    Columns as in `TEXT_SCHEMA`: `label` (1, 0, missing) and `length` (words, or
+    missing) are `Int64`, `fold` (0..4) is int64. Texts that are passages have the
+    columns of questions too, others `title` and `author` if any has one, and there is
+    `repetitions` if members are repeated in training. Names are in their one form
+    (`columns.one_form`). Raises `InputError` if there is no text, if one is empty, if
+    two have one text_id, or if lengths leave nothing to compare.
     """
     texts = [in_one_form(text) for text in texts]
     _check(texts, name)
@@ -55,7 +67,9 @@ def finish(texts: list[Text], *, name: str, seed: int) -> pd.DataFrame:
     for column in ("label", "length", "passage"):
         if column in frame:
             kinds[column] = "Int64"
-    return frame.astype(kinds).sort_values(["subset", "length", "text_id"], ignore_index=True)
+    return frame.astype(kinds).sort_values(
+        ["subset", "length", "text_id"], ignore_index=True
+    )
 
 
 def _further_columns(texts: list[Text]) -> list[str]:
@@ -71,7 +85,8 @@ def _further_columns(texts: list[Text]) -> list[str]:
 
 
 def warn_of_counts(texts: list[Text], expected: Mapping[str, int], name: str) -> None:
-    """Warn of each published number of rows (by length, subset, subset/length, or all) that is not met."""
+    """Warn of each published number of rows (by length, subset, subset/length, or all)
+    that is not met."""
     counts = Counter[str]()
     for text in texts:
         keys = {"all", str(text.length), text.subset, f"{text.subset}/{text.length}"}
@@ -94,7 +109,8 @@ def _check(texts: list[Text], name: str) -> None:
             raise InputError(f"benchmark {name}: the text '{text.text_id}' is empty.")
         if text.label not in (0, 1, None):
             raise InputError(
-                f"benchmark {name}: '{text.text_id}' has label {text.label!r}, not 0, 1 or null."
+                f"benchmark {name}: '{text.text_id}' has label {text.label!r}, "
+                f"not 0, 1 or null."
             )
 
 
@@ -108,6 +124,14 @@ def _log_counts(texts: list[Text], unit: str, name: str) -> None:
     for text in texts:
         labels_of[text.text].add(text.label)
     if repeated := len(texts) - len(labels_of):
-        log.info("%s: %d texts equal an earlier one; equal texts share a fold", name, repeated)
+        log.info(
+            "%s: %d texts equal an earlier one; equal texts share a fold",
+            name,
+            repeated,
+        )
     if contradictory := sum({0, 1} <= own for own in labels_of.values()):
-        log.warning("%s: %d texts are labelled both member and non-member; all are kept", name, contradictory)
+        log.warning(
+            "%s: %d texts are labelled both member and non-member; all are kept",
+            name,
+            contradictory,
+        )

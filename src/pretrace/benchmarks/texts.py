@@ -1,13 +1,24 @@
-"""The road from rows to texts, the same for files, works, data sets and a caller's list: checks, names, numbers.
+"""The road from rows to texts, the same for files, works, data sets and a caller's
+list: checks, names, numbers.
 
-Needs neither pandas nor torch, because the files of a study are checked while it is planned.
+Needs neither pandas nor torch, because the files of a study are checked while it is
+planned.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from pretrace.benchmarks.columns import Columns, Label, Length, Name, Named, Words, checked_row, one_form
+from pretrace.benchmarks.columns import (
+    Columns,
+    Label,
+    Length,
+    Name,
+    Named,
+    Words,
+    checked_row,
+    one_form,
+)
 from pretrace.benchmarks.rows import Row
 from pretrace.benchmarks.slices import Slice
 from pretrace.benchmarks.sources import Text
@@ -46,8 +57,8 @@ _TEXT = ("input", "text")
 def columns_of_texts(where: str, names: Sequence[str]) -> list[str]:
     """Return the columns of a file that are read.
 
-    Raises `InputError` unless one holds the texts, and at names such as `Label`, `labels` or ` label`: columns of other
-    names are ignored.
+    Raises `InputError` unless one holds the texts, and at names such as `Label`,
+    `labels` or ` label`: columns of other names are ignored.
     """
     known = {*TEXT_COLUMNS}
     if {*_TEXT} & {*names}:
@@ -56,7 +67,9 @@ def columns_of_texts(where: str, names: Sequence[str]) -> list[str]:
         meant = str(name).strip().casefold()
         meant = meant if meant in known else meant.removesuffix("s")
         if meant in known and meant != name and meant not in names:
-            raise InputError(f"{where}: the column {name!r} would be ignored; name it '{meant}'.")
+            raise InputError(
+                f"{where}: the column {name!r} would be ignored; name it '{meant}'."
+            )
     if len({*_TEXT} & {*names}) != 1:
         there = ", ".join(map(str, names)) or "none"
         needed = "one column must be 'input' or 'text', the one that holds the texts"
@@ -65,11 +78,15 @@ def columns_of_texts(where: str, names: Sequence[str]) -> list[str]:
 
 
 LARGEST_TEXTS = 1 << 31
-"""Characters that texts which are read together may have; a file of 1 KB may unpack to more than a machine's memory."""
+"""Characters that texts which are read together may have; a file of 1 KB may unpack to
+more than a machine's memory."""
 
 
-def texts_of_rows(given: Iterable[tuple[str, Row]], source: str, prefix: str = "") -> list[Text]:
-    """Return rows, each with its place, as checked texts; without a column `id` a text_id is the number and a prefix.
+def texts_of_rows(
+    given: Iterable[tuple[str, Row]], source: str, prefix: str = ""
+) -> list[Text]:
+    """Return rows, each with its place, as checked texts; without a column `id` a
+    text_id is the number and a prefix.
 
     Raises `InputError` at the first bad row, or if `source` has none.
     """
@@ -79,14 +96,19 @@ def texts_of_rows(given: Iterable[tuple[str, Row]], source: str, prefix: str = "
     for number, (where, row) in enumerate(given, start=1):
         if not columns.issuperset(row) or not {*_TEXT} & row.keys():
             is_csv = source.lower().endswith(".csv")
-            columns_of_texts(f"{source}, header" if is_csv and not columns else where, list(row))
+            columns_of_texts(
+                f"{source}, header" if is_csv and not columns else where, list(row)
+            )
             columns.update(row)
-        known: Row = {"id": f"{prefix}{number:06d}", "label": None} | checked_row(where, row, TextColumns)
+        known: Row = {"id": f"{prefix}{number:06d}", "label": None} | checked_row(
+            where, row, TextColumns
+        )
         text, text_id = known.pop("input", None) or known.pop("text"), known.pop("id")
         characters += len(text)
         if characters > LARGEST_TEXTS:
             raise InputError(
-                f"{where}: the texts until here have more than {LARGEST_TEXTS:,} characters; divide {source}."
+                f"{where}: the texts until here have more than {LARGEST_TEXTS:,} "
+                f"characters; divide {source}."
             )
         if text_id in texts:
             before = f"the id '{text_id}' was given before, at {texts[text_id].where}"
@@ -98,10 +120,17 @@ def texts_of_rows(given: Iterable[tuple[str, Row]], source: str, prefix: str = "
 
 
 def tell_left_out(source: str, places: Sequence[str], count: int) -> None:
-    """Say on the terminal how many of `count` rows have no words and take no part, with the places of the first."""
+    """Say on the terminal how many of `count` rows have no words and take no part, with
+    the places of the first."""
     if places:
         named = ", ".join([*places[:5], *(["..."] if len(places) > 5 else [])])
-        tell("%s: %d of %d rows have no words: left out (%s)", source, len(places), count, named)
+        tell(
+            "%s: %d of %d rows have no words: left out (%s)",
+            source,
+            len(places),
+            count,
+            named,
+        )
 
 
 _NAMES = ("text_id", "subset", "document", "matched", "title", "author")
@@ -115,7 +144,8 @@ def in_one_form(text: Text) -> Text:
 
 
 def number_passages(given: Iterable[Text]) -> list[Text]:
-    """Return the texts as passages: `passage` counts the texts of one document and length, in their order."""
+    """Return the texts as passages: `passage` counts the texts of one document and
+    length, in their order."""
     numbers: Counter[tuple[str, int | None]] = Counter()
     passages = []
     for text in given:
@@ -126,13 +156,17 @@ def number_passages(given: Iterable[Text]) -> list[Text]:
 
 
 def check_classes(texts: Iterable[Text], source: str) -> None:
-    """Raise `InputError` unless there are members and non-members, which metrics and shots need."""
+    """Raise `InputError` unless there are members and non-members, which metrics and
+    shots need."""
     counts = Counter(text.label for text in texts)
     if not (counts[0] and counts[1]):
         raise InputError(
-            f"{source}: metrics and shots need members (label 1) and non-members (label 0), but it has {counts[1]} "
-            f"members, {counts[0]} non-members and {counts[None]} unlabelled texts. Add the missing class, or, to "
-            "audit texts without a label, name artifacts: [audit] in the study (docs/audit.md)."
+            f"{source}: metrics and shots need members (label 1) and non-members "
+            f"(label 0), but it has {counts[1]} "
+            f"members, {counts[0]} non-members and {counts[None]} unlabelled "
+            f"texts. Add the missing class, or, to "
+            "audit texts without a label, name artifacts: [audit] in the study "
+            "(docs/audit.md)."
         )
 
 
@@ -141,7 +175,8 @@ MOST_LENGTHS = 5
 
 
 def check_slices(texts: Sequence[Text], source: str) -> None:
-    """Refuse a column `length` that cuts texts of both classes into slices too small to evaluate.
+    """Refuse a column `length` that cuts texts of both classes into slices too small to
+    evaluate.
 
     Each text's number of characters does so.
     """
@@ -155,7 +190,10 @@ def check_slices(texts: Sequence[Text], source: str) -> None:
     lacking = sum(len(labels) < 2 for labels in classes.values())
     if len(lengths) > MOST_LENGTHS and lacking > len(classes) / 4:
         raise InputError(
-            f"{source}: the column length has {len(lengths)} values for {len(texts)} texts, and {lacking} of "
-            f"{len(classes)} slices (texts of one length and subset) have one class alone. Is it each text's number of "
-            "characters, words or tokens? Leave the column out, or give texts that are compared the same length."
+            f"{source}: the column length has {len(lengths)} values for "
+            f"{len(texts)} texts, and {lacking} of "
+            f"{len(classes)} slices (texts of one length and subset) have one "
+            f"class alone. Is it each text's number of "
+            "characters, words or tokens? Leave the column out, or give texts "
+            "that are compared the same length."
         )

@@ -1,6 +1,8 @@
-"""The works of a folder: each document in it, and each folder in it, whose documents are the parts of one work.
+"""The works of a folder: each document in it, and each folder in it, whose documents
+are the parts of one work.
 
-A work is read once: its text, and what is told of it while planning, are kept under results/works by its content.
+A work is read once: its text, and what is told of it while planning, are kept under
+results/works by its content.
 """
 
 import hashlib
@@ -19,7 +21,12 @@ from pretrace.benchmarks.documents import (
     read_document,
 )
 from pretrace.benchmarks.languages import guessed_language
-from pretrace.benchmarks.layout import LaidOutText, LineEnds, line_ends_of, without_front_matter
+from pretrace.benchmarks.layout import (
+    LaidOutText,
+    LineEnds,
+    line_ends_of,
+    without_front_matter,
+)
 from pretrace.benchmarks.opening import stem_of
 from pretrace.benchmarks.signs import SignKind, typeset_shares
 from pretrace.runtime.errors import InputError
@@ -40,7 +47,8 @@ KEPT = Path("results/works")
 
 @dataclass(frozen=True)
 class Work:
-    """A work: its name, where it lies, and the files that are its parts, in the order of their names."""
+    """A work: its name, where it lies, and the files that are its parts, in the order
+    of their names."""
 
     name: str
     path: Path
@@ -49,10 +57,12 @@ class Work:
 
 @dataclass(frozen=True)
 class Report:
-    """What is told of a work that was read; see `LaidOutText`. `letters` are characters without white space.
+    """What is told of a work that was read; see `LaidOutText`. `letters` are characters
+    without white space.
 
-    `line_ends` and `typeset` (shares of its signs) say how it was set. A work of several files has no title, because
-    theirs are those of its parts. `sha256` is the text's.
+    `line_ends` and `typeset` (shares of its signs) say how it was set. A work of
+    several files has no title, because theirs are those of its parts. `sha256` is the
+    text's.
     """
 
     words: int
@@ -83,10 +93,12 @@ def are_works(path: Path) -> bool:
 
 
 def works_in(path: Path, *, whole: bool = False) -> tuple[list[Work], list[Path]]:
-    """Return the works of a folder, or the one of a document, and the files in the folder that are left out.
+    """Return the works of a folder, or the one of a document, and the files in the
+    folder that are left out.
 
-    With `whole`, a folder is one work. Files behind links are read. Hidden files, other formats and broken links are
-    left out. Raises `InputError` if the folder has no document, if a name is not UTF-8, or if two works have one name.
+    With `whole`, a folder is one work. Files behind links are read. Hidden files, other
+    formats and broken links are left out. Raises `InputError` if the folder has no
+    document, if a name is not UTF-8, or if two works have one name.
     """
     if not path.is_dir():
         check_encoding(path)
@@ -105,23 +117,34 @@ def works_in(path: Path, *, whole: bool = False) -> tuple[list[Work], list[Path]
         name = stem_of(file) if is_alone else folder
         if name in works and is_alone:
             raise InputError(
-                f"{file}: a work '{name}' was given before, at {works[name][0]}; remove one of the two, or put the "
+                f"{file}: a work '{name}' was given before, at {works[name][0]}; "
+                f"remove one of the two, or put the "
                 "parts of a work in a folder of their own."
             )
         works.setdefault(name, []).append(file)
     if not works:
-        convertible = [f" {file.name}: {way}." for file in left_out if (way := conversion_of(file.name))]
+        convertible = [
+            f" {file.name}: {way}."
+            for file in left_out
+            if (way := conversion_of(file.name))
+        ]
         raise InputError(
-            f"{path}: the folder has no document; give files or folders of {DOCUMENT_FORMATS}."
+            f"{path}: the folder has no document; give files or folders of "
+            f"{DOCUMENT_FORMATS}."
             f"{convertible[0] if convertible else ''}"
         )
     # hidden files, which programs make, come last
-    left_out.sort(key=lambda file: any(part.startswith(".") for part in file.relative_to(path).parts))
+    left_out.sort(
+        key=lambda file: any(
+            part.startswith(".") for part in file.relative_to(path).parts
+        )
+    )
     return [_work(name, files, path, whole) for name, files in works.items()], left_out
 
 
 def _work(name: str, files: list[Path], folder: Path, whole: bool) -> Work:
-    """Return a work with the place that messages name: the folder, the file in it, or the folder of its parts."""
+    """Return a work with the place that messages name: the folder, the file in it, or
+    the folder of its parts."""
     if whole:
         return Work(name, folder, tuple(files))
     is_file = files[0].parent == folder
@@ -131,13 +154,17 @@ def _work(name: str, files: list[Path], folder: Path, whole: bool) -> Work:
 def _natural(file: Path, folder: Path) -> list[list[tuple[int, str]]]:
     """Return what sorts part 2 before part 10."""
     return [
-        [(int(piece or 0) if piece.isdecimal() else 0, piece) for piece in re.split(r"(\d+)", part)]
+        [
+            (int(piece or 0) if piece.isdecimal() else 0, piece)
+            for piece in re.split(r"(\d+)", part)
+        ]
         for part in file.relative_to(folder).parts
     ]
 
 
 def read_work(work: Work) -> ReadWork:
-    """Read the parts of a work as one text. Raises `InputError` if it has no words, or at a part that is not read."""
+    """Read the parts of a work as one text. Raises `InputError` if it has no words, or
+    at a part that is not read."""
     parts = [read_document(file) for file in work.files]
     encodings = dict.fromkeys(part.encoding for part in parts)
     authors = dict.fromkeys(part.author for part in parts if part.author)
@@ -148,9 +175,15 @@ def read_work(work: Work) -> ReadWork:
     whole = without_front_matter(joined)
     text = whole.text
     if not text.strip():
-        removed = "".join(f" without its {count} {what}" for what, count in (+whole.removed).items())
-        raise InputError(f"{work.path}: the document has no words{removed}; fill it, or leave it out.")
-    # past prefaces, which may be in another language; enough letters to tell a script by
+        removed = "".join(
+            f" without its {count} {what}" for what, count in (+whole.removed).items()
+        )
+        raise InputError(
+            f"{work.path}: the document has no words{removed}; fill it, or leave "
+            f"it out."
+        )
+    # past prefaces, which may be in another language; enough letters to tell a script
+    # by
     middle = text[len(text) // 4 :][:20000]
     report = Report(
         words=len(text.split()),
@@ -173,9 +206,11 @@ def _sha256(text: str) -> str:
 
 
 def stored_work(work: Work) -> ReadWork:
-    """Return a work as it was read before, if its files and the readers are the same; else read it and keep it.
+    """Return a work as it was read before, if its files and the readers are the same;
+    else read it and keep it.
 
-    What is kept is believed if its digests are right: a text that was edited there is read from its files again.
+    What is kept is believed if its digests are right: a text that was edited there is
+    read from its files again.
     """
     contents = [[file.suffix.lower(), content_of(str(file))] for file in work.files]
     place = KEPT / f"{digest([contents, *_readers()])[:32]}.json"
@@ -190,7 +225,8 @@ def stored_work(work: Work) -> ReadWork:
 
 
 def _kept(place: Path) -> ReadWork | None:
-    """Return the work that is kept at a place; None without one, or if it was changed there."""
+    """Return the work that is kept at a place; None without one, or if it was changed
+    there."""
     try:
         kept = read_json(place)
         if kept["sha256"] != digest(kept["report"]):
@@ -202,15 +238,19 @@ def _kept(place: Path) -> ReadWork | None:
     return ReadWork(text, report) if _sha256(text) == report.sha256 else None
 
 
-def stored_works(path: Path, left_out: Sequence[str] = ()) -> Iterator[tuple[Work, ReadWork]]:
-    """Yield the works of a folder, or the one of a document, as they were read; not those whose names are left out."""
+def stored_works(
+    path: Path, left_out: Sequence[str] = ()
+) -> Iterator[tuple[Work, ReadWork]]:
+    """Yield the works of a folder, or the one of a document, as they were read; not
+    those whose names are left out."""
     for work in works_in(path)[0]:
         if work.name not in left_out:
             yield work, stored_work(work)
 
 
 def unreadable_works(paths: Iterable[Path]) -> dict[str, str]:
-    """Return the works of folders or documents that cannot be read: name -> what is wrong, and what to do."""
+    """Return the works of folders or documents that cannot be read: name -> what is
+    wrong, and what to do."""
     errors = {}
     for path in paths:
         for work in works_in(path)[0]:
@@ -229,7 +269,8 @@ def report_of(work: Work) -> Report:
 
 @cache
 def _readers() -> list[str]:
-    """Return what a text depends on besides its files: the code and the versions of the readers."""
+    """Return what a text depends on besides its files: the code and the versions of the
+    readers."""
     versions = []
     for package in PACKAGES:
         try:
@@ -237,7 +278,10 @@ def _readers() -> list[str]:
         except PackageNotFoundError:
             versions.append("")
     folder = Path(__file__).parent
-    files = [folder / f"{name}.py" for name in ("documents", "layout", "markup", "signs", "works")]
+    files = [
+        folder / f"{name}.py"
+        for name in ("documents", "layout", "markup", "signs", "works")
+    ]
     files += sorted((folder / "readers").glob("*.py"))
     return versions + [sha256_file(file) for file in files]
 

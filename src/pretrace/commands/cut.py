@@ -3,8 +3,9 @@
 pretrace cut --words 64 --most 20 --label none books/ > texts.jsonl
 pretrace cut --words 64 --most 20 --label 0 drafts/ >> texts.jsonl
 
-A document in a folder is a work, and so is a folder in it, whose documents are the parts of one. A passage has the
-work's own characters, line breaks too. Languages without spaces are cut with --characters.
+A document in a folder is a work, and so is a folder in it, whose documents are the
+parts of one. A passage has the work's own characters, line breaks too. Languages
+without spaces are cut with --characters.
 """
 
 import argparse
@@ -22,46 +23,68 @@ from pretrace.runtime.errors import InputError
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Print the passages as JSON lines, and on stderr how many there are and what was left out."""
+    """Print the passages as JSON lines, and on stderr how many there are and what was
+    left out."""
     parser = argparse.ArgumentParser(
-        prog="pretrace cut", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="pretrace cut",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     length = parser.add_mutually_exclusive_group(required=True)
     length.add_argument("--words", type=count, help="length of a passage, in words")
     length.add_argument(
-        "--characters", type=count, help="length of a passage, in characters without white space"
+        "--characters",
+        type=count,
+        help="length of a passage, in characters without white space",
     )
     parser.add_argument(
         "--most",
         type=count,
-        help="passages of a document at most, evenly spread, without its first and last tenth (default, all)",
+        help="passages of a document at most, evenly spread, without its first and "
+        "last tenth (default, all)",
     )
-    parser.add_argument("--label", choices=["none", "0", "1"], required=True,
-                        help="none: texts in question; 0: texts that the model cannot have read; 1: as none, in a "
-                             "file that has no text without a label")  # fmt: skip
     parser.add_argument(
-        "--document", action="store_true", help="each FOLDER is one work, whose documents are its parts"
+        "--label",
+        choices=["none", "0", "1"],
+        required=True,
+        help="none: texts in question; 0: texts that the model cannot have read; 1: "
+        "as none, in a "
+        "file that has no text without a label",
+    )
+    parser.add_argument(
+        "--document",
+        action="store_true",
+        help="each FOLDER is one work, whose documents are its parts",
     )
     parser.add_argument(
         "--alike",
         action="store_true",
-        help="write quotes, dashes, dots and blanks as people type them, and each passage in one line",
+        help="write quotes, dashes, dots and blanks as people type them, and each "
+        "passage in one line",
     )
     parser.add_argument(
         "files",
         type=Path,
         nargs="+",
         metavar="FILE",
-        help=f"documents ({DOCUMENT_FORMATS}), folders with them, or JSONL, CSV, TSV or Parquet files with a document "
+        help=f"documents ({DOCUMENT_FORMATS}), folders with them, or JSONL, CSV, TSV "
+        f"or Parquet files with a document "
         "in each row (columns text, document)",
     )
     options = parser.parse_args(arguments)
     label = None if options.label == "none" else int(options.label)
-    unit, size = ("words", options.words) if options.words else ("characters", options.characters)
+    unit, size = (
+        ("words", options.words)
+        if options.words
+        else ("characters", options.characters)
+    )
     try:
         given, left_out = documents(options.files, whole=options.document)
         if options.alike:
-            given = ((name, write_alike(without_lines(text), ALL_KINDS)) for name, text in given)
+            given = (
+                (name, write_alike(without_lines(text), ALL_KINDS))
+                for name, text in given
+            )
         rows, short = cut_documents(given, size, label, options.most, unit)
     except InputError as error:
         sys.exit(f"error: {error}")
@@ -69,11 +92,16 @@ def main(arguments: Sequence[str]) -> None:
         print(json.dumps(row))
     texts = len({row["document"] for row in rows})
     print(
-        f"{len(rows)} passages of {size} {unit} from {texts} document{'s' * (texts != 1)}",
+        f"{len(rows)} passages of {size} {unit} from {texts} "
+        f"document{'s' * (texts != 1)}",
         file=sys.stderr,
     )
     for line in not_read(map(str, left_out)):
         print(f"left out of folders: {line}", file=sys.stderr)
     if short:
-        which = "document is shorter and has" if len(short) == 1 else "documents are shorter and have"
+        which = (
+            "document is shorter and has"
+            if len(short) == 1
+            else "documents are shorter and have"
+        )
         print(f"{len(short)} {which} no passage: {first_names(short)}", file=sys.stderr)

@@ -1,4 +1,5 @@
-"""Draw at random what a book publishes, and write a key for a test that needs no assumption (docs/canaries.md).
+"""Draw at random what a book publishes, and write a key for a test that needs no
+assumption (docs/canaries.md).
 
 pretrace key canaries --count 20 --twins 19 --words-from my_book.txt --out my_canaries
 pretrace key wordings passages.jsonl --out my_wordings
@@ -26,35 +27,64 @@ from pretrace.runtime.errors import InputError
 
 def options_of(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="pretrace key", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="pretrace key",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    canaries = commands.add_parser("canaries", help="random sentences, each with private twins")
-    canaries.add_argument("--count", type=count, required=True, help="canaries to publish")
-    canaries.add_argument("--twins", type=count, default=19, help="private twins of each (default, 19)")
+    canaries = commands.add_parser(
+        "canaries", help="random sentences, each with private twins"
+    )
+    canaries.add_argument(
+        "--count", type=count, required=True, help="canaries to publish"
+    )
+    canaries.add_argument(
+        "--twins", type=count, default=19, help="private twins of each (default, 19)"
+    )
     source = canaries.add_mutually_exclusive_group(required=True)
     source.add_argument("--words", type=Path, help="a file with one word a line")
     source.add_argument("--words-from", type=Path, help="a text whose words are drawn")
-    canaries.add_argument("--templates", type=Path, help="a file with one sentence a line, {word} for each random word "
-                          "(default, twelve random words)")  # fmt: skip
-    wordings = commands.add_parser("wordings", help="one of several wordings of each passage")
+    canaries.add_argument(
+        "--templates",
+        type=Path,
+        help="a file with one sentence a line, {word} for each random word "
+        "(default, twelve random words)",
+    )
+    wordings = commands.add_parser(
+        "wordings", help="one of several wordings of each passage"
+    )
     wordings.add_argument(
-        "passages", type=Path, help="JSONL, CSV or Parquet: document, wording_1, wording_2, ..."
+        "passages",
+        type=Path,
+        help="JSONL, CSV or Parquet: document, wording_1, wording_2, ...",
     )
     for command in (canaries, wordings):
-        command.add_argument("--out", type=Path, required=True, help="a folder for publish.txt and key.jsonl")
+        command.add_argument(
+            "--out",
+            type=Path,
+            required=True,
+            help="a folder for publish.txt and key.jsonl",
+        )
     return parser.parse_args(arguments)
 
 
-def drawn_from(options: argparse.Namespace, rng: random.Random) -> tuple[list[Drawn], list[str]]:
+def drawn_from(
+    options: argparse.Namespace, rng: random.Random
+) -> tuple[list[Drawn], list[str]]:
     """Draw the texts; return them, and where each published one goes."""
     if options.command == "wordings":
         passages = draw_wordings(options.passages, rng)
         return passages, [passage.name for passage in passages]
-    words = words_of_list(options.words) if options.words else words_of_text(options.words_from)
+    words = (
+        words_of_list(options.words)
+        if options.words
+        else words_of_text(options.words_from)
+    )
     templates = templates_of(options.templates) if options.templates else [TEMPLATE]
     canaries = draw_canaries(words, templates, options.count, options.twins, rng)
-    shares = [100 * (number + 1) / (options.count + 1) for number in range(options.count)]
+    shares = [
+        100 * (number + 1) / (options.count + 1) for number in range(options.count)
+    ]
     places = [
         f"{canary.name}, after about {share:.0f} % of the book"
         for canary, share in zip(canaries, shares, strict=True)
@@ -72,5 +102,8 @@ def main(arguments: Sequence[str]) -> None:
         sys.exit(f"error: {error}")
     private = sum(len(document.texts) - 1 for document in drawn)
     print(f"{len(drawn)} texts to publish: {options.out / 'publish.txt'}")
-    print(f"{private} private texts and the key, which stays private: {options.out / 'key.jsonl'}")
+    print(
+        f"{private} private texts and the key, which stays private: "
+        f"{options.out / 'key.jsonl'}"
+    )
     print(f"SHA-256 of the key: {digest}")

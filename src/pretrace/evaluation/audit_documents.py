@@ -1,4 +1,5 @@
-"""The documents of an audit as its checks compare them: what they look like, their words, their letters."""
+"""The documents of an audit as its checks compare them: what they look like, their
+words, their letters."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,8 +34,8 @@ ROUNDING = 12
 class Terms:
     """The words, or the runs of letters, of documents.
 
-    `weights`: each document's mean tf-idf, sparse (documents, terms). `presence`: the share of each document's texts
-    that have the term, as sparse.
+    `weights`: each document's mean tf-idf, sparse (documents, terms). `presence`: the
+    share of each document's texts that have the term, as sparse.
     """
 
     names: Sequence[str]
@@ -43,19 +44,22 @@ class Terms:
 
     @cached_property
     def likeness(self) -> Floats:
-        """Return how alike documents are: products of their weights (documents, documents)."""
+        """Return how alike documents are: products of their weights (documents,
+        documents)."""
         return np.asarray((self.weights @ self.weights.T).toarray())
 
     def presence_of(self, name: str) -> Floats:
-        """Return the share of each document's texts that have a term, shape (documents,)."""
+        """Return the share of each document's texts that have a term, shape
+        (documents,)."""
         place = list(self.names).index(name)
         return np.asarray(self.presence[:, [place]].toarray())[:, 0]
 
 
 @dataclass(frozen=True)
 class Documents:
-    """The texts of an audit by document: a `table` of texts (`text, document, suspect`), and of each document its
-    `names`, `suspect` and `stratum`; `of_text` is the code of each text's document.
+    """The texts of an audit by document: a `table` of texts (`text, document,
+    suspect`), and of each document its `names`, `suspect` and `stratum`; `of_text` is
+    the code of each text's document.
     """
 
     table: pd.DataFrame
@@ -67,7 +71,8 @@ class Documents:
 
     @classmethod
     def of(cls, table: pd.DataFrame, language: str) -> "Documents":
-        """Read a table of texts (`text, document, slice, suspect`); documents of the same `slice` are a stratum."""
+        """Read a table of texts (`text, document, slice, suspect`); documents of the
+        same `slice` are a stratum."""
         grouped = table.groupby("document", sort=True)
         slices = grouped["slice"].first()
         return cls(
@@ -82,38 +87,55 @@ class Documents:
     @property
     def compared(self) -> Flags:
         """Mark `MOST` documents at most, chosen by their names."""
-        order = np.argsort([seed_of("checked", name) for name in self.names], kind="stable")
+        order = np.argsort(
+            [seed_of("checked", name) for name in self.names], kind="stable"
+        )
         return np.isin(np.arange(len(order)), order[:MOST])
 
     def where(self, documents: Flags) -> "Documents":
-        """Return some of the documents; all of them are this object, which keeps its weights."""
-        return self if documents.all() else Documents.of(self.table[documents[self.of_text]], self.language)
+        """Return some of the documents; all of them are this object, which keeps its
+        weights."""
+        return (
+            self
+            if documents.all()
+            else Documents.of(self.table[documents[self.of_text]], self.language)
+        )
 
     def centred(self, values: Floats) -> Floats:
         """Return values (documents, columns) less the means of their strata."""
         return values - stratum_means(values, self.stratum)
 
     def standardised(self, values: Floats) -> Floats:
-        """Return values (documents, columns) less the means of their strata, in standard deviations; 0 where none."""
+        """Return values (documents, columns) less the means of their strata, in
+        standard deviations; 0 where none."""
         centred = self.centred(values)
         return np.asarray(ratio(centred, centred.std(axis=0), empty=0.0))
 
     def measured(self, of: dict[str, Measure]) -> Floats:
-        """Return the mean of each measure over each document's texts, shape (documents, measures)."""
-        values = np.array([measures(text, self.language, of.values()) for text in self.table["text"]])
-        sums = np.stack([np.bincount(self.of_text, column) for column in values.T], axis=1)
+        """Return the mean of each measure over each document's texts, shape (documents,
+        measures)."""
+        values = np.array(
+            [measures(text, self.language, of.values()) for text in self.table["text"]]
+        )
+        sums = np.stack(
+            [np.bincount(self.of_text, column) for column in values.T], axis=1
+        )
         return np.asarray((sums / np.bincount(self.of_text)[:, None]).round(ROUNDING))
 
     def features(self, means: Floats) -> Floats:
-        """Return measures (documents, measures) as they are and, in further columns, as normal scores; standardised."""
-        return self.standardised(np.concatenate([means, as_normal_scores(means)], axis=1))
+        """Return measures (documents, measures) as they are and, in further columns, as
+        normal scores; standardised."""
+        return self.standardised(
+            np.concatenate([means, as_normal_scores(means)], axis=1)
+        )
 
     @cached_property
     def measured_form(self) -> Floats:
         return self.measured(FORM)
 
     def scatter(self, presence: Any) -> Floats:
-        """Return the standard deviation of columns (sparse: documents, terms) about their stratum means; 1 for none."""
+        """Return the standard deviation of columns (sparse: documents, terms) about
+        their stratum means; 1 for none."""
         squares = np.asarray(presence.multiply(presence).sum(axis=0)).ravel()
         for code in np.unique(self.stratum):
             own = presence[self.stratum == code]
@@ -146,7 +168,9 @@ class Documents:
         vectorizer = TfidfVectorizer(analyzer=analyzer, sublinear_tf=True)
         weights = vectorizer.fit_transform(self.table["text"])
         presence = (weights > 0).astype(np.float64)
-        return Terms(vectorizer.get_feature_names_out(), mean @ weights, mean @ presence)
+        return Terms(
+            vectorizer.get_feature_names_out(), mean @ weights, mean @ presence
+        )
 
 
 def as_normal_scores(values: Floats) -> Floats:
@@ -173,5 +197,7 @@ def letters_in(text: str) -> list[str]:
     """Return all runs of one to three characters."""
     runs = []
     for length in (1, 2, 3):
-        runs += [text[start : start + length] for start in range(len(text) - length + 1)]
+        runs += [
+            text[start : start + length] for start in range(len(text) - length + 1)
+        ]
     return runs

@@ -1,4 +1,5 @@
-"""The scores that an audit rests on: one of each unit and method, with the unit's label and slice."""
+"""The scores that an audit rests on: one of each unit and method, with the unit's label
+and slice."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ UNIT_KEYS = ["id", "document", "subset", "length", "label", "fold"]
 
 @dataclass(frozen=True)
 class ScoredBenchmark:
-    """Scores of one model on one benchmark (`name`), its table, and the shots drawn from it (None: none)."""
+    """Scores of one model on one benchmark (`name`), its table, and the shots drawn
+    from it (None: none)."""
 
     name: str
     scores: pd.DataFrame
@@ -30,7 +32,8 @@ class ScoredBenchmark:
 
 @dataclass(frozen=True)
 class Conditions:
-    """Which scores are compared: a start token, the methods' further inputs, and the paraphraser of questions' options.
+    """Which scores are compared: a start token, the methods' further inputs, and the
+    paraphraser of questions' options.
 
     `paraphraser` None: any.
     """
@@ -42,56 +45,93 @@ class Conditions:
     @classmethod
     def of_runs(cls, runs: Sequence[Mapping[str, Any]]) -> "Conditions":
         """Return those of a pair's runs: the first of each that they name."""
-        named = ([name for run in runs for name in kind.names(run)] for kind in INPUTS.values())
+        named = (
+            [name for run in runs for name in kind.names(run)]
+            for kind in INPUTS.values()
+        )
         asking = [run["paraphraser"] for run in runs if run.get("questions")]
-        return cls(runs[0]["start_token"], [names[0] for names in named if names], next(iter(asking), None))
+        return cls(
+            runs[0]["start_token"],
+            [names[0] for names in named if names],
+            next(iter(asking), None),
+        )
 
     @property
     def record(self) -> dict[str, str]:
         """Return the columns of a statistic that hold them."""
-        return {"start_token": self.start_token, "reference": ", ".join(self.references)}
+        return {
+            "start_token": self.start_token,
+            "reference": ", ".join(self.references),
+        }
 
 
 def own_documents(document: "pd.Series[str]", id: "pd.Series[str]") -> "pd.Series[str]":
-    """Return the documents of texts; a text that names none is a document of its own, which no name can equal."""
+    """Return the documents of texts; a text that names none is a document of its own,
+    which no name can equal."""
     return document.mask(document == "", "\0" + id)
 
 
-def audit_scores(scored: ScoredBenchmark, conditions: Conditions, *, same: bool = True) -> pd.DataFrame:
-    """Return a row per unit and method: `unit`, `UNIT_KEYS`, `method, setting, score`, at the default setting.
+def audit_scores(
+    scored: ScoredBenchmark, conditions: Conditions, *, same: bool = True
+) -> pd.DataFrame:
+    """Return a row per unit and method: `unit`, `UNIT_KEYS`, `method, setting, score`,
+    at the default setting.
 
-    Texts are scored as they are, and documents by the methods that ask questions. The score of several draws of shots
-    is their mean. Shots, and texts that overlap one, have no score by methods with shots. If not `same` (the units
-    compared are of two benchmarks), methods that learn from labels or shots are left out.
+    Texts are scored as they are, and documents by the methods that ask questions. The
+    score of several draws of shots is their mean. Shots, and texts that overlap one,
+    have no score by methods with shots. If not `same` (the units compared are of two
+    benchmarks), methods that learn from labels or shots are left out.
     """
     methods = scored.scores["method"].unique()
-    asks = scored.scores["method"].isin([method for method in methods if known.is_question(method)])
+    asks = scored.scores["method"].isin(
+        [method for method in methods if known.is_question(method)]
+    )
     rows = scored.scores.assign(asks=asks)
-    rows = rows[rows["asks"] | ((rows["unit"] == "text") & rows["view"].isin(["original", ""]))]
+    rows = rows[
+        rows["asks"] | ((rows["unit"] == "text") & rows["view"].isin(["original", ""]))
+    ]
     rows = rows[rows["start_token"].isin([conditions.start_token, ""])]
     if conditions.paraphraser is not None:
-        rows = rows[~rows["asks"] | rows["reference"].isin([conditions.paraphraser, ""])]
+        rows = rows[
+            ~rows["asks"] | rows["reference"].isin([conditions.paraphraser, ""])
+        ]
     rows = rows[rows["asks"] | rows["reference"].isin([*conditions.references, ""])]
     rows = rows.merge(_default_settings(rows), on=OF_METHOD)
     if not same:
-        bound = rows["draw"].notna() | rows["method"].map(known.reads_benchmark).astype(bool)
+        bound = rows["draw"].notna() | rows["method"].map(known.reads_benchmark).astype(
+            bool
+        )
         if bound.any():
-            log.info("%s: left out of the audit, because they use the labels or shots of their own benchmark: %s",
-                     scored.name, ", ".join(sorted(rows.loc[bound, "method"].unique())))  # fmt: skip
+            log.info(
+                "%s: left out of the audit, because they use the labels or shots "
+                "of their own benchmark: %s",
+                scored.name,
+                ", ".join(sorted(rows.loc[bound, "method"].unique())),
+            )
         rows = rows[~bound]
     prefixed = rows["draw"].notna()
     if scored.prefixes is not None and prefixed.any():
         draws = sorted(map(int, rows.loc[prefixed, "draw"].unique()))
-        out = set().union(*(excluded_ids(scored.prefixes, scored.benchmark, draw) for draw in draws))
-        log.info("%s: methods with shots leave out %d texts, which are shots of draws %s or overlap them",
-                 scored.name, len(out), ", ".join(map(str, draws)))  # fmt: skip
+        out = set().union(
+            *(excluded_ids(scored.prefixes, scored.benchmark, draw) for draw in draws)
+        )
+        log.info(
+            "%s: methods with shots leave out %d texts, which are shots of draws "
+            "%s or overlap them",
+            scored.name,
+            len(out),
+            ", ".join(map(str, draws)),
+        )
         rows = rows[~(prefixed & rows["id"].isin(out))]
-    scores = rows.groupby(["unit", *OF_METHOD, "id"], sort=True, as_index=False)["score"].mean()
+    scores = rows.groupby(["unit", *OF_METHOD, "id"], sort=True, as_index=False)[
+        "score"
+    ].mean()
     return scores.merge(_units(scored.benchmark), on=["unit", "id"])
 
 
 def _default_settings(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return `method, setting`: each method's default or, if the run leaves it out, its first setting in order."""
+    """Return `method, setting`: each method's default or, if the run leaves it out, its
+    first setting in order."""
     written = rows[OF_METHOD].drop_duplicates().to_numpy().tolist()
     plain = [
         (method, setting)
@@ -99,13 +139,16 @@ def _default_settings(rows: pd.DataFrame) -> pd.DataFrame:
         if not variant_of(setting, known.METHODS[method].grid)
     ]
     first: dict[str, str] = {}
-    for method, setting in sorted(plain, key=lambda pair: (pair[0], preference(pair[0], pair[1], known))):
+    for method, setting in sorted(
+        plain, key=lambda pair: (pair[0], preference(pair[0], pair[1], known))
+    ):
         first.setdefault(method, setting)
     return pd.DataFrame(first.items(), columns=OF_METHOD)
 
 
 def _units(benchmark: pd.DataFrame) -> pd.DataFrame:
-    """Return `unit` and `UNIT_KEYS` of all texts, and of all documents of a benchmark of passages; length -1: none."""
+    """Return `unit` and `UNIT_KEYS` of all texts, and of all documents of a benchmark
+    of passages; length -1: none."""
     texts = benchmark.rename(columns={"text_id": "id"})[UNIT_KEYS].assign(unit="text")
     frames = [texts.assign(length=texts["length"].fillna(-1).astype(np.int64))]
     if "passage" in benchmark:

@@ -14,34 +14,51 @@ Estimate = tuple[float, float | None, float | None]
 """A value with the ends of its 95 % interval, None where no interval was drawn."""
 
 REPEATED = ("draw", "panel")
-"""Averages over draws, and over panels that are repetitions with another seed, show their spread."""
+"""Averages over draws, and over panels that are repetitions with another seed, show
+their spread."""
 
 
 def average(values: Sequence[Estimate], over: str) -> tuple[Estimate, float | None]:
-    """Return the mean of a group that differs in `over` alone, its interval, and its standard deviation.
+    """Return the mean of a group that differs in `over` alone, its interval, and its
+    standard deviation.
 
-    Subsets hold different texts, so their errors are independent and the interval is that of a mean of
-    independent estimates (method of variance estimates recovery: Zou and Donner, Statistics in Medicine 27,
-    2008). Repetitions have a standard deviation instead; what shares its texts has neither. NaN if a value is missing.
+    Subsets hold different texts, so their errors are independent and the interval is
+    that of a mean of
+    independent estimates (method of variance estimates recovery: Zou and Donner,
+    Statistics in Medicine 27,
+    2008). Repetitions have a standard deviation instead; what shares its texts has
+    neither. NaN if a value is missing.
     """
     if any(math.isnan(interval[0]) for interval in values):
         return (math.nan, None, None), None
     value = mean(interval[0] for interval in values)
     if over in REPEATED:
-        return (value, None, None), stdev(interval[0] for interval in values) if len(values) > 1 else None
-    below = [interval[0] - interval[1] for interval in values if interval[1] is not None]
-    above = [interval[2] - interval[0] for interval in values if interval[2] is not None]
+        return (value, None, None), stdev(interval[0] for interval in values) if len(
+            values
+        ) > 1 else None
+    below = [
+        interval[0] - interval[1] for interval in values if interval[1] is not None
+    ]
+    above = [
+        interval[2] - interval[0] for interval in values if interval[2] is not None
+    ]
     if over != "subset" or len(below) < len(values) or len(above) < len(values):
         return (value, None, None), None
     count = len(values)
-    return (value, value - math.hypot(*below) / count, value + math.hypot(*above) / count), None
+    return (
+        value,
+        value - math.hypot(*below) / count,
+        value + math.hypot(*above) / count,
+    ), None
 
 
 def difference(first: Estimate, second: Estimate) -> Estimate:
-    """Return first - second, with an interval combined from the two as if they were independent.
+    """Return first - second, with an interval combined from the two as if they were
+    independent.
 
-    Method of variance estimates recovery: G. Y. Zou and A. Donner, Construction of confidence limits about
-    effect measures, Statistics in Medicine 27 (2008); no interval where either has none.
+    Method of variance estimates recovery: G. Y. Zou and A. Donner, Construction of
+    confidence limits about effect measures, Statistics in Medicine 27 (2008); no
+    interval where either has none.
     """
     (a, a_low, a_high), (b, b_low, b_high) = first, second
     if a_low is None or a_high is None or b_low is None or b_high is None:
@@ -65,14 +82,21 @@ def estimate(row: Record) -> Estimate:
 
 
 def test_record(row: Record | None) -> Record:
-    """Return the columns of a test against a baseline; empty without one. The table that shows it corrects its p."""
+    """Return the columns of a test against a baseline; empty without one. The table
+    that shows it corrects its p."""
     if row is None:
         return {"baseline": "", "difference": None, "p": None, "p_holm": None}
-    return {"baseline": row["baseline"], "difference": row["difference"], "p": row["p"], "p_holm": None}
+    return {
+        "baseline": row["baseline"],
+        "difference": row["difference"],
+        "p": row["p"],
+        "p_holm": None,
+    }
 
 
 def group_records(records: Iterable[Record], *keys: str) -> list[list[Record]]:
-    """Return groups of records that agree in these keys, in the order of their first records."""
+    """Return groups of records that agree in these keys, in the order of their first
+    records."""
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
         groups.setdefault(tuple(record[key] for key in keys), []).append(record)
@@ -80,18 +104,24 @@ def group_records(records: Iterable[Record], *keys: str) -> list[list[Record]]:
 
 
 def over_draws(records: Sequence[Record], draws: int) -> list[Record]:
-    """Return the mean over draws of the values that every draw has, with its standard deviation as `sd`.
+    """Return the mean over draws of the values that every draw has, with its standard
+    deviation as `sd`.
 
-    Its test is that of the draw which says least for the method, so that a star holds in every draw: Holm's correction
-    of the highest p of each method is the strictest of those of the draws. Its interval reaches from the lowest to the
-    highest end of those of the draws.
+    Its test is that of the draw which says least for the method, so that a star holds
+    in every draw: Holm's correction of the highest p of each method is the strictest of
+    those of the draws. Its interval reaches from the lowest to the highest end of those
+    of the draws.
     """
     means = []
     for rows in group_records(records, "panel", "metric", "selection", "method"):
         if len(rows) < draws:
             continue
         tested = all(number(row["p"]) is not None for row in rows)
-        worst = max(rows, key=lambda row: (row["difference"] <= 0, row["p"])) if tested else None
+        worst = (
+            max(rows, key=lambda row: (row["difference"] <= 0, row["p"]))
+            if tested
+            else None
+        )
         means.append(
             {key: known for key, known in rows[0].items() if key != "draw"}
             | _mean_row(rows, "draw")
@@ -102,7 +132,9 @@ def over_draws(records: Sequence[Record], draws: int) -> list[Record]:
     return means
 
 
-def _end(rows: Sequence[Record], end: str, outer: Callable[[list[float]], float]) -> float | None:
+def _end(
+    rows: Sequence[Record], end: str, outer: Callable[[list[float]], float]
+) -> float | None:
     """Return the outermost of the rows' ends; None if a row has none."""
     ends = [known for row in rows if (known := number(row[end])) is not None]
     return outer(ends) if len(ends) == len(rows) else None
@@ -115,9 +147,11 @@ def averages_of(
     block: str = "",
     by: Sequence[str] = ("method",),
 ) -> list[Record]:
-    """Return the means of two or more panels that differ in `over` alone, in one `block`; none if `over` is empty.
+    """Return the means of two or more panels that differ in `over` alone, in one
+    `block`; none if `over` is empty.
 
-    Panels that differ in `over` "panel" may differ in anything. What agrees in `by` has a mean if all panels have it.
+    Panels that differ in `over` "panel" may differ in anything. What agrees in `by` has
+    a mean if all panels have it.
     """
     keys = [] if over == "panel" else [key for key in PANEL_KEYS if key != over]
     groups = [tuple(panel.get(key) for key in (*keys, block)) for panel in panels]
@@ -135,7 +169,14 @@ def averages_of(
 
 
 def _mean_row(rows: Sequence[Record], over: str) -> Record:
-    """Return the mean of rows that differ in `over`, and the marks that all of them carry."""
+    """Return the mean of rows that differ in `over`, and the marks that all of them
+    carry."""
     (value, low, high), sd = average([estimate(row) for row in rows], over)
     marks = set.intersection(*(set(row["marks"].split(";")) for row in rows))
-    return {"value": value, "low": low, "high": high, "sd": sd, "marks": ";".join(sorted(marks))}
+    return {
+        "value": value,
+        "low": low,
+        "high": high,
+        "sd": sd,
+        "marks": ";".join(sorted(marks)),
+    }

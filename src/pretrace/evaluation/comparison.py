@@ -11,7 +11,12 @@ from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.scores import RankedUnits
 from pretrace.evaluation.selection import Estimand, Rankings
-from pretrace.evaluation.significance import bootstrap_test, centre_resamples, chance, t_test_as_published
+from pretrace.evaluation.significance import (
+    bootstrap_test,
+    centre_resamples,
+    chance,
+    t_test_as_published,
+)
 from pretrace.methods.settings import Column
 from pretrace.runtime.logs import log
 
@@ -19,7 +24,8 @@ TESTED = ("auc", "tpr_at_1_fpr", "tpr_at_5_fpr", "tpr_at_10_fpr")
 TESTED_SELECTIONS = ("default", "held_out")
 
 LEAST_NONMEMBERS = 20
-"""A true positive rate of fewer has no p: equally good methods would differ too often (docs/size_and_power.md)."""
+"""A true positive rate of fewer has no p: equally good methods would differ too often
+(docs/size_and_power.md)."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +42,8 @@ class Comparison:
 
 
 class Tested(NamedTuple):
-    """A row of the tests table: the estimand that its keys are of, and what follows them."""
+    """A row of the tests table: the estimand that its keys are of, and what follows
+    them."""
 
     row: Estimand
     baseline: str
@@ -48,7 +55,9 @@ class Tested(NamedTuple):
     p: float
 
 
-def plan_comparisons(units: RankedUnits, estimands: Sequence[Estimand]) -> list[list[Comparison]]:
+def plan_comparisons(
+    units: RankedUnits, estimands: Sequence[Estimand]
+) -> list[list[Comparison]]:
     """Return the pairs of methods to compare, in groups of one selection and metric.
 
     Logged where a baseline is ambiguous, or lacks scores of some texts.
@@ -59,38 +68,57 @@ def plan_comparisons(units: RankedUnits, estimands: Sequence[Estimand]) -> list[
     for selection in TESTED_SELECTIONS:
         for metric in TESTED:
             rows = {
-                units.columns[estimand.ranking.columns[0]]._replace(setting=""): estimand
+                units.columns[estimand.ranking.columns[0]]._replace(
+                    setting=""
+                ): estimand
                 for estimand in estimands
-                if estimand.selection == selection and METRICS[estimand.metric] == metric
+                if estimand.selection == selection
+                and METRICS[estimand.metric] == metric
             }
             planned: list[Comparison] = []
             for key, row in rows.items():
                 planned.append(Comparison(row, None, row, None))
                 for name in sorted({other.method for other in rows} - {key.method}):
-                    baseline = partner(key, [other for other in rows if other.method == name])
+                    baseline = partner(
+                        key, [other for other in rows if other.method == name]
+                    )
                     if baseline is None:
                         ambiguous.add((key, name))
                         continue
                     theirs = rows[baseline]
-                    same = masks[row.ranking.columns[0]] == masks[theirs.ranking.columns[0]]
+                    same = (
+                        masks[row.ranking.columns[0]]
+                        == masks[theirs.ranking.columns[0]]
+                    )
                     partial += not same
-                    both = (row, theirs) if same else (row.within(theirs), theirs.within(row))
+                    both = (
+                        (row, theirs)
+                        if same
+                        else (row.within(theirs), theirs.within(row))
+                    )
                     planned.append(Comparison(row, baseline, *both))
             groups += [planned] if planned else []
     if partial:
         log.info("%s: %d of %d comparisons use only the texts that both methods score",
                  units.name, partial, sum(map(len, groups)))  # fmt: skip
     for key, name in sorted(ambiguous):
-        log.info("%s: %s %s is not compared with %s, because that method has no single matching row",
-                 units.name, key.method, key.reference, name)  # fmt: skip
+        log.info(
+            "%s: %s %s is not compared with %s, because that method has no "
+            "single matching row",
+            units.name,
+            key.method,
+            key.reference,
+            name,
+        )
     return groups
 
 
 def partner(row: Column, others: Sequence[Column]) -> Column | None:
-    """Return the baseline's key that a row is compared with; None if there is none, or more than one.
+    """Return the baseline's key that a row is compared with; None if there is none, or
+    more than one.
 
-    Start token and draw are equal, or mean nothing to one of the two; among fitting keys, equal keys go first,
-    also an equal reference, then keys without one.
+    Start token and draw are equal, or mean nothing to one of the two; among fitting
+    keys, equal keys go first, also an equal reference, then keys without one.
     """
     fitting = list(others)
     for key in ("start_token", "draw", "reference"):
@@ -108,38 +136,65 @@ def compare(
     values: dict[Estimand, float],
     draws: dict[Estimand, Floats],
 ) -> list[Tested]:
-    """Run every test; the bootstrap's not where a class has few documents (`RankedUnits.few_documents`).
+    """Run every test; the bootstrap's not where a class has few documents
+    (`RankedUnits.few_documents`).
 
-    Nothing has a p that has fewer than `LEAST_DOCUMENTS` texts of a class, nor a rate of fewer than `LEAST_NONMEMBERS`.
-    The p are not corrected for their number: a table corrects over what it shows.
+    Nothing has a p that has fewer than `LEAST_DOCUMENTS` texts of a class, nor a rate
+    of fewer than `LEAST_NONMEMBERS`. The p are not corrected for their number: a table
+    corrects over what it shows.
 
     `values` and `draws` (resamples,) hold every estimand that a comparison names.
     """
     tested: list[Tested] = []
     for group in groups:
         first = group[0].row
-        baselines = np.array([_baseline_value(pair, rankings, values) for pair in group])
+        baselines = np.array(
+            [_baseline_value(pair, rankings, values) for pair in group]
+        )
         differences = np.array([values[pair.ours] for pair in group]) - baselines
         drawn = np.stack([draws[pair.ours] for pair in group])
-        drawn -= np.stack([draws[pair.theirs] if pair.theirs else np.full(drawn.shape[1], baselines[index])
-                           for index, pair in enumerate(group)])  # fmt: skip
+        drawn -= np.stack(
+            [
+                draws[pair.theirs]
+                if pair.theirs
+                else np.full(drawn.shape[1], baselines[index])
+                for index, pair in enumerate(group)
+            ]
+        )
         few = rankings.units.few_documents
         rate = level_of(METRICS[first.metric]) is not None
         results = (
             {}
             if few
-            else {"bootstrap": bootstrap_test(centre_resamples(drawn, differences) if rate else drawn)}
+            else {
+                "bootstrap": bootstrap_test(
+                    centre_resamples(drawn, differences) if rate else drawn
+                )
+            }
         )
         if first.selection == "default":
             results["t_as_published"] = t_test_as_published(drawn)
-        small = np.array([_is_small(rankings.sizes(pair.ours.ranking), rate) for pair in group])
+        small = np.array(
+            [_is_small(rankings.sizes(pair.ours.ranking), rate) for pair in group]
+        )
         for test, result in results.items():
             result.p[small] = np.nan
             for place, pair in enumerate(group):
                 baseline = pair.baseline.method if pair.baseline else "chance"
-                numbers = (differences[place], result.low[place], result.high[place], result.p[place])
+                numbers = (
+                    differences[place],
+                    result.low[place],
+                    result.high[place],
+                    result.p[place],
+                )
                 tested.append(
-                    Tested(pair.row, baseline, METRICS[pair.row.metric], test, *map(float, numbers))
+                    Tested(
+                        pair.row,
+                        baseline,
+                        METRICS[pair.row.metric],
+                        test,
+                        *map(float, numbers),
+                    )
                 )
     return tested
 
@@ -149,7 +204,9 @@ def _is_small(size: tuple[int, int], is_rate: bool) -> bool:
     return min(size) < LEAST_DOCUMENTS or (is_rate and size[1] < LEAST_NONMEMBERS)
 
 
-def _baseline_value(pair: Comparison, rankings: Rankings, values: dict[Estimand, float]) -> float:
+def _baseline_value(
+    pair: Comparison, rankings: Rankings, values: dict[Estimand, float]
+) -> float:
     if pair.theirs is not None:
         return values[pair.theirs]
     return chance(METRICS[pair.row.metric], rankings.sizes(pair.row.ranking)[1])

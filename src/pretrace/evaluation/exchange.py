@@ -1,8 +1,10 @@
-"""The test of an audit: texts in question and known ones exchange their labels, whole documents at a time.
+"""The test of an audit: texts in question and known ones exchange their labels, whole
+documents at a time.
 
-If the model read none of them, and they are of the same kind, each way to share the labels out is as likely. p is the
-share of these ways in which the texts in question score at least as high as they do. It is exact for scores of any
-distribution. docs/size_and_power.md has its false alarms and its power in simulations.
+If the model read none of them, and they are of the same kind, each way to share the
+labels out is as likely. p is the share of these ways in which the texts in question
+score at least as high as they do. It is exact for scores of any distribution.
+docs/size_and_power.md has its false alarms and its power in simulations.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,15 +21,17 @@ SUMMING = 1e-9
 """Sums that differ by less are equal."""
 
 FEWEST_FREEDOM = 5
-"""Degrees of freedom of a side from which on its own variance is estimated: fewer are too uncertain."""
+"""Degrees of freedom of a side from which on its own variance is estimated: fewer are
+too uncertain."""
 
 
 @dataclass(frozen=True)
 class AuditedTexts:
-    """Texts with `scores` (texts, methods), NaN where a method has none; codes of their `document` and `slice`.
+    """Texts with `scores` (texts, methods), NaN where a method has none; codes of their
+    `document` and `slice`.
 
-    `suspect`: the text is in question. `within`: labels were drawn at random within documents, which hold both kinds.
-    All but `scores` have shape (texts,).
+    `suspect`: the text is in question. `within`: labels were drawn at random within
+    documents, which hold both kinds. All but `scores` have shape (texts,).
     """
 
     scores: Floats
@@ -37,18 +41,25 @@ class AuditedTexts:
     within: bool = False
 
     def where(self, rows: Flags | Whole) -> "AuditedTexts":
-        return replace(self, **{
-            name: getattr(self, name)[rows] for name in ("scores", "document", "slice", "suspect")
-        })  # fmt: skip
+        return replace(
+            self,
+            **{
+                name: getattr(self, name)[rows]
+                for name in ("scores", "document", "slice", "suspect")
+            },
+        )
 
     def ranks(self, combined: Sequence[int]) -> Floats:
-        """Return normal scores of each method within each slice, and in a last column their mean over `combined`."""
+        """Return normal scores of each method within each slice, and in a last column
+        their mean over `combined`."""
         ranks = np.full_like(self.scores, np.nan)
         for code in np.unique(self.slice):
             for column, scores in enumerate(self.scores.T):
                 rows = np.flatnonzero((self.slice == code) & ~np.isnan(scores))
                 texts = np.bincount(self.document[rows], minlength=1)
-                ranks[rows, column] = normal_scores(scores[rows], 1 / texts[self.document[rows]])
+                ranks[rows, column] = normal_scores(
+                    scores[rows], 1 / texts[self.document[rows]]
+                )
         chosen = ranks[:, list(combined)]
         scored = ~np.isnan(chosen)
         mean = ratio(np.where(scored, chosen, 0.0).sum(axis=1), scored.sum(axis=1))
@@ -56,24 +67,32 @@ class AuditedTexts:
 
 
 def normal_scores(scores: Floats, weights: Floats) -> Floats:
-    """Return normal quantiles of weighted ranks, shape (texts,); equal scores share theirs.
+    """Return normal quantiles of weighted ranks, shape (texts,); equal scores share
+    theirs.
 
     With `weights` 1 / (texts of a document) every document counts as much as any other.
     """
     from scipy.special import ndtri
 
     order = np.argsort(scores, kind="stable")
-    ordered, cumulative = scores[order], np.concatenate([[0.0], np.cumsum(weights[order])])
-    below, upto = (cumulative[np.searchsorted(ordered, scores, side)] for side in ("left", "right"))
+    ordered, cumulative = (
+        scores[order],
+        np.concatenate([[0.0], np.cumsum(weights[order])]),
+    )
+    below, upto = (
+        cumulative[np.searchsorted(ordered, scores, side)] for side in ("left", "right")
+    )
     return np.asarray(ndtri((below + upto) / (2 * cumulative[-1])))
 
 
 @dataclass(frozen=True)
 class Units:
-    """What exchanges labels with others of its stratum: documents or, where labels were drawn within them, texts.
+    """What exchanges labels with others of its stratum: documents or, where labels were
+    drawn within them, texts.
 
-    `mean` of the unit's normal scores, of `texts` texts; `suspect`, `stratum` and `document` as codes; all of shape
-    (units,). `within`: the variance of texts within a unit; 0 where each has one.
+    `mean` of the unit's normal scores, of `texts` texts; `suspect`, `stratum` and
+    `document` as codes; all of shape (units,). `within`: the variance of texts within a
+    unit; 0 where each has one.
     """
 
     mean: Floats
@@ -89,23 +108,42 @@ class Units:
 
     @cached_property
     def shared(self) -> Floats:
-        """Return each stratum's weight n1 n0 / (n1 + n0), of n1 suspect and n0 known units."""
-        n0, n1 = (np.bincount(self.stratum, self.suspect == kind) for kind in (False, True))
+        """Return each stratum's weight n1 n0 / (n1 + n0), of n1 suspect and n0 known
+        units."""
+        n0, n1 = (
+            np.bincount(self.stratum, self.suspect == kind) for kind in (False, True)
+        )
         return np.asarray(n0 * n1 / np.maximum(n0 + n1, 1))
 
     @property
     def effect(self) -> float:
-        """Return how much higher suspects lie than known units of their stratum, in standard deviations of a text."""
+        """Return how much higher suspects lie than known units of their stratum, in
+        standard deviations of a text."""
         sign = np.where(self.suspect, 1.0, -1.0)
-        sizes = np.bincount(2 * self.stratum + self.suspect, minlength=2 * len(self.shared))
-        weight = sign * self.shared[self.stratum] / sizes[2 * self.stratum + self.suspect]
-        return float(ratio(np.asarray(weight @ self.mean), np.asarray(self.shared.sum())))
+        sizes = np.bincount(
+            2 * self.stratum + self.suspect, minlength=2 * len(self.shared)
+        )
+        weight = (
+            sign * self.shared[self.stratum] / sizes[2 * self.stratum + self.suspect]
+        )
+        return float(
+            ratio(np.asarray(weight @ self.mean), np.asarray(self.shared.sum()))
+        )
 
     def _between(self, means: Floats) -> float:
-        """Return the variance of units' `means` about those of their strata, less what texts within units add to it."""
-        left = means - (np.bincount(self.stratum, means) / np.bincount(self.stratum))[self.stratum]
+        """Return the variance of units' `means` about those of their strata, less what
+        texts within units add to it."""
+        left = (
+            means
+            - (np.bincount(self.stratum, means) / np.bincount(self.stratum))[
+                self.stratum
+            ]
+        )
         degrees = max(1, len(left) - len(np.unique(self.stratum)))
-        return max(0.0, float(left @ left) / degrees - self.within * float((1 / self.texts).mean()))
+        return max(
+            0.0,
+            float(left @ left) / degrees - self.within * float((1 / self.texts).mean()),
+        )
 
     @cached_property
     def _unread(self) -> Floats:
@@ -114,43 +152,53 @@ class Units:
 
     @property
     def icc(self) -> float:
-        """Return the share of the variance of texts that lies between documents; NaN where each has one text."""
+        """Return the share of the variance of texts that lies between documents; NaN
+        where each has one text."""
         between = self._between(self._unread)
         return between / (between + self.within) if self.within else np.nan
 
     @cached_property
     def standardised(self) -> Floats:
-        """Return means less that of the stratum, in standard deviations of a mean of as many texts.
+        """Return means less that of the stratum, in standard deviations of a mean of as
+        many texts.
 
-        A mean of few texts varies more than one of many. The variance between documents is that of all of them, of
-        whichever label, so that the numbers do not depend on labels and can be exchanged.
+        A mean of few texts varies more than one of many. The variance between documents
+        is that of all of them, of whichever label, so that the numbers do not depend on
+        labels and can be exchanged.
         """
         variance = self._between(self.mean) + self.within / self.texts
         precision = ratio(np.ones_like(variance), variance, empty=1.0)
-        centre = np.bincount(self.stratum, precision * self.mean) / np.bincount(self.stratum, precision)
+        centre = np.bincount(self.stratum, precision * self.mean) / np.bincount(
+            self.stratum, precision
+        )
         return np.asarray((self.mean - centre[self.stratum]) * np.sqrt(precision))
 
     def p(self, seed: int, drawn: int = DRAWN) -> float:
-        """Return the share of relabellings whose suspects lie at least as high as these, which are one of them."""
+        """Return the share of relabellings whose suspects lie at least as high as
+        these, which are one of them."""
         return exchanged_p(self.standardised, self.suspect, self.stratum, seed, drawn)
 
     @property
     def conformal_p(self) -> Floats:
-        """Return (1 + known units of its stratum that lie as high) / (1 + known ones) of each suspect; else NaN.
+        """Return (1 + known units of its stratum that lie as high) / (1 + known ones)
+        of each suspect; else NaN.
 
-        At most `level` of suspects that are exchangeable with known units have p <= level, whatever the distribution:
-        V. Vovk, A. Gammerman and G. Shafer, Algorithmic Learning in a Random World, 2005, section 2.2.
+        At most `level` of suspects that are exchangeable with known units have p <=
+        level, whatever the distribution: V. Vovk, A. Gammerman and G. Shafer,
+        Algorithmic Learning in a Random World, 2005, section 2.2.
         """
         p = np.full(len(self.mean), np.nan)
         for unit, known in self._with_known():
-            p[unit] = (1 + (self.standardised[known] >= self.standardised[unit] - SUMMING).sum()) / (
-                1 + len(known)
-            )
+            p[unit] = (
+                1
+                + (self.standardised[known] >= self.standardised[unit] - SUMMING).sum()
+            ) / (1 + len(known))
         return p
 
     @property
     def above_known(self) -> Floats:
-        """Return how much higher each suspect lies than the known units of its stratum; else NaN."""
+        """Return how much higher each suspect lies than the known units of its stratum;
+        else NaN."""
         above = np.full(len(self.mean), np.nan)
         for unit, known in self._with_known():
             above[unit] = self.mean[unit] - self.mean[known].mean()
@@ -164,7 +212,8 @@ class Units:
                 yield unit, known
 
     def smallest_effect(self, texts: int | None = None) -> float:
-        """Return the effect that is found at `LEVEL` with probability `POWER`; infinite where no p is low enough.
+        """Return the effect that is found at `LEVEL` with probability `POWER`; infinite
+        where no p is low enough.
 
         `texts`: as if each suspect had this many.
         """
@@ -173,22 +222,30 @@ class Units:
         numbers = np.where(self.suspect, texts, self.texts) if texts else self.texts
         variance = self._between(self._unread) + self.within / numbers
         ours, theirs = self.suspect.sum(), (~self.suspect).sum()
-        mean = (variance[self.suspect].mean() * theirs + variance[~self.suspect].mean() * ours) / (
-            ours + theirs
-        )
+        mean = (
+            variance[self.suspect].mean() * theirs
+            + variance[~self.suspect].mean() * ours
+        ) / (ours + theirs)
         degrees = max(1, len(self.mean) - len(np.unique(self.stratum)) - 1)
         return detectable_effect(mean / self.shared.sum(), degrees)
 
 
-def exchanged_p(values: Floats, suspect: Flags, stratum: Whole, seed: int, drawn: int = DRAWN) -> float:
-    """Return the share of relabellings within strata whose suspects' values (units,) lie at least as high."""
+def exchanged_p(
+    values: Floats, suspect: Flags, stratum: Whole, seed: int, drawn: int = DRAWN
+) -> float:
+    """Return the share of relabellings within strata whose suspects' values (units,)
+    lie at least as high."""
     lying = above if _differ_in_number(suspect, stratum) else summed
-    parts = [lying(values, labels, stratum) for labels in relabellings(suspect, stratum, seed, drawn)]
+    parts = [
+        lying(values, labels, stratum)
+        for labels in relabellings(suspect, stratum, seed, drawn)
+    ]
     return share_as_high(np.concatenate(parts))
 
 
 def share_as_high(values: Floats) -> float:
-    """Return the share of `values` (relabellings,) that are at least as high as the first, which is of the labels."""
+    """Return the share of `values` (relabellings,) that are at least as high as the
+    first, which is of the labels."""
     return float((values >= values[0] - SUMMING).mean())
 
 
@@ -198,11 +255,13 @@ def summed(values: Floats, labels: Floats, stratum: Whole) -> Floats:
 
 
 def above(values: Floats, labels: Floats, stratum: Whole) -> Floats:
-    """Return how much higher suspects' values lie, in standard errors, shape (relabellings,).
+    """Return how much higher suspects' values lie, in standard errors, shape
+    (relabellings,).
 
-    Each side has a variance of its own: where one side has fewer units and these scatter more, a plain sum is often
-    high by chance. Welch's t keeps its level there: A. Janssen, Studentized permutation tests for non-i.i.d.
-    hypotheses, Statistics & Probability Letters 1997. `labels` has shape (units, relabellings).
+    Each side has a variance of its own: where one side has fewer units and these
+    scatter more, a plain sum is often high by chance. Welch's t keeps its level there:
+    A. Janssen, Studentized permutation tests for non-i.i.d. hypotheses, Statistics &
+    Probability Letters 1997. `labels` has shape (units, relabellings).
     """
     same = (stratum == np.unique(stratum)[:, None]).astype(np.float64)
     number = same.sum(axis=1, keepdims=True)
@@ -212,16 +271,23 @@ def above(values: Floats, labels: Floats, stratum: Whole) -> Floats:
     sums = same @ (values[:, None] * labels)
     squares = (values**2) @ labels
     # values are centred, so that both sides of a stratum sum to 0
-    between_ours, between_theirs = ((sums**2 / np.maximum(side, 1)).sum(axis=0) for side in (ours, theirs))
+    between_ours, between_theirs = (
+        (sums**2 / np.maximum(side, 1)).sum(axis=0) for side in (ours, theirs)
+    )
     variance_ours = (squares - between_ours) / (ours - 1).clip(0).sum()
-    variance_theirs = (values @ values - squares - between_theirs) / (theirs - 1).clip(0).sum()
+    variance_theirs = (values @ values - squares - between_theirs) / (theirs - 1).clip(
+        0
+    ).sum()
     variance = (theirs**2 * ours / number**2).sum() * variance_ours
     variance += (ours**2 * theirs / number**2).sum() * variance_theirs
-    return np.asarray(ratio(sums.sum(axis=0), np.sqrt(np.maximum(variance, SUMMING**2))))
+    return np.asarray(
+        ratio(sums.sum(axis=0), np.sqrt(np.maximum(variance, SUMMING**2)))
+    )
 
 
 def _differ_in_number(suspect: Flags, stratum: Whole) -> bool:
-    """Return whether the sides of some stratum differ in number and both suffice to say how much they scatter.
+    """Return whether the sides of some stratum differ in number and both suffice to say
+    how much they scatter.
 
     With equal numbers Welch's t orders relabellings as the sum does.
     """
@@ -232,23 +298,33 @@ def _differ_in_number(suspect: Flags, stratum: Whole) -> bool:
 
 
 def units_of(texts: AuditedTexts, normal: Floats) -> Units:
-    """Return the units of texts with these `normal` scores (texts,); texts without one take no part.
+    """Return the units of texts with these `normal` scores (texts,); texts without one
+    take no part.
 
-    Documents of the same slices are a stratum; where labels were drawn within documents, a document is one.
+    Documents of the same slices are a stratum; where labels were drawn within
+    documents, a document is one.
     """
     texts, normal = texts.where(~np.isnan(normal)), normal[~np.isnan(normal)]
-    unit = np.arange(len(normal)) if texts.within else np.unique(texts.document, return_inverse=True)[1]
+    unit = (
+        np.arange(len(normal))
+        if texts.within
+        else np.unique(texts.document, return_inverse=True)[1]
+    )
     first, of_unit = np.unique(unit, return_index=True, return_inverse=True)[1:]
     number = np.bincount(of_unit).astype(np.float64)
     mean = np.bincount(of_unit, normal) / np.maximum(number, 1)
     code: dict[object, int] = {}
     keys = zip(
-        texts.document[first] if texts.within else [0] * len(first), _slices(texts, of_unit), strict=True
+        texts.document[first] if texts.within else [0] * len(first),
+        _slices(texts, of_unit),
+        strict=True,
     )
     stratum = np.array([code.setdefault(key, len(code)) for key in keys], dtype=np.intp)
     freedom = len(normal) - len(first)
     within = float(((normal - mean[of_unit]) ** 2).sum()) / freedom if freedom else 0.0
-    return Units(mean, number, texts.suspect[first], stratum, texts.document[first], within)
+    return Units(
+        mean, number, texts.suspect[first], stratum, texts.document[first], within
+    )
 
 
 def _slices(texts: AuditedTexts, unit: Whole) -> list[frozenset[int]]:

@@ -1,9 +1,11 @@
-"""Which passages a model gives back: the windows of texts, which are extractable, and as many of known non-members.
+"""Which passages a model gives back: the windows of texts, which are extractable, and
+as many of known non-members.
 
-Hayes et al., Measuring memorization in language models via probabilistic extraction, 2024 (arXiv 2410.19482); Cooper et
-al., Extracting memorized pieces of (copyrighted) books from open-weight language models, 2025 (arXiv 2505.12546). Both
-cut texts into prefix and suffix, 50 tokens each. Here the model reads the whole text before a window, so that every
-window is a sum over the tokens of one pass.
+Hayes et al., Measuring memorization in language models via probabilistic extraction,
+2024 (arXiv 2410.19482); Cooper et al., Extracting memorized pieces of (copyrighted)
+books from open-weight language models, 2025 (arXiv 2505.12546). Both cut texts into
+prefix and suffix, 50 tokens each. Here the model reads the whole text before a window,
+so that every window is a sum over the tokens of one pass.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,33 +28,42 @@ from pretrace.runtime.logs import log as logger
 from pretrace.views.readings import PassKey, Reading
 
 WINDOWS = [
-    "subset", "length", "document", "label", "text_id", "tokens", "at", "suffix", "log_p", "log_p_top", "greedy",
+    "subset", "length", "document", "label", "text_id", "tokens", "at", "suffix",
+    "log_p", "log_p_top", "greedy",
     "log_p_fifty", "repeats", "token", "passage",
 ]  # fmt: skip
-"""A row a window: the `tokens` of the text, where in it the suffix begins (`at`), and the tokens of the `suffix`; ln of
-the probability that the suffix is emitted after what is read before it, at temperature 1 and with top-40 sampling
-(missing where that is 0); whether greedy decoding emits it; the same ln with top-40 sampling for the `FIFTY` tokens
-from there on, where as many are before them and they do not repeat the text; whether it `repeats` its own text, so that
-a model that never saw the text could copy it; its first `token` in words; the suffix in words (`passage`; of windows
-that overlap, the likeliest's, else "")."""
+"""A row a window: the `tokens` of the text, where in it the suffix begins (`at`), and
+the tokens of the `suffix`; ln of the probability that the suffix is emitted after what
+is read before it, at temperature 1 and with top-40 sampling (missing where that is 0);
+whether greedy decoding emits it; the same ln with top-40 sampling for the `FIFTY`
+tokens from there on, where as many are before them and they do not repeat the text;
+whether it `repeats` its own text, so that a model that never saw the text could copy
+it; its first `token` in words; the suffix in words (`passage`; of windows that overlap,
+the likeliest's, else "")."""
 
 FIFTY = 50
 """Tokens of prefix and of suffix in the literature."""
 
 SHARES = ["extractable", "in_tries", "sampled", "greedy", "fifty"]
 SUMMARY = [
-    "subset", "length", "unit", "document", "label", "texts", "short", "tokens", "measured", *SHARES, "longest_run",
-    "nonmembers", "p", "known", "windows", "extractable_windows", "repeats", "suffix", "least", "threshold",
+    "subset", "length", "unit", "document", "label", "texts", "short", "tokens",
+    "measured", *SHARES, "longest_run",
+    "nonmembers", "p", "known", "windows", "extractable_windows", "repeats", "suffix",
+    "least", "threshold",
     "tries",
 ]  # fmt: skip
-"""A row a class (`unit`) and a row a document: its texts, those of them too `short` for a window, the tokens of the
-others. Shares of these tokens: those in a window that does not repeat the text (`measured`), and those in such a window
-with a probability above the threshold with top-40 sampling (`extractable`) or at temperature 1 (`sampled`), that comes
-at least once in `tries` top-40 samples with a probability of one half, that greedy decoding emits, or of `FIFTY` tokens
-after as many (missing where no text has one). Tokens of the longest stretch of extractable windows; the share of known
-non-members' tokens that are extractable; a document's p, the share of known non-members' documents with at least its
-share, itself counted, and how many such documents are `known`; its windows that do not repeat the text, those of them
-that are extractable, those that repeat it; and the run's settings (`least`: the tokens that a window takes)."""
+"""A row a class (`unit`) and a row a document: its texts, those of them too `short` for
+a window, the tokens of the others. Shares of these tokens: those in a window that does
+not repeat the text (`measured`), and those in such a window with a probability above
+the threshold with top-40 sampling (`extractable`) or at temperature 1 (`sampled`), that
+comes at least once in `tries` top-40 samples with a probability of one half, that
+greedy decoding emits, or of `FIFTY` tokens after as many (missing where no text has
+one). Tokens of the longest stretch of extractable windows; the share of known
+non-members' tokens that are extractable; a document's p, the share of known
+non-members' documents with at least its share, itself counted, and how many such
+documents are `known`; its windows that do not repeat the text, those of them that are
+extractable, those that repeat it; and the run's settings (`least`: the tokens that a
+window takes)."""
 
 Decode = Callable[[Sequence[Sequence[int]]], Sequence[str]]
 """Token ids of several passages -> the passages."""
@@ -60,39 +71,64 @@ Decode = Callable[[Sequence[Sequence[int]]], Sequence[str]]
 BROKEN = "\ufffd"
 """What decoders give for a part of a character."""
 
-_ROWS_AT_ONCE = 5_000  # texts of a pass that are read together: of millions, all would not fit into memory
+# texts of a pass that are read together: of millions, all would not fit into memory
+_ROWS_AT_ONCE = 5_000
 _TYPES = {
-    "text_id": "O", "tokens": "i8", "at": "i8", "suffix": "i8", "log_p": "f8", "log_p_top": "f8", "greedy": "?",
+    "text_id": "O", "tokens": "i8", "at": "i8", "suffix": "i8", "log_p": "f8",
+    "log_p_top": "f8", "greedy": "?",
     "log_p_fifty": "f8", "repeats": "?", "token": "O", "passage": "O",
 }  # fmt: skip
 COPIED_RUNS = ((3, 1_000), (5, np.inf))
-"""(tokens of a run that a model copies, at most this many tokens after the same run). The first pair finds lists that
-count; without its bound, a book would repeat itself everywhere (tests/bench/bench_repeats.py)."""
+"""(tokens of a run that a model copies, at most this many tokens after the same run).
+The first pair finds lists that count; without its bound, a book would repeat itself
+everywhere (tests/bench/bench_repeats.py)."""
 
-_NUMBERS = {"logprobs": np.float64, "top40": np.float64, "ranks": np.int32, "token_ids": np.int32}
+_NUMBERS = {
+    "logprobs": np.float64,
+    "top40": np.float64,
+    "ranks": np.int32,
+    "token_ids": np.int32,
+}
 
 
 def windows_of(
-    index: PassIndex, benchmark: pd.DataFrame, extraction: Mapping[str, Any], decode: Decode
+    index: PassIndex,
+    benchmark: pd.DataFrame,
+    extraction: Mapping[str, Any],
+    decode: Decode,
 ) -> pd.DataFrame:
     """Return the table of `WINDOWS` from stored passes, in the order of the texts.
 
-    `extraction` has the keys of a run's `extraction` and its start token. Texts that are too short for a window have
-    none.
+    `extraction` has the keys of a run's `extraction` and its start token. Texts that
+    are too short for a window have none.
     """
     texts = benchmark.set_index("text_id")[["subset", "length", "document", "label"]]
     parts = list(_windows_in_context(index, extraction, decode))
-    frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*_TYPES]).astype(_TYPES)
+    frame = (
+        pd.concat(parts, ignore_index=True)
+        if parts
+        else pd.DataFrame(columns=[*_TYPES]).astype(_TYPES)
+    )
     if frame.empty:
-        message = "%s: no text has the %d tokens that a window takes: give longer texts, or lower the run's extraction."
+        message = (
+            "%s: no text has the %d tokens that a window takes: give longer texts, "
+            "or lower the run's extraction."
+        )
         logger.warning(message, index.manifest["benchmark"], window_tokens(extraction))
     frame = frame.join(texts, on="text_id")
-    frame["document"] = frame["document"].where(frame["document"].ne(""), frame["text_id"])
-    frame = frame.sort_values(["subset", "length", "document", "text_id", "at"], ignore_index=True)[WINDOWS]
+    frame["document"] = frame["document"].where(
+        frame["document"].ne(""), frame["text_id"]
+    )
+    frame = frame.sort_values(
+        ["subset", "length", "document", "text_id", "at"], ignore_index=True
+    )[WINDOWS]
     logger.info(
         "%s: %d windows in %d texts; %d windows repeat their own text",
-        index.manifest["benchmark"], len(frame), frame["text_id"].nunique(), frame["repeats"].sum(),
-    )  # fmt: skip
+        index.manifest["benchmark"],
+        len(frame),
+        frame["text_id"].nunique(),
+        frame["repeats"].sum(),
+    )
     return frame
 
 
@@ -104,27 +140,37 @@ def window_tokens(extraction: Mapping[str, Any]) -> int:
 def _windows_in_context(
     index: PassIndex, extraction: Mapping[str, Any], decode: Decode
 ) -> Iterator[pd.DataFrame]:
-    """Yield the windows of texts that were read whole: each follows all tokens before it."""
+    """Yield the windows of texts that were read whole: each follows all tokens before
+    it."""
     for key in _keys(index, Reading("original", extraction["start_token"]), extraction):
         beyond = _past_context(index, key.with_changes(past_context=True), extraction)
         for batch in index.batches(key, _ROWS_AT_ONCE):
             for row in batch.to_pandas().to_dict("records"):
-                windows = _windows_of_text([row, *beyond.get(row["text_id"], [])], extraction, decode)
+                windows = _windows_of_text(
+                    [row, *beyond.get(row["text_id"], [])], extraction, decode
+                )
                 if len(windows):
                     yield windows
 
 
-def _keys(index: PassIndex, reading: Reading, extraction: Mapping[str, Any]) -> list[PassKey]:
-    """Return the passes of a reading over the slices that the runs with `extraction` read."""
+def _keys(
+    index: PassIndex, reading: Reading, extraction: Mapping[str, Any]
+) -> list[PassKey]:
+    """Return the passes of a reading over the slices that the runs with `extraction`
+    read."""
     return [
         key
         for key in index.rows
-        if key.reading == reading and any(key.slice.is_among(**part) for part in extraction["parts"])
+        if key.reading == reading
+        and any(key.slice.is_among(**part) for part in extraction["parts"])
     ]
 
 
-def _past_context(index: PassIndex, past: PassKey, extraction: Mapping[str, Any]) -> dict[str, list[Record]]:
-    """Return text id -> the stretches of texts that are longer than the model's context, in order, of the pass `past`.
+def _past_context(
+    index: PassIndex, past: PassKey, extraction: Mapping[str, Any]
+) -> dict[str, list[Record]]:
+    """Return text id -> the stretches of texts that are longer than the model's
+    context, in order, of the pass `past`.
 
     Raises `InputError` where they have fewer tokens before them than the run asks for.
     """
@@ -136,8 +182,10 @@ def _past_context(index: PassIndex, past: PassKey, extraction: Mapping[str, Any]
     manifest = index.manifest
     if rows and extraction["context"] > manifest["context"] // 2:
         raise InputError(
-            f"extraction: context is {extraction['context']}, and texts of {manifest['benchmark']} exceed the model's "
-            f"context of {manifest['context']} tokens: past it a token has half of that before it. Give context: "
+            f"extraction: context is {extraction['context']}, and texts of "
+            f"{manifest['benchmark']} exceed the model's "
+            f"context of {manifest['context']} tokens: past it a token has half "
+            f"of that before it. Give context: "
             f"{manifest['context'] // 2} at most."
         )
     return rows
@@ -146,9 +194,13 @@ def _past_context(index: PassIndex, past: PassKey, extraction: Mapping[str, Any]
 def _windows_of_text(
     rows: Sequence[Mapping[str, Any]], extraction: Mapping[str, Any], decode: Decode
 ) -> pd.DataFrame:
-    """Return the windows of one text from the rows of its passes, which follow each other."""
+    """Return the windows of one text from the rows of its passes, which follow each
+    other."""
     size, stride = extraction["suffix"], extraction["stride"]
-    numbers = {key: np.concatenate([row[key] for row in rows]).astype(kind) for key, kind in _NUMBERS.items()}
+    numbers = {
+        key: np.concatenate([row[key] for row in rows]).astype(kind)
+        for key, kind in _NUMBERS.items()
+    }
     first = rows[0]["n_tokens"] - len(numbers["logprobs"])  # 1 without a start token
     start = max(extraction["context"] - (first == 0), first) - first
     chosen = slice(start, max(len(numbers["logprobs"]) - size + 1, 0), stride)
@@ -163,7 +215,9 @@ def _windows_of_text(
     passages[likeliest] = decode([ids[places[i] :][:size].tolist() for i in likeliest])
     fifty = np.full(len(ids), np.nan)
     if len(ids) >= FIFTY:
-        of_fifty = np.where(has_repeats(ids, FIFTY), np.nan, _sums_of(numbers, FIFTY)["log_p_top"])
+        of_fifty = np.where(
+            has_repeats(ids, FIFTY), np.nan, _sums_of(numbers, FIFTY)["log_p_top"]
+        )
         fifty[FIFTY - first : len(of_fifty)] = of_fifty[FIFTY - first :]
     columns = {
         "text_id": rows[0]["text_id"],
@@ -180,12 +234,17 @@ def _windows_of_text(
 
 def _sums_of(numbers: Mapping[str, np.ndarray], size: int) -> dict[str, np.ndarray]:
     """Return `_sums` of every window of `size` tokens of a text."""
-    return _sums({name: sliding_window_view(values, size) for name, values in _of_tokens(numbers).items()})
+    return _sums(
+        {
+            name: sliding_window_view(values, size)
+            for name, values in _of_tokens(numbers).items()
+        }
+    )
 
 
 def _of_tokens(numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return for each token: ln of its probability, at temperature 1 and among the 40 likeliest; whether it is outside
-    them, and whether it is the likeliest.
+    """Return for each token: ln of its probability, at temperature 1 and among the 40
+    likeliest; whether it is outside them, and whether it is the likeliest.
     """
     return {
         "log_p": numbers["logprobs"],
@@ -199,16 +258,19 @@ def _sums(tokens: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Sum `_of_tokens` [windows, tokens] to columns of `WINDOWS`."""
     return {
         "log_p": tokens["log_p"].sum(axis=1),
-        "log_p_top": np.where(tokens["outside"].any(axis=1), np.nan, tokens["log_p_top"].sum(axis=1)),
+        "log_p_top": np.where(
+            tokens["outside"].any(axis=1), np.nan, tokens["log_p_top"].sum(axis=1)
+        ),
         "greedy": tokens["likeliest"].all(axis=1),
     }
 
 
 def has_repeats(ids: np.ndarray, size: int) -> np.ndarray:
-    """Tell whether half the tokens or more of each window of `size` tokens are in runs that the text had before.
+    """Tell whether half the tokens or more of each window of `size` tokens are in runs
+    that the text had before.
 
-    A model that reads the whole text copies such runs, with changes: chants, formulas of a contract, tables, lists.
-    They tell nothing of training.
+    A model that reads the whole text copies such runs, with changes: chants, formulas
+    of a contract, tables, lists. They tell nothing of training.
     """
     copied = np.zeros(len(ids), dtype=bool)
     for run, within in COPIED_RUNS:
@@ -220,15 +282,22 @@ def has_repeats(ids: np.ndarray, size: int) -> np.ndarray:
 
 
 def pieces(ids: np.ndarray, decode: Decode) -> np.ndarray:
-    """Decode each token as it follows the one before it: decoders drop the space before a text's first word.
+    """Decode each token as it follows the one before it: decoders drop the space before
+    a text's first word.
 
-    Of a character that takes several tokens, the first has it, and the others have nothing.
+    Of a character that takes several tokens, the first has it, and the others have
+    nothing.
     """
     alone = decode([[id] for id in ids.tolist()])
     broken = np.array([BROKEN in words for words in alone])
     begins = np.flatnonzero(~(broken & np.concatenate([[False], broken[:-1]])))
     ends = [*begins[1:], len(ids)]
-    longer = decode([ids[max(begin - 1, 0) : end].tolist() for begin, end in zip(begins, ends, strict=True)])
+    longer = decode(
+        [
+            ids[max(begin - 1, 0) : end].tolist()
+            for begin, end in zip(begins, ends, strict=True)
+        ]
+    )
     words_of_tokens = np.full(len(ids), "", dtype=object)
     for begin, words in zip(begins.tolist(), longer, strict=True):
         words_of_tokens[begin] = words[len(alone[begin - 1]) :] if begin else words
@@ -236,7 +305,8 @@ def pieces(ids: np.ndarray, decode: Decode) -> np.ndarray:
 
 
 def _likeliest(log_p: np.ndarray, size: int, stride: int) -> list[int]:
-    """Return the numbers of the windows that overlap no likelier one, in order, without windows of no probability."""
+    """Return the numbers of the windows that overlap no likelier one, in order, without
+    windows of no probability."""
     covered = np.zeros(len(log_p) * stride + size, dtype=bool)
     chosen = []
     for number in np.argsort(-log_p, kind="stable")[: np.isfinite(log_p).sum()]:
@@ -255,11 +325,13 @@ def summarise(
 ) -> pd.DataFrame:
     """Return the table of `SUMMARY`: classes, then documents.
 
-    `texts` is the benchmark's table. The known non-members (label 0) are those of the same subset and length, or all
-    of `elsewhere`, windows of another benchmark. Without any, `nonmembers` and `p` are missing. Shares of what has no
-    window are missing.
+    `texts` is the benchmark's table. The known non-members (label 0) are those of the
+    same subset and length, or all of `elsewhere`, windows of another benchmark. Without
+    any, `nonmembers` and `p` are missing. Shares of what has no window are missing.
     """
-    texts = texts.assign(document=texts["document"].where(texts["document"].ne(""), texts["text_id"]))
+    texts = texts.assign(
+        document=texts["document"].where(texts["document"].ne(""), texts["text_id"])
+    )
     texts = texts.join(_counts_of_texts(windows, extraction), on="text_id")
     settings = {key: extraction.get(key) for key in ("suffix", "threshold", "tries")}
     settings["least"] = window_tokens(extraction)
@@ -272,7 +344,9 @@ def summarise(
             continue
         here = texts[part.rows(texts)]
         nonmembers = here if elsewhere is None else known
-        nonmembers = nonmembers[nonmembers["label"].eq(0).fillna(False) & nonmembers["measured"].gt(0)]
+        nonmembers = nonmembers[
+            nonmembers["label"].eq(0).fillna(False) & nonmembers["measured"].gt(0)
+        ]
         sums = nonmembers.groupby("document")[["extractable", "tokens"]].sum()
         shares = sums["extractable"] / sums["tokens"]
         keys = asdict(part) | settings
@@ -281,19 +355,36 @@ def summarise(
         rows += [{"unit": "class", **keys, **unit} for unit in _units(here, ["label"])]
         for unit in _units(here, ["document", "label"]):
             # a known document is not compared with itself
-            itself = elsewhere is None and pd.notna(unit["label"]) and unit["label"] == 0
-            others = shares.drop(unit["document"], errors="ignore") if itself else shares
+            itself = (
+                elsewhere is None and pd.notna(unit["label"]) and unit["label"] == 0
+            )
+            others = (
+                shares.drop(unit["document"], errors="ignore") if itself else shares
+            )
             p = float(empirical_p(unit["extractable"], others)) if len(others) else None
-            rows.append({"unit": "document", **keys, **unit, "known": len(others), "p": p})
+            rows.append(
+                {"unit": "document", **keys, **unit, "known": len(others), "p": p}
+            )
     whole = dict.fromkeys(("label", "length", "known"), "Int64")
     return pd.DataFrame(rows).reindex(columns=SUMMARY).astype(whole)
 
 
-_COUNTS = ["tokens", "measured", *SHARES, "windows", "extractable_windows", "repeats", "longest_run"]
+_COUNTS = [
+    "tokens",
+    "measured",
+    *SHARES,
+    "windows",
+    "extractable_windows",
+    "repeats",
+    "longest_run",
+]
 
 
-def _counts_of_texts(windows: pd.DataFrame, extraction: Mapping[str, Any]) -> pd.DataFrame:
-    """Return `_COUNTS` of each text with windows: its tokens, those that windows of each kind cover, and windows."""
+def _counts_of_texts(
+    windows: pd.DataFrame, extraction: Mapping[str, Any]
+) -> pd.DataFrame:
+    """Return `_COUNTS` of each text with windows: its tokens, those that windows of
+    each kind cover, and windows."""
     least, tries = log(extraction["threshold"]), extraction["tries"]
     p = np.exp(windows["log_p_top"].fillna(-np.inf))
     windows = windows.assign(
@@ -306,20 +397,34 @@ def _counts_of_texts(windows: pd.DataFrame, extraction: Mapping[str, Any]) -> pd
     )
     rows = {}
     for text_id, own in windows.groupby("text_id"):
-        counted, size, tokens = own[~own["repeats"]], own["suffix"].iloc[0], own["tokens"].iloc[0]
-        places = {name: counted.loc[counted[name], "at"] for name in ["measured", *SHARES]}
+        counted, size, tokens = (
+            own[~own["repeats"]],
+            own["suffix"].iloc[0],
+            own["tokens"].iloc[0],
+        )
+        places = {
+            name: counted.loc[counted[name], "at"] for name in ["measured", *SHARES]
+        }
         tokens_covered: dict[str, float] = {
             name: count_covered(begins, size) for name, begins in places.items()
         }
         has_fifty = tokens >= 2 * FIFTY
-        tokens_covered["fifty"] = count_covered(own.loc[own["fifty"], "at"], FIFTY) if has_fifty else np.nan
+        tokens_covered["fifty"] = (
+            count_covered(own.loc[own["fifty"], "at"], FIFTY) if has_fifty else np.nan
+        )
         number = [len(counted), len(places["extractable"]), len(own) - len(counted)]
-        rows[text_id] = [tokens, *tokens_covered.values(), *number, longest_run(places["extractable"], size)]
+        rows[text_id] = [
+            tokens,
+            *tokens_covered.values(),
+            *number,
+            longest_run(places["extractable"], size),
+        ]
     return pd.DataFrame.from_dict(rows, orient="index", columns=_COUNTS).astype(float)
 
 
 def _units(texts: pd.DataFrame, keys: list[str]) -> list[Record]:
-    """Return the numbers of each class or document of a slice: members first, then by document."""
+    """Return the numbers of each class or document of a slice: members first, then by
+    document."""
     units = []
     for key, own in texts.groupby(keys, dropna=False, sort=True):
         counts = own[_COUNTS].sum(min_count=1)
@@ -330,15 +435,24 @@ def _units(texts: pd.DataFrame, keys: list[str]) -> list[Record]:
         texts_of_unit = {"texts": len(own), "short": own["tokens"].isna().sum()}
         numbers = counts.fillna(0).astype(int).to_dict() | shares.to_dict()
         units.append(dict(zip(keys, key, strict=True)) | texts_of_unit | numbers)
-    return sorted(units, key=lambda unit: -unit["label"] if pd.notna(unit["label"]) else 1)
+    return sorted(
+        units, key=lambda unit: -unit["label"] if pd.notna(unit["label"]) else 1
+    )
 
 
 def count_covered(places: "pd.Series[int]", size: int) -> int:
-    """Count the tokens that windows of `size` tokens cover which begin at `places`, in ascending order."""
+    """Count the tokens that windows of `size` tokens cover which begin at `places`, in
+    ascending order."""
     return int(np.diff(places).clip(max=size).sum() + size * (len(places) > 0))
 
 
 def longest_run(places: "pd.Series[int]", size: int) -> int:
-    """Count the tokens of the longest stretch that windows of `size` tokens cover without gap; see `count_covered`."""
-    begins = np.concatenate([[0], np.flatnonzero(np.diff(places) > size) + 1, [len(places)]])
-    return max((count_covered(places[begin:end], size) for begin, end in pairwise(begins)), default=0)
+    """Count the tokens of the longest stretch that windows of `size` tokens cover
+    without gap; see `count_covered`."""
+    begins = np.concatenate(
+        [[0], np.flatnonzero(np.diff(places) > size) + 1, [len(places)]]
+    )
+    return max(
+        (count_covered(places[begin:end], size) for begin, end in pairwise(begins)),
+        default=0,
+    )

@@ -11,7 +11,8 @@ from pretrace.benchmarks.languages import unit_of, units
 
 @dataclass(frozen=True)
 class Look:
-    """A text, its words (characters, where the language has no spaces) and its lines; at least one of each."""
+    """A text, its words (characters, where the language has no spaces) and its lines;
+    at least one of each."""
 
     text: str
     words: Sequence[str]
@@ -23,7 +24,10 @@ Measure = Callable[[Look], float]
 FORM: dict[str, Measure] = {}
 """Name of a feature -> how much of it a text has."""
 
-SIZE: dict[str, Measure] = {"characters": lambda look: len(look.text), "words": lambda look: len(look.words)}
+SIZE: dict[str, Measure] = {
+    "characters": lambda look: len(look.text),
+    "words": lambda look: len(look.words),
+}
 
 MIXED = re.compile(r"[^\W\d_]\d|\d[^\W\d_]")
 BLANKS = re.compile(r"(?<=\S)[^\S\n]{2,}(?=\S)")

@@ -1,4 +1,5 @@
-"""The settings that a run scored of a method: the variant that one is of, and those along one parameter."""
+"""The settings that a run scored of a method: the variant that one is of, and those
+along one parameter."""
 
 from collections.abc import Mapping
 
@@ -11,35 +12,48 @@ from pretrace.questions.known import METHODS
 
 
 def named_variant(method: str, setting: str) -> str:
-    """Return the method's name with the part of a setting that no selection chooses: `con_recall;access=zero`."""
+    """Return the method's name with the part of a setting that no selection chooses:
+    `con_recall;access=zero`."""
     grid = METHODS[method].grid if method in METHODS else ()
     return ";".join(filter(None, [method, variant_of(setting, grid)]))
 
 
 def in_grid(setting: str, method: str, free: str = "") -> bool:
-    """Tell whether a setting has the parameters and values of the method's own grid; `free` may have any value."""
-    parsed, grid = written_parameters(setting), METHODS[method].grid if method in METHODS else {}
+    """Tell whether a setting has the parameters and values of the method's own grid;
+    `free` may have any value."""
+    parsed, grid = (
+        written_parameters(setting),
+        METHODS[method].grid if method in METHODS else {},
+    )
     return parsed.keys() == grid.keys() and all(
-        name == free or value in map(written_value, grid[name]) for name, value in parsed.items()
+        name == free or value in map(written_value, grid[name])
+        for name, value in parsed.items()
     )
 
 
 def along(
     rows: Mapping[str, Record], parameter: str, method: str, default: str | None = None
 ) -> list[tuple[str, Record]]:
-    """Return the row of each value of a parameter, by ascending value, among the rows of a method's settings.
+    """Return the row of each value of a parameter, by ascending value, among the rows
+    of a method's settings.
 
-    The other parameters are those of the setting `default`. Without one they are at their best in the method's own
-    grid; of equal values, the row that has an interval.
+    The other parameters are those of the setting `default`. Without one they are at
+    their best in the method's own grid; of equal values, the row that has an interval.
     """
     row_of_value: dict[str, Record] = {}
-    ranked = sorted(rows.items(), key=lambda item: (-float(item[1]["value"]), pd.isna(item[1]["low"])))
+    ranked = sorted(
+        rows.items(),
+        key=lambda item: (-float(item[1]["value"]), pd.isna(item[1]["low"])),
+    )
     for setting, row in ranked:
         parsed = written_parameters(setting)
         if default is None:
             is_meant = in_grid(setting, method.split(";")[0], free=parameter)
         else:
-            is_meant = {**parsed, parameter: ""} == {**written_parameters(default), parameter: ""}
+            is_meant = {**parsed, parameter: ""} == {
+                **written_parameters(default),
+                parameter: "",
+            }
         if parameter in parsed and is_meant:
             row_of_value.setdefault(parsed[parameter], row)
     return sorted(row_of_value.items(), key=lambda item: float(item[0]))

@@ -1,4 +1,5 @@
-"""The names of all metrics, of their keys, and of all subsets together. Light to import."""
+"""The names of all metrics, of their keys, and of all subsets together. Light to
+import."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -11,13 +12,23 @@ if TYPE_CHECKING:
 EACH = "*"
 """A subset that stands for every one."""
 
-METRIC_KEYS = ["unit", *Column._fields, "subset", "length", "evaluation_set", "selection"]
+METRIC_KEYS = [
+    "unit",
+    *Column._fields,
+    "subset",
+    "length",
+    "evaluation_set",
+    "selection",
+]
 """What tells the rows of metrics, tests and curves apart."""
 
 LEVELS = (1, 5, 10)
 """False-positive rates, in percent, at which true-positive rates are reported."""
 
-METRICS = ("auc", *(f"tpr_at_{level}_fpr{strict}" for level in LEVELS for strict in ("", "_strict")))
+METRICS = (
+    "auc",
+    *(f"tpr_at_{level}_fpr{strict}" for level in LEVELS for strict in ("", "_strict")),
+)
 """Metrics of texts and documents."""
 
 FEW_TEXTS = "few_texts"
@@ -30,14 +41,22 @@ SHOWN_METRICS = (*METRICS, AUC_AS_PUBLISHED, *ACCURACIES)
 
 
 def level_of(metric: str) -> int | None:
-    """Return the false-positive rate in a metric's name, in percent; None for the AUC."""
+    """Return the false-positive rate in a metric's name, in percent; None for the
+    AUC."""
     return None if metric == "auc" else int(metric.split("_")[2])
 
 
-def rows_like(frame: "pd.DataFrame", row: Mapping[str, Any], keys: Iterable[str]) -> "pd.DataFrame":
-    """Return the rows of a table that agree with a row in these keys; a missing value agrees with a missing one."""
+def rows_like(
+    frame: "pd.DataFrame", row: Mapping[str, Any], keys: Iterable[str]
+) -> "pd.DataFrame":
+    """Return the rows of a table that agree with a row in these keys; a missing value
+    agrees with a missing one."""
     import pandas as pd
 
     for key in keys:
-        frame = frame[frame[key].isna() if pd.isna(row[key]) else frame[key].eq(row[key]).fillna(False)]
+        frame = frame[
+            frame[key].isna()
+            if pd.isna(row[key])
+            else frame[key].eq(row[key]).fillna(False)
+        ]
     return frame

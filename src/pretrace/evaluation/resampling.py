@@ -1,4 +1,5 @@
-"""Stratified bootstrap of documents or texts, as whole-number weights shared by every method; exchanges of labels."""
+"""Stratified bootstrap of documents or texts, as whole-number weights shared by every
+method; exchanges of labels."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -12,13 +13,16 @@ import pandas as pd
 from pretrace.evaluation.roc import Flags, Floats, Whole
 
 LEAST_DOCUMENTS = 10
-"""Fewer documents of a class are too few for tests between methods, and for settings chosen on other documents."""
+"""Fewer documents of a class are too few for tests between methods, and for settings
+chosen on other documents."""
 
 FEWEST_DOCUMENTS = 5
-"""A class with fewer documents is resampled by text, conditional on these; one of fewer texts has no interval."""
+"""A class with fewer documents is resampled by text, conditional on these; one of fewer
+texts has no interval."""
 
 BOTH = 2
-"""The stratum of groups with texts of both classes; those of one class are in the stratum 1 (members) or 0."""
+"""The stratum of groups with texts of both classes; those of one class are in the
+stratum 1 (members) or 0."""
 
 DRAWN = 19_999
 """Relabellings that are drawn where there are more."""
@@ -30,18 +34,24 @@ _FEWEST_AT_ONCE = 8
 
 
 def too_few(document: Whole) -> bool:
-    """Tell whether texts of a class (the codes of their documents, -1: none) come from fewer than `LEAST_DOCUMENTS`.
+    """Tell whether texts of a class (the codes of their documents, -1: none) come from
+    fewer than `LEAST_DOCUMENTS`.
 
     A text without a document is one of its own.
     """
-    return len(np.unique(document[document >= 0])) + int((document < 0).sum()) < LEAST_DOCUMENTS
+    return (
+        len(np.unique(document[document >= 0])) + int((document < 0).sum())
+        < LEAST_DOCUMENTS
+    )
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Hold the groups that are drawn: `of_text[i]` is the group of text i, counted from 0 within its `stratum[i]`.
+    """Hold the groups that are drawn: `of_text[i]` is the group of text i, counted from
+    0 within its `stratum[i]`.
 
-    `conditional` says that a class has too few documents, so that its texts stand for themselves.
+    `conditional` says that a class has too few documents, so that its texts stand for
+    themselves.
     """
 
     of_text: Whole
@@ -51,25 +61,33 @@ class Groups:
     @property
     def least(self) -> int:
         """Return the number of groups in the smallest stratum."""
-        return min(int(self.of_text[self.stratum == kind].max()) + 1 for kind in np.unique(self.stratum))
+        return min(
+            int(self.of_text[self.stratum == kind].max()) + 1
+            for kind in np.unique(self.stratum)
+        )
 
 
 def resampling_groups(text: Whole, document: Whole, label: Flags) -> Groups:
-    """Group the texts of a cell: by document where texts share one, and equal texts always together.
+    """Group the texts of a cell: by document where texts share one, and equal texts
+    always together.
 
-    `text` and `document` are codes (equal texts have equal codes; document -1: none), `label` is True for
-    members; all of shape (texts,). Documents that hold an equal text are one group.
+    `text` and `document` are codes (equal texts have equal codes; document -1: none),
+    `label` is True for members; all of shape (texts,). Documents that hold an equal
+    text are one group.
 
-    A document with texts of both classes is one group: what its members and non-members have in common cancels in the
-    difference between the classes, and would count twice if these were drawn apart. Such groups, and those of either
-    class alone, are three strata; where both kinds are there and one has fewer than `FEWEST_DOCUMENTS` groups, all are
-    one stratum, because a stratum of few groups scatters too little (one of a single group, not at all). Where a class
-    has too few groups, its texts stand for themselves and the classes are drawn apart.
+    A document with texts of both classes is one group: what its members and non-members
+    have in common cancels in the difference between the classes, and would count twice
+    if these were drawn apart. Such groups, and those of either class alone, are three
+    strata; where both kinds are there and one has fewer than `FEWEST_DOCUMENTS` groups,
+    all are one stratum, because a stratum of few groups scatters too little (one of a
+    single group, not at all). Where a class has too few groups, its texts stand for
+    themselves and the classes are drawn apart.
     """
     few = [
         kind
         for kind in (True, False)
-        if len(np.unique(_components([text[label == kind], document[label == kind]]))) < FEWEST_DOCUMENTS
+        if len(np.unique(_components([text[label == kind], document[label == kind]])))
+        < FEWEST_DOCUMENTS
     ]
     of_few = [document[(label == kind) & (document >= 0)] for kind in few]
     conditional = any(len(np.unique(named)) < len(named) for named in of_few)
@@ -79,7 +97,9 @@ def resampling_groups(text: Whole, document: Whole, label: Flags) -> Groups:
             np.where((document < 0) | np.isin(label, few), -1, 2 * document + label),
         )
     groups = _components([text, document])
-    members, nonmembers = (np.bincount(groups, label == kind) > 0 for kind in (True, False))
+    members, nonmembers = (
+        np.bincount(groups, label == kind) > 0 for kind in (True, False)
+    )
     stratum = np.where(members & nonmembers, BOTH, members.astype(np.intp))
     sizes = np.bincount(stratum, minlength=3)
     if sizes[BOTH] and (sizes[sizes > 0] < FEWEST_DOCUMENTS).any():
@@ -91,7 +111,8 @@ def resampling_groups(text: Whole, document: Whole, label: Flags) -> Groups:
 
 
 def _components(shared: list[Whole]) -> Whole:
-    """Number the groups of rows linked by equal codes, by their first row; a code of -1 links none."""
+    """Number the groups of rows linked by equal codes, by their first row; a code of -1
+    links none."""
     first = np.arange(len(shared[0]))
     while True:
         before = first
@@ -99,17 +120,20 @@ def _components(shared: list[Whole]) -> Whole:
             lowest = np.full(codes.max(initial=-1) + 1, len(codes))
             known = codes >= 0
             np.minimum.at(lowest, codes[known], first[known])
-            first = np.where(known, np.minimum(first, lowest[codes]) if len(lowest) else first, first)
+            first = np.where(
+                known, np.minimum(first, lowest[codes]) if len(lowest) else first, first
+            )
         if (first == before).all():
             return np.unique(first, return_inverse=True)[1]
 
 
 def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Floats]:
-    """Yield weights of shape (texts, part of the resamples), part by part: how often each text was drawn.
+    """Yield weights of shape (texts, part of the resamples), part by part: how often
+    each text was drawn.
 
-    Each stratum draws as many groups as it has, with replacement. Memory is bounded: a part holds
-    `_CHUNK_BYTES`, or `_FEWEST_AT_ONCE` resamples of very many texts; the parts put together do
-    not depend on its size.
+    Each stratum draws as many groups as it has, with replacement. Memory is bounded: a
+    part holds `_CHUNK_BYTES`, or `_FEWEST_AT_ONCE` resamples of very many texts; the
+    parts put together do not depend on its size.
     """
     texts = len(groups.of_text)
     at_once = min(resamples, columns_at_once(texts))
@@ -124,26 +148,41 @@ def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Floats]:
             count = int(groups.of_text[rows].max()) + 1
             drawn = stream.integers(count, size=(part, count))
             drawn += count * np.arange(part)[:, None]
-            times = np.bincount(drawn.ravel(), minlength=part * count).reshape(part, count)
-            weights[rows] = np.ascontiguousarray(times.T, dtype=np.float64)[groups.of_text[rows]]
+            times = np.bincount(drawn.ravel(), minlength=part * count).reshape(
+                part, count
+            )
+            weights[rows] = np.ascontiguousarray(times.T, dtype=np.float64)[
+                groups.of_text[rows]
+            ]
         yield weights
 
 
-def relabellings(label: Flags, stratum: Whole, seed: int, drawn: int = DRAWN) -> Iterator[Floats]:
-    """Yield labels (1 or 0) of shape (units, part of all relabellings), part by part; the first are the labels as they
-    are.
+def relabellings(
+    label: Flags, stratum: Whole, seed: int, drawn: int = DRAWN
+) -> Iterator[Floats]:
+    """Yield labels (1 or 0) of shape (units, part of all relabellings), part by part;
+    the first are the labels as they are.
 
-    Units of a stratum exchange their labels (`label`, `stratum`: shape (units,)). Where there are at most as many ways
-    to do so as would be `drawn`, each comes once; elsewhere that number is drawn at random.
+    Units of a stratum exchange their labels (`label`, `stratum`: shape (units,)). Where
+    there are at most as many ways to do so as would be `drawn`, each comes once;
+    elsewhere that number is drawn at random.
     """
     yield label[:, None].astype(np.float64)
     codes = np.unique(stratum, return_inverse=True)[1]
     at_once = columns_at_once(len(label))
     if ways(label, stratum) <= drawn + 1:
-        strata = [np.flatnonzero(codes == code) for code in range(codes.max(initial=-1) + 1)]
-        chosen = product(*(combinations(rows, int(label[rows].sum())) for rows in strata))
+        strata = [
+            np.flatnonzero(codes == code) for code in range(codes.max(initial=-1) + 1)
+        ]
+        chosen = product(
+            *(combinations(rows, int(label[rows].sum())) for rows in strata)
+        )
         own = frozenset(np.flatnonzero(label).tolist())
-        sets = (ones for ones in map(list, map(chain.from_iterable, chosen)) if own != frozenset(ones))
+        sets = (
+            ones
+            for ones in map(list, map(chain.from_iterable, chosen))
+            if own != frozenset(ones)
+        )
         while part := list(islice(sets, at_once)):
             labels = np.zeros((len(label), len(part)))
             labels[np.array(part, dtype=np.intp).T, np.arange(len(part))] = 1
@@ -152,7 +191,9 @@ def relabellings(label: Flags, stratum: Whole, seed: int, drawn: int = DRAWN) ->
     rng = np.random.default_rng(seed)
     by_stratum = label[np.argsort(codes, kind="stable")].astype(np.float64)
     for start in range(0, drawn, at_once):
-        order = np.argsort(codes + rng.random((min(at_once, drawn - start), len(label))), axis=1)
+        order = np.argsort(
+            codes + rng.random((min(at_once, drawn - start), len(label))), axis=1
+        )
         labels = np.empty(order.shape)
         np.put_along_axis(labels, order, by_stratum[None], axis=1)
         yield labels.T
@@ -169,7 +210,8 @@ def columns_at_once(texts: int) -> int:
 
 
 def codes(texts: pd.DataFrame) -> tuple[Whole, Whole]:
-    """Return text and document of each row of a benchmark table as `resampling_groups` takes them."""
+    """Return text and document of each row of a benchmark table as `resampling_groups`
+    takes them."""
     document = texts["document"].to_numpy(dtype=object)
     return (
         pd.factorize(texts["text"].to_numpy(dtype=object))[0],
@@ -178,6 +220,7 @@ def codes(texts: pd.DataFrame) -> tuple[Whole, Whole]:
 
 
 def text_weights(texts: pd.DataFrame, resamples: int, seed: int) -> Floats:
-    """Return weights of labelled texts of a benchmark table, or of one class of them: shape (texts, resamples)."""
+    """Return weights of labelled texts of a benchmark table, or of one class of them:
+    shape (texts, resamples)."""
     groups = resampling_groups(*codes(texts), texts["label"].eq(1).to_numpy(dtype=bool))
     return np.concatenate(list(resample(groups, resamples, seed)), axis=1)

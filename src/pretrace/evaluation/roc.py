@@ -1,4 +1,5 @@
-"""Exact ROC AUC and true-positive rates of one score vector under many weightings of its texts."""
+"""Exact ROC AUC and true-positive rates of one score vector under many weightings of
+its texts."""
 
 from dataclasses import dataclass
 from itertools import product
@@ -14,40 +15,53 @@ Whole = NDArray[np.intp]
 
 
 def ratio(numerator: Floats, denominator: Floats, empty: float = np.nan) -> Floats:
-    """Return numerators by denominators, which broadcast against each other; `empty` where a denominator is 0."""
+    """Return numerators by denominators, which broadcast against each other; `empty`
+    where a denominator is 0."""
     shape = np.broadcast_shapes(np.shape(numerator), np.shape(denominator))
-    return np.divide(numerator, denominator, out=np.full(shape, empty), where=np.asarray(denominator) != 0)
+    return np.divide(
+        numerator,
+        denominator,
+        out=np.full(shape, empty),
+        where=np.asarray(denominator) != 0,
+    )
 
 
 def allowed_false(metric: str, nonmembers: int) -> int:
-    """Return the largest number of false positives allowed: FPR <= level, or FPR < level for `_strict`."""
+    """Return the largest number of false positives allowed: FPR <= level, or FPR <
+    level for `_strict`."""
     level = level_of(metric)
     assert level is not None
     return (nonmembers * level - metric.endswith("_strict")) // 100
 
 
 def compact(weights: Floats) -> Floats:
-    """Return weights of texts (texts, resamples) as float32 if `Ranking.counts` stays exact: half the memory to move.
+    """Return weights of texts (texts, resamples) as float32 if `Ranking.counts` stays
+    exact: half the memory to move.
 
-    The largest number there is twice the pairs of a resample; float32 holds whole numbers up to 2**24.
+    The largest number there is twice the pairs of a resample; float32 holds whole
+    numbers up to 2**24.
     """
     heaviest = weights.sum(axis=0).max(initial=0)
-    # pairs are at most (heaviest / 2) ** 2, with classes of equal weight; twice that is heaviest ** 2 / 2
+    # pairs are at most (heaviest / 2) ** 2, with classes of equal weight; twice that is
+    # heaviest ** 2 / 2
     return weights.astype(np.float32) if heaviest**2 / 2 <= 2**24 else weights
 
 
 _LEVELS, _STRICT = (
-    np.array(values, dtype=np.float32)[:, None] for values in zip(*product(LEVELS, (0, 1)), strict=True)
+    np.array(values, dtype=np.float32)[:, None]
+    for values in zip(*product(LEVELS, (0, 1)), strict=True)
 )
 """`allowed_false` of all metrics at once."""
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """One score vector, sorted once; any weights of its texts then give every metric without sorting again.
+    """One score vector, sorted once; any weights of its texts then give every metric
+    without sorting again.
 
-    `members` and `nonmembers` are rows of the weight matrix, by descending score. `above[j]` and
-    `at_least[j]` count the members that score higher than, and at least as high as, the j-th non-member.
+    `members` and `nonmembers` are rows of the weight matrix, by descending score.
+    `above[j]` and `at_least[j]` count the members that score higher than, and at least
+    as high as, the j-th non-member.
     """
 
     members: Whole
@@ -57,9 +71,12 @@ class Ranking:
 
     @classmethod
     def of(cls, scores: Floats, label: Flags, rows: Whole) -> "Ranking":
-        """Rank the texts `rows` of a cell; `scores`, `label` (True: member): shape (texts of the cell,)."""
+        """Rank the texts `rows` of a cell; `scores`, `label` (True: member): shape
+        (texts of the cell,)."""
         descending = rows[np.argsort(-scores[rows], kind="stable")]
-        members, nonmembers = (descending[label[descending] == kind] for kind in (True, False))
+        members, nonmembers = (
+            descending[label[descending] == kind] for kind in (True, False)
+        )
         ascending, values = scores[members][::-1], scores[nonmembers]
         above = len(members) - np.searchsorted(ascending, values, side="right")
         at_least = len(members) - np.searchsorted(ascending, values, side="left")
@@ -72,16 +89,19 @@ class Ranking:
         return np.concatenate([[len(self.members)], *parts]).tobytes()
 
     def counts(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return numerators (metrics, resamples) and pairs (resamples,): a metric is numerator / pairs.
+        """Return numerators (metrics, resamples) and pairs (resamples,): a metric is
+        numerator / pairs.
 
-        `weights` has shape (texts of the cell, resamples) and holds whole numbers; `pairs` is the weight of
-        the members times that of the non-members. Averaging folds with weights n_members x n_nonmembers is
-        therefore adding numerators and adding pairs, and a fold that lacks a class adds nothing. Exact while
-        counts stay below 2**53, and with weights of `compact`.
+        `weights` has shape (texts of the cell, resamples) and holds whole numbers;
+        `pairs` is the weight of the members times that of the non-members. Averaging
+        folds with weights n_members x n_nonmembers is therefore adding numerators and
+        adding pairs, and a fold that lacks a class adds nothing. Exact while counts
+        stay below 2**53, and with weights of `compact`.
 
-        AUC: pairs in which the member scores higher, ties by half (Mann and Whitney, 1947). TPR: the largest
-        TPR whose FPR does not exceed the level (`_strict`: lies below it) over all thresholds, as
-        `roc_curve(drop_intermediate=False)` lists them, without interpolation.
+        AUC: pairs in which the member scores higher, ties by half (Mann and Whitney,
+        1947). TPR: the largest TPR whose FPR does not exceed the level (`_strict`: lies
+        below it) over all thresholds, as `roc_curve(drop_intermediate=False)` lists
+        them, without interpolation.
         """
         right, lower = _cumulative(weights[self.members]), weights[self.nonmembers]
         area = np.einsum("jr,jr->r", lower, right[self.above])
@@ -89,22 +109,27 @@ class Ranking:
             area = (area + np.einsum("jr,jr->r", lower, right[self.at_least])) / 2
         nonmembers = lower.sum(axis=0)
         allowed = (nonmembers * _LEVELS - _STRICT) // 100
-        # nearly always a quarter of the non-members holds all false positives that are allowed
+        # nearly always a quarter of the non-members holds all false positives that are
+        # allowed
         wrong = _cumulative(lower[: 8 + len(lower) // 4])
         if (wrong[-1] <= allowed.max(axis=0)).any():
             wrong = _cumulative(lower)
-        # the first non-member that is one too many lies below every threshold that is allowed
+        # the first non-member that is one too many lies below every threshold that is
+        # allowed
         too_many = _count_at_most(wrong, allowed)
         above = np.append(self.above, len(self.members))[too_many]
         hits = np.take_along_axis(right, above, axis=0) * nonmembers
         numerators = np.concatenate([area[None], hits])
-        return numerators.astype(np.float64), (right[-1] * nonmembers).astype(np.float64)
+        return numerators.astype(np.float64), (right[-1] * nonmembers).astype(
+            np.float64
+        )
 
 
 def _cumulative(weights: Floats) -> Floats:
     """Return sums of the first 0, 1, ... n rows: shape (n + 1, resamples).
 
-    In square blocks of rows, because np.cumsum walks down one column at a time and is several times slower.
+    In square blocks of rows, because np.cumsum walks down one column at a time and is
+    several times slower.
     """
     n, resamples = weights.shape
     size = max(1, int(np.sqrt(n + 1)))
@@ -119,12 +144,15 @@ def _cumulative(weights: Floats) -> Floats:
 
 
 def _count_at_most(cumulative: Floats, limit: Floats) -> Whole:
-    """Count by bisection the rows after the first that are <= limit, for limits of shape (limits, resamples)."""
+    """Count by bisection the rows after the first that are <= limit, for limits of
+    shape (limits, resamples)."""
     last, resamples = len(cumulative) - 1, cumulative.shape[1]
     flat, column = cumulative.reshape(-1), np.arange(resamples)
     count = np.zeros(limit.shape, dtype=np.intp)
     step = 1 << max(last, 1).bit_length()
     while step := step >> 1:
         further = np.minimum(count + step, last)
-        count = np.where(flat.take(further * resamples + column) <= limit, further, count)
+        count = np.where(
+            flat.take(further * resamples + column) <= limit, further, count
+        )
     return count

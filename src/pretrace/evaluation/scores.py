@@ -1,4 +1,5 @@
-"""Read the scores table as columns over its labelled units, a tenth of its memory, and cut it into what is ranked."""
+"""Read the scores table as columns over its labelled units, a tenth of its memory, and
+cut it into what is ranked."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,13 @@ import numpy as np
 import pandas as pd
 
 from pretrace.benchmarks.slices import Slice
-from pretrace.evaluation.resampling import LEAST_DOCUMENTS, Groups, codes, resampling_groups, too_few
+from pretrace.evaluation.resampling import (
+    LEAST_DOCUMENTS,
+    Groups,
+    codes,
+    resampling_groups,
+    too_few,
+)
 from pretrace.evaluation.roc import Flags, Floats, Whole
 from pretrace.methods.settings import Column
 from pretrace.questions.documents import document_units
@@ -18,7 +25,8 @@ from pretrace.runtime.logs import log
 from pretrace.views.prefixes import balanced_ids, evaluated_ids
 
 ScoresByColumn = dict[Column, Floats]
-"""The scores of each column in the order of the units, shape (units,), NaN where a unit has none."""
+"""The scores of each column in the order of the units, shape (units,), NaN where a unit
+has none."""
 
 
 class UnitScores(NamedTuple):
@@ -27,19 +35,24 @@ class UnitScores(NamedTuple):
     units: pd.DataFrame
     scores: ScoresByColumn
     shots_used: dict[Column, "Whole"]
-    """How many shots of the prefix each unit was read after, shape (units,), of the columns with a prefix."""
+    """How many shots of the prefix each unit was read after, shape (units,), of the
+    columns with a prefix."""
 
 
 Scores = dict[str, UnitScores]
-"""Kind of unit (`text`, `document`) -> its units and their scores, of the kinds that have scores."""
+"""Kind of unit (`text`, `document`) -> its units and their scores, of the kinds that
+have scores."""
 
 
 def text_units(benchmark: pd.DataFrame) -> pd.DataFrame:
-    """Return the labelled texts of a benchmark by id: label, subset, length (-1: none), fold, text and document.
+    """Return the labelled texts of a benchmark by id: label, subset, length (-1: none),
+    fold, text and document.
 
     Text and document are codes, equal where these are equal; document -1 is none.
     """
-    labelled = benchmark[benchmark["label"].notna()].sort_values("text_id", kind="stable")
+    labelled = benchmark[benchmark["label"].notna()].sort_values(
+        "text_id", kind="stable"
+    )
     text, document = codes(labelled)
     return pd.DataFrame(
         {
@@ -55,7 +68,8 @@ def text_units(benchmark: pd.DataFrame) -> pd.DataFrame:
 
 
 def labelled_documents(benchmark: pd.DataFrame) -> pd.DataFrame:
-    """Return the labelled documents with the columns of `text_units`; each is drawn by itself."""
+    """Return the labelled documents with the columns of `text_units`; each is drawn by
+    itself."""
     units = document_units(benchmark)
     units = units[units["label"].notna()].reset_index(drop=True)
     alone = np.arange(len(units))
@@ -68,7 +82,8 @@ UNIT_TABLES = {"text": text_units, "document": labelled_documents}
 
 
 def scores_of(parts: Iterable[pd.DataFrame], benchmark: pd.DataFrame) -> Scores:
-    """Return the scores of labelled units from parts of a table, in any order; one part is in memory at a time."""
+    """Return the scores of labelled units from parts of a table, in any order; one part
+    is in memory at a time."""
     scores: Scores = {}
     for part in parts:
         for unit, rows in part.groupby("unit", sort=False):
@@ -80,24 +95,30 @@ def scores_of(parts: Iterable[pd.DataFrame], benchmark: pd.DataFrame) -> Scores:
             places = pd.Index(units["id"]).get_indexer(pd.Index(rows["id"]))
             values = rows["score"].to_numpy(np.float64)
             used = rows["shots_used"].fillna(-1).to_numpy(np.int16)
-            for key, rows_of_key in rows.groupby(list(Column._fields), sort=False).indices.items():
+            for key, rows_of_key in rows.groupby(
+                list(Column._fields), sort=False
+            ).indices.items():
                 column = Column._make(cast("tuple[Any, ...]", key))
                 labelled = rows_of_key[places[rows_of_key] >= 0]
                 own = columns.setdefault(column, np.full(len(units), np.nan))
                 own[places[labelled]] = values[labelled]
                 if (used[labelled] >= 0).any():
-                    shots = shots_used.setdefault(column, np.full(len(units), -1, dtype=np.int16))
+                    shots = shots_used.setdefault(
+                        column, np.full(len(units), -1, dtype=np.int16)
+                    )
                     shots[places[labelled]] = used[labelled]
     return scores
 
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """A named choice of units. `ids` None: all of them. `draw` None: no texts were drawn as prefixes.
+    """A named choice of units. `ids` None: all of them. `draw` None: no texts were
+    drawn as prefixes.
 
-    A set of one draw holds that draw's rows and those of methods without a prefix, which then carry its
-    `draw`; a set without a draw, the latter alone, because no prefix is evaluated on its own texts.
-    `nonmembers`: in a placebo, the member document that plays the non-members.
+    A set of one draw holds that draw's rows and those of methods without a prefix,
+    which then carry its `draw`; a set without a draw, the latter alone, because no
+    prefix is evaluated on its own texts. `nonmembers`: in a placebo, the member
+    document that plays the non-members.
     """
 
     name: str = "all"
@@ -111,10 +132,12 @@ def evaluation_sets(
     prefixes: pd.DataFrame | None = None,
     draws: Collection[int] | None = None,
 ) -> list[EvaluationSet]:
-    """Return `all`, and for each draw of `prefixes` (`views.prefixes.draw_prefixes`) its other two sets.
+    """Return `all`, and for each draw of `prefixes` (`views.prefixes.draw_prefixes`)
+    its other two sets.
 
-    `without_prefixes` leaves out the draw's whole pool and what overlaps it, or holds the texts that the benchmark
-    names for it; `balanced_ids` then keeps as many of each class. `draws`: only these (default, every one).
+    `without_prefixes` leaves out the draw's whole pool and what overlaps it, or holds
+    the texts that the benchmark names for it; `balanced_ids` then keeps as many of each
+    class. `draws`: only these (default, every one).
     """
     sets = [EvaluationSet()]
     if prefixes is None:
@@ -123,9 +146,15 @@ def evaluation_sets(
         if draws is not None and draw not in draws:
             continue
         left = evaluated_ids(prefixes, benchmark, draw)
-        ids = {"without_prefixes": left, "balanced": balanced_ids(prefixes, benchmark, draw, left)}
+        ids = {
+            "without_prefixes": left,
+            "balanced": balanced_ids(prefixes, benchmark, draw, left),
+        }
         nonmembers = str(prefixes.loc[prefixes["draw"].eq(draw), "nonmembers"].iloc[0])
-        sets += [EvaluationSet(name, draw, text_ids, nonmembers) for name, text_ids in ids.items()]
+        sets += [
+            EvaluationSet(name, draw, text_ids, nonmembers)
+            for name, text_ids in ids.items()
+        ]
         log.info("draw %d: %d texts, %d without its prefixes, %d balanced",
                  draw, len(benchmark), *map(len, ids.values()))  # fmt: skip
     return sets
@@ -133,10 +162,12 @@ def evaluation_sets(
 
 @dataclass(frozen=True)
 class RankedUnits:
-    """The labelled units of a slice that are ranked against each other, and their scores.
+    """The labelled units of a slice that are ranked against each other, and their
+    scores.
 
-    `label` (True: member), `fold`, `text` and `document` (codes) have shape (units,); `scores` has shape
-    (columns, units) and is NaN where a unit has no score. `shots_used`: the least of a column's units, if it has shots.
+    `label` (True: member), `fold`, `text` and `document` (codes) have shape (units,);
+    `scores` has shape (columns, units) and is NaN where a unit has no score.
+    `shots_used`: the least of a column's units, if it has shots.
     """
 
     unit: str
@@ -158,7 +189,8 @@ class RankedUnits:
 
     @cached_property
     def few_documents(self) -> bool:
-        """Tell whether a class has too few documents for tests and held-out settings (`resampling.LEAST_DOCUMENTS`)."""
+        """Tell whether a class has too few documents for tests and held-out settings
+        (`resampling.LEAST_DOCUMENTS`)."""
         classes = [self.document[self.label == kind] for kind in (True, False)]
         if self.unit == "document":
             return min(map(len, classes)) < LEAST_DOCUMENTS
@@ -170,14 +202,21 @@ class RankedUnits:
 
     @property
     def name(self) -> str:
-        keys = (self.unit, self.slice.subset, self.slice.length, self.evaluation_set, self.draw)
+        keys = (
+            self.unit,
+            self.slice.subset,
+            self.slice.length,
+            self.evaluation_set,
+            self.draw,
+        )
         return "/".join(str(key) for key in keys if key not in ("", None))
 
 
 def ranked_units(
     unit: str, of_units: UnitScores, evaluation_sets: Sequence[EvaluationSet]
 ) -> Iterator[RankedUnits]:
-    """Yield the units of each evaluation set, slice and view; those of a single class are logged and left out.
+    """Yield the units of each evaluation set, slice and view; those of a single class
+    are logged and left out.
 
     A set of a draw is evaluated where a method has its prefix; elsewhere all texts are.
     """
@@ -187,15 +226,28 @@ def ranked_units(
     folds = tuple(sorted(set(units["fold"])))
     for chosen in evaluation_sets:
         inside = (
-            np.ones(len(units), bool) if chosen.ids is None else units["id"].isin(set(chosen.ids)).to_numpy()
+            np.ones(len(units), bool)
+            if chosen.ids is None
+            else units["id"].isin(set(chosen.ids)).to_numpy()
         )
-        compared = sorted(column for column in scores if column.draw in (-1, chosen.draw))
+        compared = sorted(
+            column for column in scores if column.draw in (-1, chosen.draw)
+        )
         for (subset, length), view in product(slices, views):
-            rows = np.flatnonzero(inside & (units["subset"] == subset) & (units["length"] == length))
-            values = {column: scores[column][rows] for column in compared if column.view == view}
-            values = {column: own for column, own in values.items() if not np.isnan(own).all()}
+            rows = np.flatnonzero(
+                inside & (units["subset"] == subset) & (units["length"] == length)
+            )
+            values = {
+                column: scores[column][rows]
+                for column in compared
+                if column.view == view
+            }
+            values = {
+                column: own for column, own in values.items() if not np.isnan(own).all()
+            }
             if not values or (
-                chosen.draw is not None and all(column.draw != chosen.draw for column in values)
+                chosen.draw is not None
+                and all(column.draw != chosen.draw for column in values)
             ):
                 continue
             ranked = RankedUnits(
@@ -217,6 +269,10 @@ def ranked_units(
                 },
             )
             if ranked.label.all() or not ranked.label.any():
-                log.warning("%s, view %s: no metrics, because one class is missing", ranked.name, view)
+                log.warning(
+                    "%s, view %s: no metrics, because one class is missing",
+                    ranked.name,
+                    view,
+                )
                 continue
             yield ranked

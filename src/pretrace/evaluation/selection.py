@@ -1,4 +1,5 @@
-"""Choose the setting that a metric is of: each, the default, the best on the test texts, the best on other folds."""
+"""Choose the setting that a metric is of: each, the default, the best on the test
+texts, the best on other folds."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,9 +26,11 @@ class Settings(Protocol):
 
 
 class RankingKey(NamedTuple):
-    """What is ranked: the scores of a column, or of one a fold (in fold order), on the texts that `partner` scores too.
+    """What is ranked: the scores of a column, or of one a fold (in fold order), on the
+    texts that `partner` scores too.
 
-    Columns of several folds score the same texts, and so do the partner's; -1: no partner.
+    Columns of several folds score the same texts, and so do the partner's; -1: no
+    partner.
     """
 
     columns: tuple[int, ...]
@@ -44,7 +47,9 @@ class Estimand:
 
     def within(self, other: "Estimand") -> "Estimand":
         """Restrict the estimand to the texts that the other one scores too."""
-        return replace(self, ranking=self.ranking._replace(partner=other.ranking.columns[0]))
+        return replace(
+            self, ranking=self.ranking._replace(partner=other.ranking.columns[0])
+        )
 
 
 @dataclass
@@ -59,10 +64,12 @@ class Rankings:
     _distinct: dict[bytes, Ranking] = field(default_factory=dict)
 
     def _scores(self, columns: tuple[int, ...]) -> Floats:
-        """Return a column's scores; of several, each text's rank among all texts at the setting of its fold.
+        """Return a column's scores; of several, each text's rank among all texts at the
+        setting of its fold.
 
-        Ranks make scores of different settings comparable, and need no label. They keep the order of each setting, so
-        that a method with one setting has the same values held out as by default.
+        Ranks make scores of different settings comparable, and need no label. They keep
+        the order of each setting, so that a method with one setting has the same values
+        held out as by default.
         """
         if len(columns) == 1:
             return self.units.scores[columns[0]]
@@ -70,7 +77,10 @@ class Rankings:
 
         ranks = rankdata(self.units.scores[[*columns]], axis=1, nan_policy="omit")
         return np.asarray(
-            ranks[np.searchsorted(self.units.folds, self.units.fold), np.arange(ranks.shape[1])]
+            ranks[
+                np.searchsorted(self.units.folds, self.units.fold),
+                np.arange(ranks.shape[1]),
+            ]
         )
 
     def ranking(self, key: RankingKey) -> Ranking:
@@ -78,7 +88,9 @@ class Rankings:
             taken = self.units.scored[key.columns[0]]
             if key.partner >= 0:
                 taken = taken & self.units.scored[key.partner]
-            ranking = Ranking.of(self._scores(key.columns), self.units.label, np.flatnonzero(taken))
+            ranking = Ranking.of(
+                self._scores(key.columns), self.units.label, np.flatnonzero(taken)
+            )
             self._known[key] = self._distinct.setdefault(ranking.key, ranking)
         return self._known[key]
 
@@ -87,35 +99,47 @@ class Rankings:
         ranking = self.ranking(key)
         return len(ranking.members), len(ranking.nonmembers)
 
-    def metrics(self, keys: Iterable[RankingKey], weights: Floats) -> dict[RankingKey, Floats]:
-        """Return every metric of each ranking under weights of shape (texts, resamples): (metrics, resamples).
+    def metrics(
+        self, keys: Iterable[RankingKey], weights: Floats
+    ) -> dict[RankingKey, Floats]:
+        """Return every metric of each ranking under weights of shape (texts,
+        resamples): (metrics, resamples).
 
         NaN where a resample left no pair.
         """
         rankings = {key: self.ranking(key) for key in keys}
         distinct = {id(ranking): ranking for ranking in rankings.values()}
-        known = {name: ratio(*ranking.counts(weights)) for name, ranking in distinct.items()}
+        known = {
+            name: ratio(*ranking.counts(weights)) for name, ranking in distinct.items()
+        }
         return {key: known[id(ranking)] for key, ranking in rankings.items()}
 
     def values(self, estimands: Sequence[Estimand], weights: Floats) -> Floats:
-        """Return every estimand under weights of shape (texts, resamples): shape (estimands, resamples)."""
+        """Return every estimand under weights of shape (texts, resamples): shape
+        (estimands, resamples)."""
         metrics = self.metrics((estimand.ranking for estimand in estimands), weights)
-        return np.stack([metrics[estimand.ranking][estimand.metric] for estimand in estimands])
+        return np.stack(
+            [metrics[estimand.ranking][estimand.metric] for estimand in estimands]
+        )
 
 
 def variant_of(setting: str, grid: Collection[str]) -> str:
-    """Return the part of a setting that no selection chooses: parameters off their default, outside the grid."""
-    return ";".join(part for part in setting.split(";") if part and part.split("=")[0] not in grid)
+    """Return the part of a setting that no selection chooses: parameters off their
+    default, outside the grid."""
+    return ";".join(
+        part for part in setting.split(";") if part and part.split("=")[0] not in grid
+    )
 
 
 @dataclass(frozen=True)
 class Choices:
     """What the selections choose among the settings of some units.
 
-    `candidates` are the columns that a key chooses among, the default first; the key's `setting` names the variant.
-    `estimands` are those of the methods as they are, `of_variants` those of methods with a parameter outside the grid
-    off its default, such as `con_recall` with `access=zero`. `at_edge` (columns,): whether the setting lies at an edge
-    of the settings that could be chosen.
+    `candidates` are the columns that a key chooses among, the default first; the key's
+    `setting` names the variant. `estimands` are those of the methods as they are,
+    `of_variants` those of methods with a parameter outside the grid off its default,
+    such as `con_recall` with `access=zero`. `at_edge` (columns,): whether the setting
+    lies at an edge of the settings that could be chosen.
     """
 
     candidates: dict[Column, list[int]]
@@ -125,23 +149,31 @@ class Choices:
 
 
 def choose(units: RankedUnits, rankings: Rankings, settings: Settings) -> Choices:
-    """Choose settings per method, variant, view, start token, draw and reference, separately for each metric.
+    """Choose settings per method, variant, view, start token, draw and reference,
+    separately for each metric.
 
-    `default`: the paper's value or the project's; if the run leaves it out, the run's first setting. `best_on_test`:
-    the best on the evaluated texts. `held_out`: for each fold the setting that is best on the texts of the other
-    folds, and the metric over the texts of all folds, each ranked at the setting of its fold. Ties go to the default,
-    then to the lower parameters. If the other folds lack a class, the default is used, and everywhere if a class has
-    fewer documents than `resampling.LEAST_DOCUMENTS`.
+    `default`: the paper's value or the project's; if the run leaves it out, the run's
+    first setting. `best_on_test`: the best on the evaluated texts. `held_out`: for each
+    fold the setting that is best on the texts of the other folds, and the metric over
+    the texts of all folds, each ranked at the setting of its fold. Ties go to the
+    default, then to the lower parameters. If the other folds lack a class, the default
+    is used, and everywhere if a class has fewer documents than
+    `resampling.LEAST_DOCUMENTS`.
     """
     # a text may decide on the setting of the folds that it lies outside of
     outside = units.fold[:, None] != np.array(units.folds)
     weights = np.concatenate([np.ones((len(units.label), 1)), outside], axis=1)
     each = [RankingKey((column,)) for column in range(len(units.columns))]
     criteria = np.stack([*rankings.metrics(each, weights).values()])
-    choices = Choices(_candidates(units, settings), [], [], np.zeros(len(units.columns), dtype=bool))
+    choices = Choices(
+        _candidates(units, settings), [], [], np.zeros(len(units.columns), dtype=bool)
+    )
     for key, among in choices.candidates.items():
         order = np.array(among)
-        tried = [grid_values(key.method, units.columns[index].setting, settings) for index in among]
+        tried = [
+            grid_values(key.method, units.columns[index].setting, settings)
+            for index in among
+        ]
         choices.at_edge[order] = edges(key.method, tried, settings)
         best = order[np.nan_to_num(criteria[order], nan=-1.0).argmax(axis=0)]
         estimands = choices.of_variants if key.setting else choices.estimands
@@ -149,35 +181,51 @@ def choose(units: RankedUnits, rankings: Rankings, settings: Settings) -> Choice
             held_out = (on_others[0],) if len({*on_others}) == 1 else tuple(on_others)
             chosen = {"default": (among[0],), "best_on_test": (on_test,)}
             chosen["held_out"] = chosen["default"] if units.few_documents else held_out
-            estimands += [Estimand(name, metric, RankingKey(columns)) for name, columns in chosen.items()]
+            estimands += [
+                Estimand(name, metric, RankingKey(columns))
+                for name, columns in chosen.items()
+            ]
     undecided = int(np.isnan(criteria[:, 0, 1:]).all(axis=0).sum())
     if undecided:
-        log.info("%s: in %d of %d folds the other folds lack a class; the default is used there",
-                 units.name, undecided, len(units.folds))  # fmt: skip
+        log.info(
+            "%s: in %d of %d folds the other folds lack a class; the default is "
+            "used there",
+            units.name,
+            undecided,
+            len(units.folds),
+        )
     return choices
 
 
 def edges(method: str, tried: Sequence[Mapping[str, Any]], settings: Settings) -> Flags:
-    """Tell which of the settings that were tried lie at an edge of their grid: shape (settings,).
+    """Tell which of the settings that were tried lie at an edge of their grid: shape
+    (settings,).
 
-    There a parameter has the least or the greatest of more than two numbers, and could go beyond it: the best may
-    lie outside the grid.
+    There a parameter has the least or the greatest of more than two numbers, and could
+    go beyond it: the best may lie outside the grid.
     """
     at_edge = np.zeros(len(tried), dtype=bool)
     for name in tried[0]:
         values = [setting[name] for setting in tried]
         distinct = set(values)
-        if len(distinct) > 2 and all(isinstance(value, int | float) for value in distinct):
-            ends = [end for end in (min(distinct), max(distinct)) if not settings.is_limit(method, name, end)]
+        if len(distinct) > 2 and all(
+            isinstance(value, int | float) for value in distinct
+        ):
+            ends = [
+                end
+                for end in (min(distinct), max(distinct))
+                if not settings.is_limit(method, name, end)
+            ]
             at_edge |= np.isin(values, ends)
     return at_edge
 
 
 def _candidates(units: RankedUnits, settings: Settings) -> dict[Column, list[int]]:
-    """Return the columns to choose among for each key (its `setting`: the variant), the most preferred first.
+    """Return the columns to choose among for each key (its `setting`: the variant), the
+    most preferred first.
 
-    Nothing is chosen that is scored on other texts than the default: a sweep over one subset says nothing of how a
-    setting ranks all texts.
+    Nothing is chosen that is scored on other texts than the default: a sweep over one
+    subset says nothing of how a setting ranks all texts.
     """
     groups: dict[Column, dict[int, Preference]] = {}
     for index, column in enumerate(units.columns):
@@ -187,22 +235,33 @@ def _candidates(units: RankedUnits, settings: Settings) -> dict[Column, list[int
     candidates = {}
     for key, group in sorted(groups.items()):
         ordered = sorted(group, key=lambda index: group[index])
-        first, *others = [index for index in ordered if not group[index].beyond_grid] or ordered
-        comparable = [index for index in others if (units.scored[index] == units.scored[first]).all()]
+        first, *others = [
+            index for index in ordered if not group[index].beyond_grid
+        ] or ordered
+        comparable = [
+            index
+            for index in others
+            if (units.scored[index] == units.scored[first]).all()
+        ]
         candidates[key] = [first, *comparable]
         if len(comparable) < len(others):
             log.info(
-                "%s: %s: %d of %d settings are not candidates, because they score other texts than the default",
-                units.name, key.method, len(others) - len(comparable), 1 + len(others),
-            )  # fmt: skip
+                "%s: %s: %d of %d settings are not candidates, because they "
+                "score other texts than the default",
+                units.name,
+                key.method,
+                len(others) - len(comparable),
+                1 + len(others),
+            )
     return candidates
 
 
 class Preference(NamedTuple):
-    """The order of a method's settings: those of its grid first, of these the default, then by ascending parameters.
+    """The order of a method's settings: those of its grid first, of these the default,
+    then by ascending parameters.
 
-    Values that a run adds to a method's own grid, to draw what lies beyond it, are chosen only where the run has none
-    of the grid.
+    Values that a run adds to a method's own grid, to draw what lies beyond it, are
+    chosen only where the run has none of the grid.
     """
 
     beyond_grid: bool
@@ -225,15 +284,22 @@ def grid_values(method: str, setting: str, settings: Settings) -> dict[str, Any]
 
 
 def mostly_empty(units: RankedUnits, settings: Settings) -> Flags:
-    """Tell for each column whether over 5 % of its texts score as a text in which the method finds nothing to score."""
-    empty = [settings.empty_score(column.method, column.setting) for column in units.columns]
+    """Tell for each column whether over 5 % of its texts score as a text in which the
+    method finds nothing to score."""
+    empty = [
+        settings.empty_score(column.method, column.setting) for column in units.columns
+    ]
     level = np.array([np.nan if score is None else score for score in empty])
-    return (units.scores == level[:, None]).sum(axis=1) > 0.05 * units.scored.sum(axis=1)
+    return (units.scores == level[:, None]).sum(axis=1) > 0.05 * units.scored.sum(
+        axis=1
+    )
 
 
 def widening_factors(units: RankedUnits, settings: Settings) -> Floats:
     """Return how much wider than by the bootstrap each column's intervals must be."""
-    learned = np.array([settings.cross_fitted(column.method) for column in units.columns])
+    learned = np.array(
+        [settings.cross_fitted(column.method) for column in units.columns]
+    )
     return np.where(learned, CROSS_FITTED, 1.0) * expansion(units.groups.least)
 
 
@@ -242,17 +308,21 @@ RELABELLINGS = 200
 
 
 def selection_factors(units: RankedUnits, choices: Choices, seed: int) -> Floats:
-    """Return how much wider than by the bootstrap the held-out intervals of each column's method must be: (columns,).
+    """Return how much wider than by the bootstrap the held-out intervals of each
+    column's method must be: (columns,).
 
-    The bootstrap takes the settings of the folds as given. Where nothing is to be found the choice follows the noise of
-    the other folds, and the held-out AUC scatters more than that of one setting, the more the less the settings rank
-    the texts alike. `_excess` measures this on the texts themselves; 1 for a method with one setting.
+    The bootstrap takes the settings of the folds as given. Where nothing is to be found
+    the choice follows the noise of the other folds, and the held-out AUC scatters more
+    than that of one setting, the more the less the settings rank the texts alike.
+    `_excess` measures this on the texts themselves; 1 for a method with one setting.
     """
     factors = np.ones(len(units.columns))
     if units.few_documents:  # the default setting is taken
         return factors
     rng = np.random.default_rng(seed)
-    relabelled = rng.permuted(np.repeat(units.label[:, None], RELABELLINGS, axis=1), axis=0)
+    relabelled = rng.permuted(
+        np.repeat(units.label[:, None], RELABELLINGS, axis=1), axis=0
+    )
     labels = np.concatenate([units.label[:, None], relabelled], axis=1)
     for among in choices.candidates.values():
         if len(among) > 1:
@@ -263,11 +333,12 @@ def selection_factors(units: RankedUnits, choices: Choices, seed: int) -> Floats
 
 
 def _excess(scores: Floats, fold: Whole, labels: Flags) -> float:
-    """Return the spread around 0.5 of the held-out AUC over random labels, by that of the settings that are chosen with
-    the true ones; at least 1.
+    """Return the spread around 0.5 of the held-out AUC over random labels, by that of
+    the settings that are chosen with the true ones; at least 1.
 
-    The bootstrap scatters as the latter does, also where most texts tie at the default. `scores` (settings, texts),
-    `fold` (texts,), `labels` (texts, 1 + relabellings), the true ones first.
+    The bootstrap scatters as the latter does, also where most texts tie at the default.
+    `scores` (settings, texts), `fold` (texts,), `labels` (texts, 1 + relabellings), the
+    true ones first.
     """
     from scipy.stats import rankdata
 
@@ -292,9 +363,11 @@ def _spread(areas: Floats) -> float:
 
 
 def _areas(ranks: Floats, labels: Flags, *, paired: bool = False) -> Floats:
-    """Return the AUCs of rankings (settings, texts) under labels (texts, relabellings): (settings, relabellings).
+    """Return the AUCs of rankings (settings, texts) under labels (texts, relabellings):
+    (settings, relabellings).
 
-    `paired`: of a ranking for each relabelling, shape (relabellings,). NaN where a class is missing.
+    `paired`: of a ranking for each relabelling, shape (relabellings,). NaN where a
+    class is missing.
     """
     members = labels.sum(axis=0)
     sums = np.einsum("rn,nr->r", ranks, labels) if paired else ranks @ labels

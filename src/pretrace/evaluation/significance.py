@@ -1,4 +1,5 @@
-"""Is one score better than another, or than chance? Tests on paired values, and Holm's correction."""
+"""Is one score better than another, or than chance? Tests on paired values, and Holm's
+correction."""
 
 from dataclasses import dataclass
 
@@ -9,27 +10,33 @@ from pretrace.evaluation.metrics import level_of
 from pretrace.evaluation.roc import Floats, allowed_false, ratio
 
 AS_PUBLISHED_RESAMPLES = 10
-"""Replicates of the t-test that papers' stars probably are; its p falls as they grow, so it gives no star."""
+"""Replicates of the t-test that papers' stars probably are; its p falls as they grow,
+so it gives no star."""
 
 Z = 1.959963984540054
 """Standard errors to each end of a 95 % interval."""
 
 CROSS_FITTED = 2**0.5
-"""How much wider than its bootstrap the interval of a score learned from the other folds' labels is.
+"""How much wider than its bootstrap the interval of a score learned from the other
+folds' labels is.
 
-The bootstrap takes scores as given. A learned score is a sum over the texts it was learned from, of their labels
-times their likeness to the text; two texts of different folds that are alike so count twice, once in each one's
-score, and one draw of labels moves both. Where nothing is to be learned, and likeness is symmetric, the true variance
-is therefore twice that of the bootstrap, also of one that draws documents of both classes as one. In simulated draws
-of the random split of one era of State of the Union addresses (four designs of 240 to 300 texts in 22 to 33 documents,
-120 draws each) plain 95 % intervals of the blind control miss 0.5 in 17 to 24 % of the draws, widened ones in 5 to
-13 %; the true spread is 1.4 to 1.6 times the bootstrap's. A learned score that just misses chance says little.
+The bootstrap takes scores as given. A learned score is a sum over the texts it was
+learned from, of their labels times their likeness to the text; two texts of different
+folds that are alike so count twice, once in each one's score, and one draw of labels
+moves both. Where nothing is to be learned, and likeness is symmetric, the true variance
+is therefore twice that of the bootstrap, also of one that draws documents of both
+classes as one. In simulated draws of the random split of one era of State of the Union
+addresses (four designs of 240 to 300 texts in 22 to 33 documents, 120 draws each) plain
+95 % intervals of the blind control miss 0.5 in 17 to 24 % of the draws, widened ones in
+5 to 13 %; the true spread is 1.4 to 1.6 times the bootstrap's. A learned score that
+just misses chance says little.
 """
 
 
 @dataclass(frozen=True)
 class Result:
-    """A difference's 95 % interval and two-sided p; arrays of shape (differences,), NaN where nothing can be told."""
+    """A difference's 95 % interval and two-sided p; arrays of shape (differences,), NaN
+    where nothing can be told."""
 
     low: Floats
     high: Floats
@@ -37,7 +44,8 @@ class Result:
 
 
 def percentile_interval(draws: Floats) -> tuple[Floats, Floats]:
-    """Return the middle 95 % of the resamples, shape (estimates, resamples); those without a pair do not count.
+    """Return the middle 95 % of the resamples, shape (estimates, resamples); those
+    without a pair do not count.
 
     NaN where no resample counts.
     """
@@ -53,18 +61,22 @@ def percentile_interval(draws: Floats) -> tuple[Floats, Floats]:
 
 
 def interval(draws: Floats) -> dict[str, float]:
-    """Return the ends `low` and `high` of one estimate's `percentile_interval`; draws of shape (resamples,)."""
+    """Return the ends `low` and `high` of one estimate's `percentile_interval`; draws
+    of shape (resamples,)."""
     low, high = percentile_interval(draws[None])
     return {"low": float(low[0]), "high": float(high[0])}
 
 
 def centre_resamples(draws: Floats, values: Floats) -> Floats:
-    """Return resamples (estimates, resamples) moved so that their mean is the estimate, shape (estimates,).
+    """Return resamples (estimates, resamples) moved so that their mean is the estimate,
+    shape (estimates,).
 
-    Resamples of a true positive rate lie above it: the few non-members that score highest, which set the threshold,
-    are often not drawn. That bias of a resample is about that of the estimate itself (Efron and Tibshirani, An
-    Introduction to the Bootstrap, 1993, 10.2). Moved, they cover the mean of such estimates over data of this size:
-    `tests/bench/bench_intervals.py`, docs/size_and_power.md. A resample without a pair stays NaN.
+    Resamples of a true positive rate lie above it: the few non-members that score
+    highest, which set the threshold, are often not drawn. That bias of a resample is
+    about that of the estimate itself (Efron and Tibshirani, An Introduction to the
+    Bootstrap, 1993, 10.2). Moved, they cover the mean of such estimates over data of
+    this size: `tests/bench/bench_intervals.py`, docs/size_and_power.md. A resample
+    without a pair stays NaN.
     """
     known = ~np.isnan(draws)
     mean = ratio(np.where(known, draws, 0).sum(axis=1), known.sum(axis=1))
@@ -72,67 +84,92 @@ def centre_resamples(draws: Floats, values: Floats) -> Floats:
 
 
 def widen_resamples(draws: Floats, values: Floats, factors: Floats) -> Floats:
-    """Return resamples (estimates, resamples) `factors` times as far from the values (estimates,), within 0 to 1."""
+    """Return resamples (estimates, resamples) `factors` times as far from the values
+    (estimates,), within 0 to 1."""
     return np.clip(values[:, None] + factors[:, None] * (draws - values[:, None]), 0, 1)
 
 
 def expansion(groups: int) -> float:
     """Return how much wider than their percentiles the intervals from few groups are.
 
-    Resamples scatter too little by (n - 1) / n in variance, and few groups call for Student's t. T. Hesterberg, What
-    Teachers Should Know About the Bootstrap, The American Statistician 69, 2015. 1 for a single group,
-    whose resamples are all alike.
+    Resamples scatter too little by (n - 1) / n in variance, and few groups call for
+    Student's t. T. Hesterberg, What Teachers Should Know About the Bootstrap, The
+    American Statistician 69, 2015. 1 for a single group, whose resamples are all alike.
     """
     from scipy.special import stdtrit
 
-    return float((groups / (groups - 1)) ** 0.5 * stdtrit(groups - 1, 0.975) / Z) if groups > 1 else 1.0
+    return (
+        float((groups / (groups - 1)) ** 0.5 * stdtrit(groups - 1, 0.975) / Z)
+        if groups > 1
+        else 1.0
+    )
 
 
 def simultaneous(values: ArrayLike, ends: ArrayLike, methods: ArrayLike) -> Floats:
-    """Return an end of 95 % intervals so that they hold for several methods at once: Bonferroni's.
+    """Return an end of 95 % intervals so that they hold for several methods at once:
+    Bonferroni's.
 
-    Whichever of the methods is chosen, as the best, its interval holds. NaN without an end.
+    Whichever of the methods is chosen, as the best, its interval holds. NaN without an
+    end.
     """
     from scipy.special import ndtri
 
     values, ends = np.asarray(values, np.float64), np.asarray(ends, np.float64)
-    return np.clip(values + ndtri(1 - 0.025 / np.asarray(methods)) / Z * (ends - values), 0, 1)
+    return np.clip(
+        values + ndtri(1 - 0.025 / np.asarray(methods)) / Z * (ends - values), 0, 1
+    )
 
 
 def wilson(share: Floats, trials: Floats) -> tuple[Floats, Floats]:
-    """Return the ends of Wilson's 95 % interval of shares. E. B. Wilson, J. American Statistical Association, 1927."""
+    """Return the ends of Wilson's 95 % interval of shares. E. B. Wilson, J. American
+    Statistical Association, 1927."""
     z2 = Z**2
     centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
-    half = ((share * (1 - share) + z2 / (4 * trials)) * z2 / trials) ** 0.5 / (1 + z2 / trials)
+    half = ((share * (1 - share) + z2 / (4 * trials)) * z2 / trials) ** 0.5 / (
+        1 + z2 / trials
+    )
     return np.maximum(0.0, centre - half), np.minimum(1.0, centre + half)
 
 
 def wilson_row(successes: int, trials: int) -> dict[str, float]:
-    """Return a share of `n` trials with `wilson`'s interval as the columns of a table."""
+    """Return a share of `n` trials with `wilson`'s interval as the columns of a
+    table."""
     low, high = wilson(np.array(successes / trials), np.array(trials))
-    return {"n": trials, "value": successes / trials, "low": float(low), "high": float(high)}
+    return {
+        "n": trials,
+        "value": successes / trials,
+        "low": float(low),
+        "high": float(high),
+    }
 
 
 def bootstrap_test(draws: Floats) -> Result:
-    """Test differences (differences, resamples) by percentile bootstrap: p = 2 min(P(d <= 0), P(d >= 0)).
+    """Test differences (differences, resamples) by percentile bootstrap: p = 2 min(P(d
+    <= 0), P(d >= 0)).
 
-    Both shares count one more, so that p is never 0 (Davison and Hinkley, Bootstrap Methods, 1997, 4.2.5); p
-    is the level at which the percentile interval touches 0.
+    Both shares count one more, so that p is never 0 (Davison and Hinkley, Bootstrap
+    Methods, 1997, 4.2.5); p is the level at which the percentile interval touches 0.
     """
     count = (~np.isnan(draws)).sum(axis=1)
-    below, above = ((side + 1) / (count + 1) for side in ((draws <= 0).sum(axis=1), (draws >= 0).sum(axis=1)))
+    below, above = (
+        (side + 1) / (count + 1)
+        for side in ((draws <= 0).sum(axis=1), (draws >= 0).sum(axis=1))
+    )
     p = np.where(count > 0, np.minimum(1.0, 2 * np.minimum(below, above)), np.nan)
     return Result(*percentile_interval(draws), p)
 
 
 def t_test_as_published(draws: Floats) -> Result:
-    """Run a two-tailed paired t-test on the first ten resamples of differences, shape (differences, resamples).
+    """Run a two-tailed paired t-test on the first ten resamples of differences, shape
+    (differences, resamples).
 
     Resamples without a pair do not count; NaN where fewer than ten have one.
     """
     from scipy.special import stdtr, stdtrit
 
-    first = np.argsort(np.isnan(draws), axis=1, kind="stable")[:, :AS_PUBLISHED_RESAMPLES]
+    first = np.argsort(np.isnan(draws), axis=1, kind="stable")[
+        :, :AS_PUBLISHED_RESAMPLES
+    ]
     few = np.take_along_axis(draws, first, axis=1)
     degrees = few.shape[1] - 1
     error = few.std(axis=1, ddof=1) / np.sqrt(few.shape[1])
@@ -144,11 +181,13 @@ def t_test_as_published(draws: Floats) -> Result:
 
 
 def chance(metric: str, nonmembers: int) -> float:
-    """Return the expected value of an uninformative score, given the non-members: 0.5, or near the FPR level.
+    """Return the expected value of an uninformative score, given the non-members: 0.5,
+    or near the FPR level.
 
-    With k false positives allowed, a TPR is the share of members above the (k+1)-th highest of n non-members,
-    on average (k + 1) / (n + 1): the level itself only where n is large. Takes texts as exchangeable: of the few
-    highest, those of one document go together, which puts the average of a TPR above this and its test above its level
+    With k false positives allowed, a TPR is the share of members above the (k+1)-th
+    highest of n non-members, on average (k + 1) / (n + 1): the level itself only where
+    n is large. Takes texts as exchangeable: of the few highest, those of one document
+    go together, which puts the average of a TPR above this and its test above its level
     (in a simulation of 24 documents of 12 texts, correlated by 0.7, to 8 % at 5 %).
     """
     if level_of(metric) is None:
@@ -157,7 +196,8 @@ def chance(metric: str, nonmembers: int) -> float:
 
 
 def holm(p: Floats) -> Floats:
-    """Return Holm's step-down adjusted p of one family of tests, shape (tests,). Scand. J. Statistics, 1979.
+    """Return Holm's step-down adjusted p of one family of tests, shape (tests,). Scand.
+    J. Statistics, 1979.
 
     A test without a p (NaN) is none of the family, and has none afterwards.
     """
@@ -170,11 +210,13 @@ def holm(p: Floats) -> Floats:
 
 
 def empirical_p(scores: ArrayLike, nonmembers: ArrayLike) -> Floats:
-    """Return (1 + non-members that score at least as high) / (1 + non-members), shape of `scores`.
+    """Return (1 + non-members that score at least as high) / (1 + non-members), shape
+    of `scores`.
 
-    At most `level` of the texts that are exchangeable with the non-members have p <= level. V. Vovk, A. Gammerman and
-    G. Shafer, Algorithmic Learning in a Random World, 2005, section 2.2. NaN where a score is NaN; non-members without
-    a score do not count.
+    At most `level` of the texts that are exchangeable with the non-members have p <=
+    level. V. Vovk, A. Gammerman and G. Shafer, Algorithmic Learning in a Random World,
+    2005, section 2.2. NaN where a score is NaN; non-members without a score do not
+    count.
     """
     scores, known = np.asarray(scores, np.float64), np.asarray(nonmembers, np.float64)
     ascending = np.sort(known[~np.isnan(known)])

@@ -1,7 +1,8 @@
-"""The statistics beside metrics and tests: each is a tidy table of its own for a model and a benchmark.
+"""The statistics beside metrics and tests: each is a tidy table of its own for a model
+and a benchmark.
 
-A statistic depends on the runs of its pair alone. Figures and tables select rows of it. Light to import: planning
-looks up here which files a statistic reads.
+A statistic depends on the runs of its pair alone. Figures and tables select rows of it.
+Light to import: planning looks up here which files a statistic reads.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +34,8 @@ Compute = Callable[["StatisticInputs"], "Rows | pd.DataFrame"]
 
 @dataclass(frozen=True)
 class StatisticInputs:
-    """Hold the inputs of a pair's statistic: the pair's `files` by kind, and the facts of its runs and benchmark.
+    """Hold the inputs of a pair's statistic: the pair's `files` by kind, and the facts
+    of its runs and benchmark.
 
     `draws`: the draws of shots. `resamples`: of each interval.
     """
@@ -81,14 +83,23 @@ class StatisticInputs:
         from pretrace.passes.index import PassIndex
         from pretrace.runtime.files import read_json
 
-        manifest = read_json(self.files["passes"]) if "passes" in self.files else {"views": []}
+        manifest = (
+            read_json(self.files["passes"]) if "passes" in self.files else {"views": []}
+        )
         name = f"{self.model} on {self.benchmark_name}"
-        return Passes(PassIndex(manifest, self.store), self.benchmark, self.sets, self.resamples, name)
+        return Passes(
+            PassIndex(manifest, self.store),
+            self.benchmark,
+            self.sets,
+            self.resamples,
+            name,
+        )
 
 
 @dataclass(frozen=True)
 class Statistic:
-    """`reads`: kinds of a pair's files beside the benchmark. `compute` gives rows or a table with the `columns`."""
+    """`reads`: kinds of a pair's files beside the benchmark. `compute` gives rows or a
+    table with the `columns`."""
 
     name: str
     reads: tuple[str, ...]
@@ -101,15 +112,21 @@ class Statistic:
 
         computed = self.compute(inputs)
         return typed_columns(
-            computed if isinstance(computed, pd.DataFrame) else pd.DataFrame(list(computed)), self.columns
+            computed
+            if isinstance(computed, pd.DataFrame)
+            else pd.DataFrame(list(computed)),
+            self.columns,
         )
 
 
 STATISTICS: dict[str, Statistic] = {}
 
 
-def statistic(name: str, *, reads: tuple[str, ...], columns: list[str]) -> Callable[[Compute], Compute]:
-    """Register a statistic, whose table is results/{study}/{name}/{model}/{benchmark}.parquet."""
+def statistic(
+    name: str, *, reads: tuple[str, ...], columns: list[str]
+) -> Callable[[Compute], Compute]:
+    """Register a statistic, whose table is
+    results/{study}/{name}/{model}/{benchmark}.parquet."""
 
     def register(compute: Compute) -> Compute:
         STATISTICS[name] = Statistic(name, reads, columns, compute)
@@ -119,25 +136,36 @@ def statistic(name: str, *, reads: tuple[str, ...], columns: list[str]) -> Calla
 
 
 def typed_columns(frame: "pd.DataFrame", columns: list[str]) -> "pd.DataFrame":
-    """Return these columns of a table: whole numbers, numbers, and words ("" if missing)."""
+    """Return these columns of a table: whole numbers, numbers, and words ("" if
+    missing)."""
     frame = frame.reindex(columns=columns)
     words = [name for name in columns if name not in _WHOLE | _NUMBERS]
     frame[words] = frame[words].astype(object).where(frame[words].notna(), "")
     types = {name: "Int64" for name in columns if name in _WHOLE}
-    return frame.astype(types | {name: "float64" for name in columns if name in _NUMBERS})
+    return frame.astype(
+        types | {name: "float64" for name in columns if name in _NUMBERS}
+    )
 
 
-@statistic("roc", reads=("metrics", "scores", "prefixes"), columns=[*METRIC_KEYS, "fpr", "tpr"])
+@statistic(
+    "roc", reads=("metrics", "scores", "prefixes"), columns=[*METRIC_KEYS, "fpr", "tpr"]
+)
 def roc(inputs: StatisticInputs) -> "pd.DataFrame":
-    """Compute ROC points of each method: false and true positive rates at every threshold."""
+    """Compute ROC points of each method: false and true positive rates at every
+    threshold."""
     from pretrace.evaluation.curves import roc_curves
 
     return roc_curves(inputs.table("metrics"), inputs.scores, inputs.sets)
 
 
-@statistic("density", reads=("metrics", "scores", "prefixes"), columns=[*METRIC_KEYS, "label", "x", "y"])
+@statistic(
+    "density",
+    reads=("metrics", "scores", "prefixes"),
+    columns=[*METRIC_KEYS, "label", "x", "y"],
+)
 def density(inputs: StatisticInputs) -> "pd.DataFrame":
-    """Compute densities `y` of each method's scores, scaled to `x` from 0 to 1 over both classes, by label."""
+    """Compute densities `y` of each method's scores, scaled to `x` from 0 to 1 over
+    both classes, by label."""
     from pretrace.evaluation.curves import density_curves
 
     return density_curves(inputs.table("metrics"), inputs.scores, inputs.sets)
@@ -146,28 +174,45 @@ def density(inputs: StatisticInputs) -> "pd.DataFrame":
 @statistic(
     "shift",
     reads=("passes", "prefixes"),
-    columns=[*READINGS, "evaluation_set", "draw", "separator", "prefix", "shots", "label", "n", *INTERVAL],
+    columns=[
+        *READINGS,
+        "evaluation_set",
+        "draw",
+        "separator",
+        "prefix",
+        "shots",
+        "label",
+        "n",
+        *INTERVAL,
+    ],
 )
 def shift(inputs: StatisticInputs) -> Rows:
-    """Compute how far shots of each kind (`prefix`) shift the log-likelihoods (nats) of each class of texts."""
+    """Compute how far shots of each kind (`prefix`) shift the log-likelihoods (nats) of
+    each class of texts."""
     from pretrace.evaluation.tokens import shifts
 
     return shifts(inputs.passes)
 
 
 @statistic(
-    "tokens", reads=("passes",), columns=[*READINGS, "curve", "label", "x", "y", "low", "high", "weight"]
+    "tokens",
+    reads=("passes",),
+    columns=[*READINGS, "curve", "label", "x", "y", "low", "high", "weight"],
 )
 def tokens(inputs: StatisticInputs) -> "pd.DataFrame":
-    """Compute which tokens are surprising, by entropy `x` and log-probability `y`: see `tokens.token_curves`."""
+    """Compute which tokens are surprising, by entropy `x` and log-probability `y`: see
+    `tokens.token_curves`."""
     from pretrace.evaluation.tokens import token_curves
 
     return token_curves(inputs.passes)
 
 
-@statistic("accuracy", reads=("answers",), columns=[*ANSWERED, "n", "answers", *INTERVAL])
+@statistic(
+    "accuracy", reads=("answers",), columns=[*ANSWERED, "n", "answers", *INTERVAL]
+)
 def accuracy(inputs: StatisticInputs) -> Rows:
-    """Compute the share of right answers about each document, and the mean of each control."""
+    """Compute the share of right answers about each document, and the mean of each
+    control."""
     from pretrace.evaluation.answers import accuracies
 
     names = (inputs.model, inputs.benchmark_name)
@@ -175,14 +220,19 @@ def accuracy(inputs: StatisticInputs) -> Rows:
 
 
 @statistic(
-    "accuracy_by_order", reads=("answers",), columns=[*ANSWERED, "order", "letter", "n", "answers", *INTERVAL]
+    "accuracy_by_order",
+    reads=("answers",),
+    columns=[*ANSWERED, "order", "letter", "n", "answers", *INTERVAL],
 )
 def accuracy_by_order(inputs: StatisticInputs) -> Rows:
-    """Compute the share of right answers in each order of the options, of classes and of each document."""
+    """Compute the share of right answers in each order of the options, of classes and
+    of each document."""
     from pretrace.evaluation.answers import accuracies_by_order
 
     names = (inputs.model, inputs.benchmark_name)
-    return accuracies_by_order(inputs.table("answers"), names, inputs.resamples, inputs.pooled)
+    return accuracies_by_order(
+        inputs.table("answers"), names, inputs.resamples, inputs.pooled
+    )
 
 
 @statistic(
@@ -191,7 +241,10 @@ def accuracy_by_order(inputs: StatisticInputs) -> Rows:
     columns=[*ANSWERED, "quantity", "calibration", "letter", "n", "answers", *INTERVAL],
 )
 def letters(inputs: StatisticInputs) -> Rows:
-    """Compute how likely each letter is, by calibration, of classes and documents (`letter_probabilities`)."""
+    """Compute how likely each letter is, by calibration, of classes and documents
+    (`letter_probabilities`)."""
     from pretrace.evaluation.answers import letter_probabilities
 
-    return letter_probabilities(inputs.table("calibration"), inputs.model, inputs.resamples, inputs.pooled)
+    return letter_probabilities(
+        inputs.table("calibration"), inputs.model, inputs.resamples, inputs.pooled
+    )

@@ -1,4 +1,5 @@
-"""Are texts in question surely higher once what tells the sides apart is taken off their scores?"""
+"""Are texts in question surely higher once what tells the sides apart is taken off
+their scores?"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +22,8 @@ EXPLAINED = "explained"
 ALL_FORM = "all of it together"
 
 RARE = 0.1
-"""Share of relabellings that have a word which differs as much, up to which this word is taken off."""
+"""Share of relabellings that have a word which differs as much, up to which this word
+is taken off."""
 
 LITTLE = 1e-6
 """Share of the labels' variance that a feature leaves: with less it is the labels."""
@@ -29,7 +31,8 @@ LITTLE = 1e-6
 
 @dataclass(frozen=True)
 class Column:
-    """A number of each document (documents,), which is taken off the scores; `name` says what it measures."""
+    """A number of each document (documents,), which is taken off the scores; `name`
+    says what it measures."""
 
     name: str
     values: Floats
@@ -44,24 +47,33 @@ class Left:
 
 
 def explained(documents: Documents, scores: Floats) -> Record:
-    """Return the row of `EXPLAINED` for documents in question with higher `scores` (documents,), as they are exchanged.
+    """Return the row of `EXPLAINED` for documents in question with higher `scores`
+    (documents,), as they are exchanged.
 
-    p is the greatest that is left after the ways to take off what texts look like, and `id` names the feature. All
-    features together: kernel ridge regression predicts each document's score from all others. Each alone: as normal
-    scores, and as two groups of documents, within which labels are exchanged. So what a few works look like, which the
-    means of sides hardly show, does not make a score surely higher. The word that tells the sides apart most is taken
-    off, too, where it is rare that one does so as much. The check fails where p is above `LEVEL`.
+    p is the greatest that is left after the ways to take off what texts look like, and
+    `id` names the feature. All features together: kernel ridge regression predicts each
+    document's score from all others. Each alone: as normal scores, and as two groups of
+    documents, within which labels are exchanged. So what a few works look like, which
+    the means of sides hardly show, does not make a score surely higher. The word that
+    tells the sides apart most is taken off, too, where it is rare that one does so as
+    much. The check fails where p is above `LEVEL`.
     """
     compared = documents.compared
     documents, scores = documents.where(compared), scores[compared]
     seed = seed_of("explained", *documents.names)
     ways = [_all_form(documents, scores, seed)]
-    # fewer documents are never evidence, and leave too few ways to exchange labels within a group
+    # fewer documents are never evidence, and leave too few ways to exchange labels
+    # within a group
     if checks_can_fail(int(documents.suspect.sum()), int((~documents.suspect).sum())):
         ways += _each_alone(documents, scores, seed)
         ways += in_groups(documents, scores, seed)
     most = max(ways, key=lambda left: left.p)
-    return {"method": EXPLAINED, "id": most.feature, "p": most.p, "flagged": most.p > LEVEL}
+    return {
+        "method": EXPLAINED,
+        "id": most.feature,
+        "p": most.p,
+        "flagged": most.p > LEVEL,
+    }
 
 
 def _all_form(documents: Documents, scores: Floats, seed: int) -> Left:
@@ -71,7 +83,8 @@ def _all_form(documents: Documents, scores: Floats, seed: int) -> Left:
 
 
 def _each_alone(documents: Documents, scores: Floats, seed: int) -> Iterator[Left]:
-    """Yield p of what each feature leaves, and of what the word leaves that tells the sides apart most."""
+    """Yield p of what each feature leaves, and of what the word leaves that tells the
+    sides apart most."""
     parts = relabellings(documents.suspect, documents.stratum, seed, RELABELLINGS)
     labels = np.concatenate([*parts], axis=1)
     forms = as_normal_scores(documents.measured_form)
@@ -81,25 +94,32 @@ def _each_alone(documents: Documents, scores: Floats, seed: int) -> Iterator[Lef
 
 
 def _telling_word(documents: Documents, labels: Floats) -> list[Column]:
-    """Return the word that differs most between the sides, if few relabellings have a word that does."""
+    """Return the word that differs most between the sides, if few relabellings have a
+    word that does."""
     word = single_word(documents, labels)
     if word.shares[0] > RARE:
         return []
-    return [Column(f"the word '{word.feature}'", documents.words.presence_of(word.feature))]
+    return [
+        Column(f"the word '{word.feature}'", documents.words.presence_of(word.feature))
+    ]
 
 
 def alone(column: Column, documents: Documents, scores: Floats, labels: Floats) -> Left:
-    """Return p of what a column leaves: the partial t of labels (documents, relabellings) beside it is compared.
+    """Return p of what a column leaves: the partial t of labels (documents,
+    relabellings) beside it is compared.
 
-    A partial t allows for a column that goes with the labels: N. Draper and D. Stoneman, Technometrics 1966.
+    A partial t allows for a column that goes with the labels: N. Draper and D.
+    Stoneman, Technometrics 1966.
     """
     values = documents.standardised(column.values[:, None])[:, 0]
     if not values.any():
         return Left(column.name, 0.0)
     values = values / np.sqrt(values @ values)
     scores = documents.centred(scores[:, None])[:, 0]
-    # values and scores have no stratum means, so that those of the labels fall out of every product with them
-    variance = (documents.centred(labels[:, :1]) ** 2).sum()  # the same of all relabellings
+    # values and scores have no stratum means, so that those of the labels fall out of
+    # every product with them
+    # the same of all relabellings
+    variance = (documents.centred(labels[:, :1]) ** 2).sum()
     left_of_labels = variance - (values @ labels) ** 2
     if left_of_labels[0] <= LITTLE * variance:
         return Left(column.name, 1.0)
@@ -112,7 +132,8 @@ def alone(column: Column, documents: Documents, scores: Floats, labels: Floats) 
 
 
 def in_groups(documents: Documents, scores: Floats, seed: int) -> Iterator[Left]:
-    """Yield p of an exchange within the two groups of documents that each feature makes."""
+    """Yield p of an exchange within the two groups of documents that each feature
+    makes."""
     seen: set[bytes] = set()
     for name, values in zip(FORM, documents.measured_form.T, strict=True):
         groups = two_groups(values)
@@ -120,13 +141,17 @@ def in_groups(documents: Documents, scores: Floats, seed: int) -> Iterator[Left]
         # features that go together make the same groups
         if strata.tobytes() not in seen:
             seen.add(strata.tobytes())
-            yield Left(name, exchanged_p(scores, documents.suspect, strata, seed, RELABELLINGS))
+            yield Left(
+                name, exchanged_p(scores, documents.suspect, strata, seed, RELABELLINGS)
+            )
 
 
 def two_groups(values: Floats) -> Whole:
-    """Return 1 for the higher and 0 for the lower of two groups of `values` (documents,), as far apart as can be.
+    """Return 1 for the higher and 0 for the lower of two groups of `values`
+    (documents,), as far apart as can be.
 
-    The cut is the one with the greatest variance between groups: N. Otsu, A threshold selection method, 1979.
+    The cut is the one with the greatest variance between groups: N. Otsu, A threshold
+    selection method, 1979.
     """
     ordered = np.sort(values)
     below = np.arange(1, len(ordered))

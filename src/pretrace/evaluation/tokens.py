@@ -1,4 +1,5 @@
-"""Results read from passes: how far shots shift log-likelihoods, what context hurts, which tokens are surprising."""
+"""Results read from passes: how far shots shift log-likelihoods, what context hurts,
+which tokens are surprising."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -34,7 +35,8 @@ HEXAGONS = (34, 17)
 
 @dataclass(frozen=True)
 class Passes:
-    """The passes of a model over a benchmark; `name` begins errors, `resamples` are those of intervals."""
+    """The passes of a model over a benchmark; `name` begins errors, `resamples` are
+    those of intervals."""
 
     index: PassIndex
     benchmark: pd.DataFrame
@@ -43,7 +45,8 @@ class Passes:
     name: str
 
     def slices(self) -> Iterator[tuple[Slice, pd.DataFrame]]:
-        """Yield each slice of the benchmark and its texts; of several subsets, each length of all ("") too."""
+        """Yield each slice of the benchmark and its texts; of several subsets, each
+        length of all ("") too."""
         tables = [self.benchmark]
         if self.benchmark["subset"].nunique() > 1:
             tables.append(self.benchmark.assign(subset=""))
@@ -57,11 +60,14 @@ class Passes:
         return [
             key
             for key in self.index.rows
-            if key.slice in slices and not key.reading.altered and not key.reading.past_context
+            if key.slice in slices
+            and not key.reading.altered
+            and not key.reading.past_context
         ]
 
     def complete(self, texts: pd.DataFrame) -> list[Reading]:
-        """Return the readings of every slice of the texts that the model read in any way."""
+        """Return the readings of every slice of the texts that the model read in any
+        way."""
         slices: dict[Reading, set[Slice]] = {}
         for key in self.keys(texts):
             slices.setdefault(key.reading, set()).add(key.slice)
@@ -74,48 +80,87 @@ class Passes:
         return sorted(plain, key=lambda reading: [*reading.columns.values()])
 
     def drawn_shots(self, texts: pd.DataFrame, reading: Reading) -> list[Shots]:
-        """Return the shots drawn from the benchmark that a pass puts before all the texts, in a fixed order."""
-        given = [other.shots for other in self.complete(texts) if replace(other, shots=None) == reading]
-        drawn = [shots for shots in given if shots and shots.prefix.kind in PREFIX_KINDS]
-        plain = [shots for shots in drawn if not (shots.inner_start or shots.prefix.manipulated)]
+        """Return the shots drawn from the benchmark that a pass puts before all the
+        texts, in a fixed order."""
+        given = [
+            other.shots
+            for other in self.complete(texts)
+            if replace(other, shots=None) == reading
+        ]
+        drawn = [
+            shots for shots in given if shots and shots.prefix.kind in PREFIX_KINDS
+        ]
+        plain = [
+            shots
+            for shots in drawn
+            if not (shots.inner_start or shots.prefix.manipulated)
+        ]
         return sorted(
-            plain, key=lambda shots: (shots.prefix.kind, shots.prefix.separator, shots.draw, shots.count)
+            plain,
+            key=lambda shots: (
+                shots.prefix.kind,
+                shots.prefix.separator,
+                shots.draw,
+                shots.count,
+            ),
         )
 
     def rows(self, texts: pd.DataFrame, reading: Reading) -> pd.DataFrame:
-        """Return the stored rows of the passes over the texts that have tokens; raises if there is no pass."""
+        """Return the stored rows of the passes over the texts that have tokens; raises
+        if there is no pass."""
         keys = [key for key in self.keys(texts) if key.reading == reading]
         if not keys:
             raise InputError(f"{self.name}: there is no such pass ({reading})")
-        frame = pd.concat([self.index.read(key).to_pandas() for key in keys], ignore_index=True)
+        frame = pd.concat(
+            [self.index.read(key).to_pandas() for key in keys], ignore_index=True
+        )
         return frame[frame["logprobs"].map(len) > 0]
 
-    def log_likelihoods(self, texts: pd.DataFrame, reading: Reading) -> "pd.Series[float]":
-        """Return the mean log-probability (nats) of each text that has tokens, by text id."""
+    def log_likelihoods(
+        self, texts: pd.DataFrame, reading: Reading
+    ) -> "pd.Series[float]":
+        """Return the mean log-probability (nats) of each text that has tokens, by text
+        id."""
         frame = self.rows(texts, reading)
-        means = [float(np.mean(values, dtype=np.float64)) for values in frame["logprobs"]]
+        means = [
+            float(np.mean(values, dtype=np.float64)) for values in frame["logprobs"]
+        ]
         return pd.Series(means, index=pd.Index(frame["text_id"]), dtype="float64")
 
 
 def shifts(passes: Passes) -> Iterator[Record]:
-    """Yield signed Wasserstein distances between log-likelihoods with a prefix and without, of each class of texts.
+    """Yield signed Wasserstein distances between log-likelihoods with a prefix and
+    without, of each class of texts.
 
-    A row for each slice, view, start token, prefix (kind, separator, draw and number of shots), evaluation set and
-    label. Log-likelihoods are means over a text's tokens, in nats. Intervals resample texts (documents where texts
-    share one), both of a text's log-likelihoods together.
+    A row for each slice, view, start token, prefix (kind, separator, draw and number of
+    shots), evaluation set and label. Log-likelihoods are means over a text's tokens, in
+    nats. Intervals resample texts (documents where texts share one), both of a text's
+    log-likelihoods together.
     """
     for part, texts in passes.slices():
-        seed = seed_of("shift", passes.name, part.subset, str(pd.NA if part.length is None else part.length))
+        seed = seed_of(
+            "shift",
+            passes.name,
+            part.subset,
+            str(pd.NA if part.length is None else part.length),
+        )
         labelled = texts[texts["label"].notna()]
         evaluated = []
         for chosen in passes.sets:
-            own = labelled if chosen.ids is None else labelled[labelled["text_id"].isin(chosen.ids)]
+            own = (
+                labelled
+                if chosen.ids is None
+                else labelled[labelled["text_id"].isin(chosen.ids)]
+            )
             evaluated.append((chosen, own, text_weights(own, passes.resamples, seed)))
         for reading in passes.readings(texts):
             plain = passes.log_likelihoods(texts, reading)
             for shots in passes.drawn_shots(texts, reading):
                 given = passes.log_likelihoods(texts, replace(reading, shots=shots))
-                prefix: Record = {"prefix": shots.prefix.kind, "separator": shots.prefix.separator}
+                prefix: Record = {
+                    "prefix": shots.prefix.kind,
+                    "separator": shots.prefix.separator,
+                }
                 prefix |= {"draw": shots.draw, "shots": shots.count}
                 for chosen, own, weights in evaluated:
                     if chosen.draw in (None, shots.draw):
@@ -125,50 +170,76 @@ def shifts(passes: Passes) -> Iterator[Record]:
 
 
 def _distances(
-    texts: pd.DataFrame, plain: "pd.Series[float]", given: "pd.Series[float]", weights: Floats
+    texts: pd.DataFrame,
+    plain: "pd.Series[float]",
+    given: "pd.Series[float]",
+    weights: Floats,
 ) -> Iterator[Record]:
-    """Yield the distance of each class of texts between log-likelihoods without a prefix and given one."""
+    """Yield the distance of each class of texts between log-likelihoods without a
+    prefix and given one."""
     scored = texts["text_id"].isin(plain.index.intersection(given.index))
     for label in (1, 0):
         here = (scored & texts["label"].eq(label)).to_numpy(dtype=bool)
         ids = texts.loc[here, "text_id"]
         if len(ids):
-            values, before = (np.asarray(side[ids], np.float64) for side in (given, plain))
+            values, before = (
+                np.asarray(side[ids], np.float64) for side in (given, plain)
+            )
             numbers = {"n": len(ids), "value": signed_wasserstein(values, before)}
-            yield {"label": label} | numbers | interval(resampled_distances(values, before, weights[here]))
+            yield (
+                {"label": label}
+                | numbers
+                | interval(resampled_distances(values, before, weights[here]))
+            )
 
 
 def signed_wasserstein(values: ArrayLike, reference: ArrayLike) -> float:
-    """Return sign(mean(values) - mean(reference)) W1(reference, values); both of shape (texts,), in their own unit.
+    """Return sign(mean(values) - mean(reference)) W1(reference, values); both of shape
+    (texts,), in their own unit.
 
-    W1 is the area between the two distribution functions. Wang et al., Con-ReCall, 2024, section 3.2.
+    W1 is the area between the two distribution functions. Wang et al., Con-ReCall,
+    2024, section 3.2.
     """
     from scipy.stats import wasserstein_distance
 
-    values, reference = np.asarray(values, dtype=np.float64), np.asarray(reference, dtype=np.float64)
-    return float(np.sign(values.mean() - reference.mean()) * wasserstein_distance(reference, values))
+    values, reference = (
+        np.asarray(values, dtype=np.float64),
+        np.asarray(reference, dtype=np.float64),
+    )
+    return float(
+        np.sign(values.mean() - reference.mean())
+        * wasserstein_distance(reference, values)
+    )
 
 
 def resampled_distances(values: Floats, reference: Floats, weights: Floats) -> Floats:
-    """Return `signed_wasserstein` of resamples, shape (resamples,), drawn by `weights` (texts, resamples).
+    """Return `signed_wasserstein` of resamples, shape (resamples,), drawn by `weights`
+    (texts, resamples).
 
-    A text is drawn with both of its values, so that either side has as many: W1 is then the mean distance
-    between values of equal rank.
+    A text is drawn with both of its values, so that either side has as many: W1 is then
+    the mean distance between values of equal rank.
     """
-    by_value, by_reference = np.argsort(values, kind="stable"), np.argsort(reference, kind="stable")
+    by_value, by_reference = (
+        np.argsort(values, kind="stable"),
+        np.argsort(reference, kind="stable"),
+    )
     distances = []
     for times in weights.T.astype(np.intp):
         ours = np.repeat(values[by_value], times[by_value])
         theirs = np.repeat(reference[by_reference], times[by_reference])
-        distances.append(np.sign(ours.mean() - theirs.mean()) * np.abs(ours - theirs).mean())
+        distances.append(
+            np.sign(ours.mean() - theirs.mean()) * np.abs(ours - theirs).mean()
+        )
     return np.array(distances)
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """All scored tokens of a class, a row each: `text` (its number), `entropy`, `logprob`, `is_surprising`.
+    """All scored tokens of a class, a row each: `text` (its number), `entropy`,
+    `logprob`, `is_surprising`.
 
-    `weights` has shape (texts of the class, resamples): how often each text was drawn, in resamples of both classes.
+    `weights` has shape (texts of the class, resamples): how often each text was drawn,
+    in resamples of both classes.
     """
 
     frame: pd.DataFrame
@@ -180,18 +251,25 @@ class Tokens:
 
 
 def token_curves(passes: Passes) -> pd.DataFrame:
-    """Compute the tokens that SURP calls surprising at its default setting, of each slice, view and start token.
+    """Compute the tokens that SURP calls surprising at its default setting, of each
+    slice, view and start token.
 
-    A row is a point of a `curve`, by entropy `x` and log-probability `y` (nats) of a token:
+    A row is a point of a `curve`, by entropy `x` and log-probability `y` (nats) of a
+    token:
 
-    share       `weight` percent of the tokens of a label lie in the hexagon around the point
-    token       a surprising token
-    mean        mean log-probability of the surprising tokens around an entropy, with its 95 % interval
+    share       `weight` percent of the tokens of a label lie in the hexagon around the
+    point token       a surprising token
+    mean        mean log-probability of the surprising tokens around an entropy, with
+    its 95 % interval
     """
     frames = [pd.DataFrame()]
     for part, texts in passes.slices():
         for reading in passes.readings(texts):
-            rows = [passes.index.rows[key] for key in passes.keys(texts) if key.reading == reading]
+            rows = [
+                passes.index.rows[key]
+                for key in passes.keys(texts)
+                if key.reading == reading
+            ]
             if all(row["statistics"] != "logprobs" for row in rows):
                 tokens = class_tokens(passes, texts, reading)
                 points = [
@@ -201,14 +279,20 @@ def token_curves(passes: Passes) -> pd.DataFrame:
                     for label, own in tokens.items()
                 ]
                 curves = [*_shares(tokens), *points, *_means(tokens)]
-                frames += [curve.assign(**asdict(part), **reading.columns) for curve in curves]
+                frames += [
+                    curve.assign(**asdict(part), **reading.columns) for curve in curves
+                ]
     return pd.concat(frames, ignore_index=True)
 
 
-def class_tokens(passes: Passes, texts: pd.DataFrame, reading: Reading) -> dict[int, Tokens]:
-    """Return the tokens of members (1) and non-members (0); raises if either class has none.
+def class_tokens(
+    passes: Passes, texts: pd.DataFrame, reading: Reading
+) -> dict[int, Tokens]:
+    """Return the tokens of members (1) and non-members (0); raises if either class has
+    none.
 
-    Which tokens are surprising `methods.surp.is_surprising` says, at SURP's default setting.
+    Which tokens are surprising `methods.surp.is_surprising` says, at SURP's default
+    setting.
     """
     frame = passes.rows(texts, reading)
     texts = texts[texts["label"].notna()].set_index("text_id")
@@ -229,17 +313,22 @@ def class_tokens(passes: Passes, texts: pd.DataFrame, reading: Reading) -> dict[
 
 def _token_frame(texts: pd.DataFrame, setting: Mapping[str, Any]) -> pd.DataFrame:
     logprobs, entropies = (
-        [np.asarray(values, dtype=np.float64) for values in texts[name]] for name in ("logprobs", "entropies")
+        [np.asarray(values, dtype=np.float64) for values in texts[name]]
+        for name in ("logprobs", "entropies")
     )
     flags = [
         is_surprising(
-            TokenStatistics(ABSENT, np.arange(len(own)), own, entropy), setting["eps"], setting["percentile"]
+            TokenStatistics(ABSENT, np.arange(len(own)), own, entropy),
+            setting["eps"],
+            setting["percentile"],
         )
         for own, entropy in zip(logprobs, entropies, strict=True)
     ]
     return pd.DataFrame(
         {
-            "text": np.repeat(np.arange(len(logprobs)), [len(values) for values in logprobs]),
+            "text": np.repeat(
+                np.arange(len(logprobs)), [len(values) for values in logprobs]
+            ),
             "entropy": np.concatenate(entropies),
             "logprob": np.concatenate(logprobs),
             "surprising": np.concatenate(flags),
@@ -248,22 +337,39 @@ def _token_frame(texts: pd.DataFrame, setting: Mapping[str, Any]) -> pd.DataFram
 
 
 def _shares(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
-    """Yield the share of each class's tokens (percent) in hexagons that cover the tokens of both."""
+    """Yield the share of each class's tokens (percent) in hexagons that cover the
+    tokens of both."""
     everything = pd.concat([own.frame for own in tokens.values()])
-    # a few tokens of tiny probability would stretch the axis; entropy has a maximum anyway
-    extent = (0, float(everything["entropy"].max()), float(everything["logprob"].quantile(0.0005)), 0)
+    # a few tokens of tiny probability would stretch the axis; entropy has a maximum
+    # anyway
+    extent = (
+        0,
+        float(everything["entropy"].max()),
+        float(everything["logprob"].quantile(0.0005)),
+        0,
+    )
     for label, own in tokens.items():
-        x, y = hexagons(own.frame["entropy"].to_numpy(), own.frame["logprob"].to_numpy(), extent)
-        counts = pd.DataFrame({"x": x, "y": y}).value_counts(sort=False).rename("weight").reset_index()
+        x, y = hexagons(
+            own.frame["entropy"].to_numpy(), own.frame["logprob"].to_numpy(), extent
+        )
+        counts = (
+            pd.DataFrame({"x": x, "y": y})
+            .value_counts(sort=False)
+            .rename("weight")
+            .reset_index()
+        )
         counts["weight"] *= 100 / len(own.frame)
         yield counts.assign(curve="share", label=label)
 
 
-def hexagons(x: Floats, y: Floats, extent: tuple[float, float, float, float]) -> tuple[Floats, Floats]:
-    """Return the centre of each point's hexagon within `extent` (x from, to, y from, to), as in matplotlib's hexbin.
+def hexagons(
+    x: Floats, y: Floats, extent: tuple[float, float, float, float]
+) -> tuple[Floats, Floats]:
+    """Return the centre of each point's hexagon within `extent` (x from, to, y from,
+    to), as in matplotlib's hexbin.
 
-    Centres lie on two grids, one shifted by half a step both ways; a point belongs to the nearer one, where squared
-    steps of y count three times.
+    Centres lie on two grids, one shifted by half a step both ways; a point belongs to
+    the nearer one, where squared steps of y count three times.
     """
     # as hexbin, so that the greatest x lies inside the last hexagon
     padding = 1e-9 * (extent[1] - extent[0])
@@ -271,7 +377,10 @@ def hexagons(x: Floats, y: Floats, extent: tuple[float, float, float, float]) ->
     step = (np.array([extent[1] + padding, extent[3]]) - start) / HEXAGONS
     steps = (np.stack([x, y]) - start[:, None]) / step[:, None]
     whole, half = np.round(steps), np.floor(steps) + 0.5
-    of_whole, of_half = ((offset[0] ** 2 + 3 * offset[1] ** 2) for offset in (steps - whole, steps - half))
+    of_whole, of_half = (
+        (offset[0] ** 2 + 3 * offset[1] ** 2)
+        for offset in (steps - whole, steps - half)
+    )
     centre = np.where(of_whole < of_half, whole, half)
     inside = np.all((centre >= 0) & (centre <= np.array(HEXAGONS)[:, None]), axis=0)
     x, y = centre[:, inside] * step[:, None] + start[:, None]
@@ -279,29 +388,41 @@ def hexagons(x: Floats, y: Floats, extent: tuple[float, float, float, float]) ->
 
 
 def _means(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
-    """Yield the mean log-probability of surprising tokens in equally filled entropy bins, a row a class and bin."""
-    tokens = {label: own for label, own in tokens.items() if len(own.surprising) >= FEWEST}
+    """Yield the mean log-probability of surprising tokens in equally filled entropy
+    bins, a row a class and bin."""
+    tokens = {
+        label: own for label, own in tokens.items() if len(own.surprising) >= FEWEST
+    }
     if not tokens:
         return
-    entropy = np.concatenate([own.surprising["entropy"].to_numpy() for own in tokens.values()])
+    entropy = np.concatenate(
+        [own.surprising["entropy"].to_numpy() for own in tokens.values()]
+    )
     edges = np.quantile(entropy, np.linspace(0, 1, BINS + 1)[1:-1])
     bins = np.searchsorted(edges, entropy, side="right")
     centres = [float(np.median(entropy[bins == number])) for number in range(BINS)]
     for label, own in tokens.items():
-        groups = np.searchsorted(edges, own.surprising["entropy"].to_numpy(), side="right")
+        groups = np.searchsorted(
+            edges, own.surprising["entropy"].to_numpy(), side="right"
+        )
         means = resampled_means(own, groups, BINS)
         low, high = percentile_interval(means[1:].T)
-        whole = ~np.isnan(means[1:]).any(axis=0)  # no interval where a resample had no token
-        ends = {"low": np.where(whole, low, np.nan), "high": np.where(whole, high, np.nan)}
+        # no interval where a resample had no token
+        whole = ~np.isnan(means[1:]).any(axis=0)
+        ends = {
+            "low": np.where(whole, low, np.nan),
+            "high": np.where(whole, high, np.nan),
+        }
         frame = pd.DataFrame({"x": centres, "y": means[0]} | ends)
         yield frame.assign(curve="mean", label=label).dropna(subset="y")
 
 
 def resampled_means(tokens: Tokens, groups: Whole, count: int) -> Floats:
-    """Return the mean log-probability of surprising tokens by group: as they are, then resampling documents (or texts).
+    """Return the mean log-probability of surprising tokens by group: as they are, then
+    resampling documents (or texts).
 
-    `groups` gives each surprising token's group, 0..count-1. Shape (1 + resamples, count), NaN where a
-    resample has no token in a group.
+    `groups` gives each surprising token's group, 0..count-1. Shape (1 + resamples,
+    count), NaN where a resample has no token in a group.
     """
     frame = tokens.surprising
     texts = len(tokens.weights)

@@ -1,4 +1,5 @@
-"""The answer of an audit: one of five verdicts, why, and what would make a better audit."""
+"""The answer of an audit: one of five verdicts, why, and what would make a better
+audit."""
 
 from dataclasses import dataclass
 from math import log10
@@ -16,34 +17,52 @@ from pretrace.benchmarks.audit_design import (
     known_for_p,
 )
 from pretrace.evaluation.audit import COMBINED
-from pretrace.evaluation.audit_controls import COPIES, FORM, LETTERS, PARTS, SIZES, SPREAD, WORD, WORDS
+from pretrace.evaluation.audit_controls import (
+    COPIES,
+    FORM,
+    LETTERS,
+    PARTS,
+    SIZES,
+    SPREAD,
+    WORD,
+    WORDS,
+)
 from pretrace.evaluation.taken_off import EXPLAINED
 
 Kind = Literal["evidence", "none", "invalid", "impossible", "untested"]
 
 DIFFERENCES = {
     WORDS: "a classifier tells your documents from the known ones by their words alone",
-    LETTERS: "a classifier tells your documents from the known ones by their letters and signs alone",
+    LETTERS: "a classifier tells your documents from the known ones by their letters "
+    "and "
+    "signs alone",
     WORD: "a single word tells your documents from the known ones ({})",
     FORM: "your texts look different from the known ones ({})",
     SIZES: "your texts have another size than the known ones ({})",
-    SPREAD: "documents of one side differ in form and words from those of the other side, or more from each other",
-    PARTS: "documents are called parts of a work ({}), and parts of one work are not independent",
+    SPREAD: "documents of one side differ in form and words from those of the other "
+    "side, or more from each other",
+    PARTS: "documents are called parts of a work ({}), and parts of one work are not "
+    "independent",
     EXPLAINED: "your texts are no longer surely higher once form is taken off ({})",
     COPIES: "two documents of one side are copies of each other ({})",
 }
 MORE_DOCUMENTS = "Have {}."
 SAME_KIND = (
-    "Take known texts of the same kind, author, time and length as yours: drafts, withheld chapters, texts of the same "
+    "Take known texts of the same kind, author, time and length as yours: "
+    "drafts, withheld chapters, texts of the same "
     "authors from the same years."
 )
 MORE_TEXTS = "Add documents in question and known documents, with more texts each."
-LARGER_MODEL = "Nothing can be repaired in the texts: this model, read with these methods, shows too little."
+LARGER_MODEL = (
+    "Nothing can be repaired in the texts: this model, read with these methods, "
+    "shows too little."
+)
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """`kind`; the p of the whole audit (NaN: none); `reasons`, and `repairs` of what would make a better audit."""
+    """`kind`; the p of the whole audit (NaN: none); `reasons`, and `repairs` of what
+    would make a better audit."""
 
     kind: Kind
     p: float
@@ -54,61 +73,89 @@ class Verdict:
 def verdict(frame: pd.DataFrame) -> Verdict:
     """Return the verdict on a table of `audit.audit`.
 
-    `invalid`: a check fails, or all documents in question are outlying. `evidence`: p is at most `LEVEL`
-    and the checks could have failed, or labels were drawn at random. `untested`: p is as low, and they could not.
-    `none`: p is higher, and a control that the model surely read lies above the smallest effect that this audit finds.
+    `invalid`: a check fails, or all documents in question are outlying. `evidence`: p
+    is at most `LEVEL` and the checks could have failed, or labels were drawn at random.
+    `untested`: p is as low, and they could not. `none`: p is higher, and a control that
+    the model surely read lies above the smallest effect that this audit finds.
     `impossible`: the rest.
     """
     design = frame[frame["unit"] == "design"].set_index("id")["score"]
     together = frame[(frame["unit"] == "all") & (frame["method"] == COMBINED)]["p"]
     p = float(together.iloc[0]) if len(together) else float("nan")
-    documents, known = (int(design.get(name, 0)) for name in ("documents", "known_documents"))
+    documents, known = (
+        int(design.get(name, 0)) for name in ("documents", "known_documents")
+    )
     if not documents and design["outliers"]:
         return Verdict(
-            "invalid", p, ("your documents are unlike all others in their words or letters",), (SAME_KIND,)
+            "invalid",
+            p,
+            ("your documents are unlike all others in their words or letters",),
+            (SAME_KIND,),
         )
     if failed := failed_checks(frame):
         same_kind = SAME_KIND if {*failed} - {PARTS, COPIES} else WHOLE_WORKS
         return Verdict("invalid", p, tuple(failed.values()), (same_kind,))
-    few = f"{count_noun(documents, 'document')} in question and {count_noun(known, 'known document')}"
+    few = (
+        f"{count_noun(documents, 'document')} in question and "
+        f"{count_noun(known, 'known document')}"
+    )
     if pd.isna(p) or design["log10_ways"] < log10(FEWEST_WAYS):
         why = f"with {few}, no p can be as low as {LEVEL:g}"
-        return Verdict("impossible", p, (why,), (MORE_DOCUMENTS.format(known_for_p(documents)),))
+        return Verdict(
+            "impossible", p, (why,), (MORE_DOCUMENTS.format(known_for_p(documents)),)
+        )
     if p <= LEVEL:
         if design["randomised"] or checks_can_fail(documents, known):
             return Verdict("evidence", p)
-        why = f"{few} are too few to see whether they differ in kind, such as decade or genre"
-        return Verdict("untested", p, (why,), (MORE_DOCUMENTS.format(documents_for_checks(documents)),))
+        why = (
+            f"{few} are too few to see whether they differ in kind, such as decade "
+            f"or genre"
+        )
+        return Verdict(
+            "untested",
+            p,
+            (why,),
+            (MORE_DOCUMENTS.format(documents_for_checks(documents)),),
+        )
     effect = design["smallest_effect"]
     positive = frame[frame["unit"] == "positive"]
     shown = positive[positive["p"].le(LEVEL)]["effect"].max()
     if effect <= shown:
         return Verdict("none", p)
-    finds = f"it finds texts that lie {effect:.1f} standard deviations above the known ones"
+    finds = (
+        f"it finds texts that lie {effect:.1f} standard deviations above the known ones"
+    )
     if positive.empty:
         why = (
-            f"{finds}, and no verses that the web quotes every day, which most models have read, show how far above "
+            f"{finds}, and no verses that the web quotes every day, which most "
+            f"models have read, show how far above "
             "these lie"
         )
     elif pd.isna(shown):
         why = (
-            "the same methods do not find verses that the web quotes every day, which most models have read "
+            "the same methods do not find verses that the web quotes every day, "
+            "which most models have read "
             f"(p = {positive['p'].min():.2g})"
         )
         return Verdict("impossible", p, (why,), (LARGER_MODEL,))
     else:
-        why = f"{finds}, and verses that the web quotes every day lie only {shown:.1f} above others"
+        why = (
+            f"{finds}, and verses that the web quotes every day lie only {shown:.1f} "
+            f"above others"
+        )
     return Verdict("impossible", p, (why,), (MORE_TEXTS,))
 
 
 def silent_control(frame: pd.DataFrame) -> float | None:
-    """Return the lowest p of positive controls if all of them failed; None if one was found or none was read."""
+    """Return the lowest p of positive controls if all of them failed; None if one was
+    found or none was read."""
     p = frame[frame["unit"] == "positive"]["p"]
     return float(p.min()) if len(p) and p.min() > LEVEL else None
 
 
 def share_above(effect: float) -> float:
-    """Return the share of a document's texts above the median known text, if it lies `effect` SD above."""
+    """Return the share of a document's texts above the median known text, if it lies
+    `effect` SD above."""
     from scipy.special import ndtr
 
     return float(ndtr(effect))
@@ -116,5 +163,11 @@ def share_above(effect: float) -> float:
 
 def failed_checks(frame: pd.DataFrame) -> dict[str, str]:
     """Return by check why a low p may come from something other than training."""
-    failed = frame[(frame["unit"] == "control") & frame["flagged"]].set_index("method")["id"]
-    return {method: words.format(failed[method]) for method, words in DIFFERENCES.items() if method in failed}
+    failed = frame[(frame["unit"] == "control") & frame["flagged"]].set_index("method")[
+        "id"
+    ]
+    return {
+        method: words.format(failed[method])
+        for method, words in DIFFERENCES.items()
+        if method in failed
+    }

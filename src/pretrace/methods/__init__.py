@@ -1,7 +1,8 @@
 """From token statistics to scores: one file a method, each registered by its decorator.
 
-Every score says member by being higher. To add a method, add one file with one decorated function; importing
-this package imports every file beside it, and needs neither torch nor pandas.
+Every score says member by being higher. To add a method, add one file with one
+decorated function; importing this package imports every file beside it, and needs
+neither torch nor pandas.
 """
 
 import importlib
@@ -31,7 +32,9 @@ for _module in pkgutil.iter_modules(__path__):
 from pretrace.methods.scoring import score  # noqa: E402  (after the methods that it looks up)
 
 __all__ = [
-    "INPUTS", "METHODS", "NEEDS", "Chosen", "Inputs", "LabelledTexts", "Method", "TokenStatistics", "altered_views",
-    "cross_fitted", "empty_score", "find", "input_kind", "is_limit", "method", "obstacle",
+    "INPUTS", "METHODS", "NEEDS", "Chosen", "Inputs", "LabelledTexts", "Method",
+    "TokenStatistics", "altered_views",
+    "cross_fitted", "empty_score", "find", "input_kind", "is_limit", "method",
+    "obstacle",
     "parse_setting", "prefix_passes", "score", "setting_name", "settings",
 ]  # fmt: skip

@@ -10,21 +10,24 @@ import numpy as np
 from pretrace.benchmarks.languages import unit_of
 
 MOST_WORDS = 2**20
-"""At most this many words and pairs of words get a weight. More than 100,000 texts have more; the rarest are
-dropped."""
+"""At most this many words and pairs of words get a weight. More than 100,000 texts have
+more; the rarest are dropped."""
 
 _HASHES = 2**31 - 1
-"""Columns to hash to, all that scikit-learn has: of 60,000 words and pairs two are expected to share one."""
+"""Columns to hash to, all that scikit-learn has: of 60,000 words and pairs two are
+expected to share one."""
 
 _TEXTS_AT_ONCE = 10_000
 
 
 def word_counts(texts: Sequence[str], language: str) -> Any:
-    """Count each word and pair of words in each text: a sparse matrix [texts, distinct words and pairs].
+    """Count each word and pair of words in each text: a sparse matrix [texts, distinct
+    words and pairs].
 
-    Word 1-2-grams, lower-cased; Chinese words by jieba; characters of other languages without spaces. Columns are
-    hashes in ascending order, so no word is stored: a vocabulary of 10^6 texts of 30 words would take 8 GB, these
-    counts take 8 bytes a word.
+    Word 1-2-grams, lower-cased; Chinese words by jieba; characters of other languages
+    without spaces. Columns are hashes in ascending order, so no word is stored: a
+    vocabulary of 10^6 texts of 30 words would take 8 GB, these counts take 8 bytes a
+    word.
     """
     from scipy.sparse import csr_matrix, vstack
     from sklearn.feature_extraction.text import HashingVectorizer
@@ -57,7 +60,8 @@ def word_counts(texts: Sequence[str], language: str) -> Any:
 
 
 def word_weights(train: Any, others: Any) -> tuple[Any, Any]:
-    """Return tf-idf of counts (sublinear, rows of length 1), fitted on `train`: the weights of both, float64.
+    """Return tf-idf of counts (sublinear, rows of length 1), fitted on `train`: the
+    weights of both, float64.
 
     The columns are the words of `train`, the `MOST_WORDS` most frequent ones.
     """
@@ -73,7 +77,8 @@ def word_weights(train: Any, others: Any) -> tuple[Any, Any]:
 
 
 def words_of(text: str, language: str) -> Sequence[str]:
-    """Return the words of a text in their order: split at white space, Chinese ones by jieba."""
+    """Return the words of a text in their order: split at white space, Chinese ones by
+    jieba."""
     return _chinese_words(text) if _is_chinese(language) else text.split()
 
 
@@ -83,7 +88,8 @@ def _is_chinese(language: str) -> bool:
 
 @lru_cache(maxsize=20_000)
 def _chinese_words(text: str) -> tuple[str, ...]:
-    """Cut and cache, because other settings and methods cut the same texts again and cutting is most of the work."""
+    """Cut and cache, because other settings and methods cut the same texts again and
+    cutting is most of the work."""
     import jieba
 
     jieba.setLogLevel(logging.WARNING)

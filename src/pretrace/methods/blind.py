@@ -10,17 +10,21 @@ from pretrace.runtime.logs import log
 
 @method("blind", needs=("texts",), control="no model", cross_fitted=True)
 def blind(texts: LabelledTexts) -> dict[str, float]:
-    """Similarity of a text to the members, by a bag-of-words classifier that sees no model: id -> score.
+    """Similarity of a text to the members, by a bag-of-words classifier that sees no
+    model: id -> score.
 
-    Logistic regression (C=10) on tf-idf of word 1-2-grams (lower-cased, sublinear; Chinese words by jieba),
-    weights and vocabulary fitted on the labelled texts of the other folds, and for unlabelled texts on all
-    labelled ones. The score is the decision value minus the mean over the fold's texts, and for unlabelled
-    texts minus the mean over all labelled ones: each classifier has a threshold of its own, which is high
-    where the other folds hold few members and this one therefore many, so that decision values compared
-    across folds rank members too low (AUC 0.48 to 0.50 without a difference). Where the other folds
-    are of one class, or hold no word, nothing can be fitted and the texts have no score.
+    Logistic regression (C=10) on tf-idf of word 1-2-grams (lower-cased, sublinear;
+    Chinese words by jieba), weights and vocabulary fitted on the labelled texts of the
+    other folds, and for unlabelled texts on all labelled ones. The score is the
+    decision value minus the mean over the fold's texts, and for unlabelled texts minus
+    the mean over all labelled ones: each classifier has a threshold of its own, which
+    is high where the other folds hold few members and this one therefore many, so that
+    decision values compared across folds rank members too low (AUC 0.48 to 0.50 without
+    a difference). Where the other folds are of one class, or hold no word, nothing can
+    be fitted and the texts have no score.
 
-    Das, Zhang and Tramèr, Blind Baselines Beat Membership Inference Attacks for Foundation Models, 2024.
+    Das, Zhang and Tramèr, Blind Baselines Beat Membership Inference Attacks for
+    Foundation Models, 2024.
     """
     labelled = np.array([label is not None for label in texts.labels])
     folds = np.array(texts.folds)
@@ -30,12 +34,17 @@ def blind(texts: LabelledTexts) -> dict[str, float]:
     for fold in sorted(set(texts.folds)):
         here = labelled & (folds == fold)
         if here.any():
-            of_fold = decision_values(texts, counts, np.flatnonzero(here), np.flatnonzero(labelled & ~here))
+            of_fold = decision_values(
+                texts, counts, np.flatnonzero(here), np.flatnonzero(labelled & ~here)
+            )
             scores |= _less(of_fold, of_fold)
             decisions |= of_fold
     if not labelled.all():
         scores |= _less(
-            decision_values(texts, counts, np.flatnonzero(~labelled), np.flatnonzero(labelled)), decisions
+            decision_values(
+                texts, counts, np.flatnonzero(~labelled), np.flatnonzero(labelled)
+            ),
+            decisions,
         )
     return scores
 
@@ -49,21 +58,31 @@ def _less(decisions: dict[str, float], others: dict[str, float]) -> dict[str, fl
 def decision_values(
     texts: LabelledTexts, counts: Any, test: np.ndarray, train: np.ndarray
 ) -> dict[str, float]:
-    """Return id -> decision value of the texts at `test`, by a classifier of the texts at `train`."""
+    """Return id -> decision value of the texts at `test`, by a classifier of the texts
+    at `train`."""
     from sklearn.linear_model import LogisticRegression
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     labels = [texts.labels[i] for i in train]
     if len(set(labels)) < 2:
-        log.info("blind: no score for %d texts: the texts to learn from are of one class", len(test))
+        log.info(
+            "blind: no score for %d texts: the texts to learn from are of one class",
+            len(test),
+        )
         return {}
     of_train = counts[train]
     if not of_train.nnz:
-        log.info("blind: no score for %d texts: the texts to learn from hold no word", len(test))
+        log.info(
+            "blind: no score for %d texts: the texts to learn from hold no word",
+            len(test),
+        )
         return {}
     learned, tested = word_weights(of_train, counts[test])
     # the same sums on every machine, and no threads that wait for each other
     with threadpool_limits(limits=1):
         classifier = LogisticRegression(C=10, max_iter=2000).fit(learned, labels)
         decisions = classifier.decision_function(tested)
-    return {texts.ids[i]: float(decision) for i, decision in zip(test, decisions, strict=True)}
+    return {
+        texts.ids[i]: float(decision)
+        for i, decision in zip(test, decisions, strict=True)
+    }

@@ -1,7 +1,14 @@
 from typing import Literal
 
 from pretrace.methods.registry import method
-from pretrace.methods.statistics import SMALLEST_LOSS, Natural, Separator, TokenStatistics, Weight, mean
+from pretrace.methods.statistics import (
+    SMALLEST_LOSS,
+    Natural,
+    Separator,
+    TokenStatistics,
+    Weight,
+    mean,
+)
 
 
 @method(
@@ -20,11 +27,14 @@ def con_recall(
     separator: Separator = "none",
     manipulate_prefix: bool = False,
 ) -> float:
-    """(LL(x given P_non) - gamma LL(x given P_mem)) / LL(x); the other parameters choose the prefixes.
+    """(LL(x given P_non) - gamma LL(x given P_mem)) / LL(x); the other parameters
+    choose the prefixes.
 
-    `access=zero`: without known members, P_mem is the model's own completion of the openings of known events.
+    `access=zero`: without known members, P_mem is the model's own completion of the
+    openings of known events.
 
-    Wang et al., Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive Decoding, 2024.
+    Wang et al., Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive
+    Decoding, 2024.
     """
     contrast = mean(text.given_nonmember) - gamma * mean(text.given_member)
     return -contrast / max(-text.log_likelihood, SMALLEST_LOSS)

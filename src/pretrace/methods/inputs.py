@@ -1,5 +1,5 @@
-"""The inputs of scores: the model's passes, the benchmark, its views and shots, further inputs by kind; and from them
-the statistics of each text."""
+"""The inputs of scores: the model's passes, the benchmark, its views and shots, further
+inputs by kind; and from them the statistics of each text."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -29,7 +29,8 @@ TextStatistics = TokenStatistics | str
 """The statistics of one text of a pass, or why it has no scored token."""
 
 Complete = Callable[[str, TokenStatistics], TokenStatistics | str]
-"""(text id, statistics) -> the statistics with a further input, if the text has it, or why it cannot be scored."""
+"""(text id, statistics) -> the statistics with a further input, if the text has it, or
+why it cannot be scored."""
 
 Opened = TypeVar("Opened")
 
@@ -42,7 +43,8 @@ FIELDS = {
 
 
 class ScoreKey(NamedTuple):
-    """A method, the reference it uses ("" without) and the draw of its shots (-1 without), as in a `Column`.
+    """A method, the reference it uses ("" without) and the draw of its shots (-1
+    without), as in a `Column`.
 
     `inner_start`: the start token is repeated between shots and text, and is scored.
     """
@@ -54,7 +56,8 @@ class ScoreKey(NamedTuple):
 
 
 class PassReader(dict[str, list[TextStatistics]]):
-    """Text id -> the rows of its variants, in order, of some of a slice's texts at a time; see `step`.
+    """Text id -> the rows of its variants, in order, of some of a slice's texts at a
+    time; see `step`.
 
     A pass of 10^6 texts is never in memory as a whole. Its file is ordered by text id.
     """
@@ -81,10 +84,13 @@ class PassReader(dict[str, list[TextStatistics]]):
         del self._ahead[:reached]
 
     def only(self, id: str) -> TextStatistics | None:
-        """Return the row of a text, in a pass over the texts themselves; None if it has none."""
+        """Return the row of a text, in a pass over the texts themselves; None if it has
+        none."""
         rows = self.get(id, [])
         if len(rows) > 1:
-            raise ValueError(f"{id}: more than one variant of a text in a pass over the text itself")
+            raise ValueError(
+                f"{id}: more than one variant of a text in a pass over the text itself"
+            )
         return rows[0] if rows else None
 
     def logprobs(self, id: str) -> Floats:
@@ -103,13 +109,16 @@ def _rows(batch: "pa.RecordBatch") -> list[tuple[str, int, TextStatistics]]:
         statistics: TextStatistics = row["skipped"] or "no scored token"
         if not row["skipped"] and len(token_ids[i]):
             of_text = {name: arrays[i] for name, arrays in numbers.items()}
-            statistics = TokenStatistics(ABSENT, token_ids[i], **of_text, shots_used=row["shots_used"])
+            statistics = TokenStatistics(
+                ABSENT, token_ids[i], **of_text, shots_used=row["shots_used"]
+            )
         rows.append((row["text_id"], row["variant"], statistics))
     return rows
 
 
 def _arrays(batch: "pa.RecordBatch", column: str, dtype: Any) -> list[Any]:
-    """Return the lists of a column as arrays; None for each row if the pass did not store the column."""
+    """Return the lists of a column as arrays; None for each row if the pass did not
+    store the column."""
     lists = batch[column]
     if len(lists) == lists.null_count:
         return [None] * len(lists)
@@ -118,20 +127,23 @@ def _arrays(batch: "pa.RecordBatch", column: str, dtype: Any) -> list[Any]:
     for bad in np.flatnonzero(~np.isfinite(flat))[:1]:
         id = batch["text_id"][int(np.searchsorted(ends, bad, side="right"))]
         raise InputError(
-            f"the model gave {column} of text '{id}' that are {flat[bad]}. Run the model with dtype: float32."
+            f"the model gave {column} of text '{id}' that are {flat[bad]}. Run "
+            f"the model with dtype: float32."
         )
     return np.split(flat, ends[:-1])
 
 
 @dataclass
 class Inputs:
-    """The inputs of a model's scores on a benchmark, and the number of texts without a needed input."""
+    """The inputs of a model's scores on a benchmark, and the number of texts without a
+    needed input."""
 
     passes: PassIndex
     """The passes of the model."""
     benchmark: "pd.DataFrame"
     files: Mapping[str, Mapping[str, Path]] = field(default_factory=dict)
-    """The files of further inputs by kind (`registry.INPUTS`) and by the name that runs have for them."""
+    """The files of further inputs by kind (`registry.INPUTS`) and by the name that runs
+    have for them."""
     prefixes: "pd.DataFrame | None" = None
     """The shots drawn from the benchmark."""
     views: Mapping[str, ViewTexts] = field(default_factory=dict)
@@ -146,7 +158,8 @@ class Inputs:
     def statistics(
         self, plain: PassKey, methods: Sequence[Method]
     ) -> Iterator[dict[str, TokenStatistics | str]]:
-        """Yield some texts at a time by id: their statistics with altered texts, or the reason why they have none.
+        """Yield some texts at a time by id: their statistics with altered texts, or the
+        reason why they have none.
 
         Every open pass goes along.
         """
@@ -160,14 +173,18 @@ class Inputs:
         reads_pass = bool(needs & {"logprobs", *FULL_VOCABULARY})
         if plain not in self.passes.rows and len(frame) and reads_pass:
             raise InputError(
-                f"the passes of {self.passes.name} lack '{plain.name}', which methods of the run need. Delete their "
+                f"the passes of {self.passes.name} lack '{plain.name}', which "
+                f"methods of the run need. Delete their "
                 "manifest in results/passes/ and run the same command again."
             )
         altered = {}
         for need, view in ALTERED_VIEWS.items():
             if need in needs:
                 altered[need] = self.rows(plain.with_changes(altered=view))
-        absent = f"no pass over view {plain.reading.view}, start token {plain.reading.start_token}"
+        absent = (
+            f"no pass over view {plain.reading.view}, start token "
+            f"{plain.reading.start_token}"
+        )
         for start in range(0, len(frame), ROWS_AT_ONCE):
             part = frame.iloc[start : start + ROWS_AT_ONCE]
             for reader in self._readers.values():
@@ -176,16 +193,23 @@ class Inputs:
             for id, text in zip(part["text_id"], part["text"], strict=True):
                 row = rows.only(id) or absent
                 if isinstance(row, TokenStatistics):
-                    logprobs: dict[str, Any] = {need: reader.logprobs(id) for need, reader in altered.items()}
+                    logprobs: dict[str, Any] = {
+                        need: reader.logprobs(id) for need, reader in altered.items()
+                    }
                     row = replace(row, text=text or ABSENT, **logprobs)
                 texts[id] = row
             yield texts
         self._readers.clear()
 
     def completion(
-        self, method: Method, plain: PassKey, key: ScoreKey, passes: Mapping[str, tuple[Prefix, int]]
+        self,
+        method: Method,
+        plain: PassKey,
+        key: ScoreKey,
+        passes: Mapping[str, tuple[Prefix, int]],
     ) -> Complete:
-        """Return what adds a method's further inputs to a text's statistics; `passes` as `needs.prefix_passes`."""
+        """Return what adds a method's further inputs to a text's statistics; `passes`
+        as `needs.prefix_passes`."""
         if method.input:
             complete: Complete = method.input.complete(self, plain, key.reference)
             return complete
@@ -211,15 +235,21 @@ class Inputs:
         return after_prefixes
 
     def rows(self, key: PassKey, index: PassIndex | None = None) -> PassReader:
-        """Return the one reader of a pass by the model, or of another `index`; empty without such a pass."""
+        """Return the one reader of a pass by the model, or of another `index`; empty
+        without such a pass."""
         index = self.passes if index is None else index
         if (id(index), key) not in self._readers:
-            batches = index.batches(key, ROWS_AT_ONCE) if key in index.rows else iter(())
+            batches = (
+                index.batches(key, ROWS_AT_ONCE) if key in index.rows else iter(())
+            )
             self._readers[id(index), key] = PassReader(batches)
         return self._readers[id(index), key]
 
-    def opened(self, need: str, name: str, read: Callable[[Path], Opened]) -> Opened | None:
-        """Return what `read` makes of the file of an input, once a job; None if the job has no such file."""
+    def opened(
+        self, need: str, name: str, read: Callable[[Path], Opened]
+    ) -> Opened | None:
+        """Return what `read` makes of the file of an input, once a job; None if the job
+        has no such file."""
         path = self.files.get(need, {}).get(name)
         if path is None:
             return None
@@ -229,9 +259,12 @@ class Inputs:
         return opened
 
     def texts(self, plain: PassKey) -> "pd.DataFrame":
-        """Return a slice's rows of the benchmark by text id; `text` as the view has it, "" where it has none."""
+        """Return a slice's rows of the benchmark by text id; `text` as the view has it,
+        "" where it has none."""
         if plain not in self._texts:
-            frame = self.benchmark[plain.slice.rows(self.benchmark)].sort_values("text_id")
+            frame = self.benchmark[plain.slice.rows(self.benchmark)].sort_values(
+                "text_id"
+            )
             view = plain.reading.view
             if view != "original":
                 ids = frame["text_id"].tolist()
@@ -245,7 +278,8 @@ class Inputs:
         return tuple(shot_texts(shots, plain.slice, self.benchmark, self.prefixes))
 
     def stream(self) -> tuple[str, ...]:
-        """Return the texts that a model trained on the benchmark's members reads in an epoch."""
+        """Return the texts that a model trained on the benchmark's members reads in an
+        epoch."""
         from pretrace.models.training.stream import training_stream
 
         return tuple(training_stream(self.benchmark))

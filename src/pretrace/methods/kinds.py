@@ -1,4 +1,5 @@
-"""The kinds of input that several methods share; a kind of one method is registered in the method's file."""
+"""The kinds of input that several methods share; a kind of one method is registered in
+the method's file."""
 
 from dataclasses import replace
 
@@ -13,7 +14,11 @@ from pretrace.views.readings import PassKey
 
 
 @input_kind(
-    "frequencies", "token frequencies of the reference corpus", noun="corpus", example="CORPUS", key="corpora"
+    "frequencies",
+    "token frequencies of the reference corpus",
+    noun="corpus",
+    example="CORPUS",
+    key="corpora",
 )
 def frequencies(inputs: Inputs, plain: PassKey, corpus: str) -> Complete:
     """Add ln q of each token, from the corpus' counts by this model's tokenizer."""
@@ -21,19 +26,25 @@ def frequencies(inputs: Inputs, plain: PassKey, corpus: str) -> Complete:
 
     # [V], V the size of the model's output layer
     vocabulary = inputs.passes.manifest["vocabulary"]
-    by_id = inputs.opened("frequencies", corpus, lambda path: log_frequencies(path, vocabulary))
+    by_id = inputs.opened(
+        "frequencies", corpus, lambda path: log_frequencies(path, vocabulary)
+    )
     if by_id is None:
         return lambda id, text: text
     return lambda id, text: replace(text, log_frequencies=by_id[text.token_ids])
 
 
 @input_kind(
-    "reference", "log-probabilities of the text under the reference model", noun="reference model", example="MODEL",
+    "reference", "log-probabilities of the text under the reference model",
+    noun="reference model", example="MODEL",
     key="references",
 )  # fmt: skip
 def reference(inputs: Inputs, plain: PassKey, model: str) -> Complete:
-    """Add the log-probabilities under a reference model, by its own tokens and, if they are the same, by these."""
-    index = inputs.opened("reference", model, lambda path: PassIndex(read_json(path), inputs.passes.store))
+    """Add the log-probabilities under a reference model, by its own tokens and, if they
+    are the same, by these."""
+    index = inputs.opened(
+        "reference", model, lambda path: PassIndex(read_json(path), inputs.passes.store)
+    )
     if index is None:
         return lambda id, text: text
     rows = inputs.rows(plain, index)
@@ -46,7 +57,8 @@ def reference(inputs: Inputs, plain: PassKey, model: str) -> Complete:
 
 
 def aligned_logprobs(text: TokenStatistics, row: TextStatistics | None) -> Floats:
-    """Return the log-probabilities of another model's row of the text if its tokens are known to be the same."""
+    """Return the log-probabilities of another model's row of the text if its tokens are
+    known to be the same."""
     if not isinstance(row, TokenStatistics):
         return ABSENT
     are_the_same = np.array_equal(row.token_ids, text.token_ids)
@@ -55,7 +67,8 @@ def aligned_logprobs(text: TokenStatistics, row: TextStatistics | None) -> Float
 
 
 @input_kind(
-    "neighbours", "log-probabilities of the text's neighbours", noun="view of neighbours",
+    "neighbours", "log-probabilities of the text's neighbours",
+    noun="view of neighbours",
     example="neighbours_by_MODEL-25", key="neighbours",
 )  # fmt: skip
 def neighbours(inputs: Inputs, plain: PassKey, view: str) -> Complete:

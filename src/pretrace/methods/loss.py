@@ -7,10 +7,16 @@ from pretrace.methods.statistics import TokenStatistics
 
 
 @method("loss", needs=("logprobs",))
-def loss(text: TokenStatistics, *, form: Literal["log_perplexity", "perplexity"] = "log_perplexity") -> float:
-    """LL(x), mean log-probability of a token (nats); `form=perplexity`: -PPL(x), which orders texts alike.
+def loss(
+    text: TokenStatistics,
+    *,
+    form: Literal["log_perplexity", "perplexity"] = "log_perplexity",
+) -> float:
+    """LL(x), mean log-probability of a token (nats); `form=perplexity`: -PPL(x), which
+    orders texts alike.
 
-    Yeom et al., Privacy Risk in Machine Learning: Analyzing the Connection to Overfitting, CSF 2018.
+    Yeom et al., Privacy Risk in Machine Learning: Analyzing the Connection to
+    Overfitting, CSF 2018.
     """
     if form == "perplexity":
         return -float(np.exp(-text.log_likelihood))

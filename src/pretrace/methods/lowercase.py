@@ -8,11 +8,14 @@ from pretrace.methods.statistics import TokenStatistics, loss_ratio, mean
 
 @method("lowercase", needs=("logprobs", "lowercase"))
 def lowercase(
-    text: TokenStatistics, *, form: Literal["log_perplexity", "perplexity"] = "log_perplexity"
+    text: TokenStatistics,
+    *,
+    form: Literal["log_perplexity", "perplexity"] = "log_perplexity",
 ) -> float:
     """-L(x) / L(lower(x)); `form=perplexity`: -PPL(x) / PPL(lower(x)).
 
-    Carlini et al., Extracting Training Data from Large Language Models, USENIX Security 2021.
+    Carlini et al., Extracting Training Data from Large Language Models, USENIX Security
+    2021.
     """
     lowered = mean(text.lowercase)
     if form == "perplexity":

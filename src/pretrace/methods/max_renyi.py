@@ -15,13 +15,18 @@ from pretrace.methods.statistics import Share, TokenStatistics, mean_of_lowest
     convention=("k",),
 )
 def max_renyi(
-    text: TokenStatistics, *, k: Share = 0.1, entropy: Literal["shannon", "min"] = "shannon"
+    text: TokenStatistics,
+    *,
+    k: Share = 0.1,
+    entropy: Literal["shannon", "min"] = "shannon",
 ) -> float:
-    """Minus the mean of the k share of highest Renyi entropies of the predictions (nats).
+    """Minus the mean of the k share of highest Renyi entropies of the predictions
+    (nats).
 
-    `entropy`: shannon (alpha 1), or min (alpha infinity), which is -max_v ln p(v). This control never reads the true
-    tokens: what it finds shows how sure the model is, not that it knows the text.
-    Li et al., Membership Inference Attacks against Large Vision-Language Models, NeurIPS 2024.
+    `entropy`: shannon (alpha 1), or min (alpha infinity), which is -max_v ln p(v). This
+    control never reads the true tokens: what it finds shows how sure the model is, not
+    that it knows the text. Li et al., Membership Inference Attacks against Large
+    Vision-Language Models, NeurIPS 2024.
     """
     certainties = -text.entropies if entropy == "shannon" else text.highest
     return mean_of_lowest(np.sort(certainties), share=k)

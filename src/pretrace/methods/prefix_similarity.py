@@ -5,13 +5,19 @@ from pretrace.methods.registry import method
 from pretrace.methods.statistics import LabelledTexts, Natural
 
 
-@method("prefix_similarity", needs=("texts", "nonmember_prefix", "member_prefix"), control="no model")
+@method(
+    "prefix_similarity",
+    needs=("texts", "nonmember_prefix", "member_prefix"),
+    control="no model",
+)
 def prefix_similarity(texts: LabelledTexts, *, shots: Natural = 7) -> dict[str, float]:
-    """Cosine of a text with the member prefix minus that with the non-member prefix: text id -> score.
+    """Cosine of a text with the member prefix minus that with the non-member prefix:
+    text id -> score.
 
-    The control beside methods with a prefix: it sees no model, so it says how much of their ranking may come
-    from shots that are like the texts of their class. Tf-idf of word 1-2-grams as in `blind`, fitted on the
-    texts, without their labels. Texts without any word have no score.
+    The control beside methods with a prefix: it sees no model, so it says how much of
+    their ranking may come from shots that are like the texts of their class. Tf-idf of
+    word 1-2-grams as in `blind`, fitted on the texts, without their labels. Texts
+    without any word have no score.
     """
     prefixes = ["\n".join(texts.given_member), "\n".join(texts.given_nonmember)]
     counts = word_counts([*texts.texts, *prefixes], texts.language)

@@ -1,4 +1,5 @@
-"""Register methods that score texts and methods that ask questions: needs, parameters, defaults, grids."""
+"""Register methods that score texts and methods that ask questions: needs, parameters,
+defaults, grids."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,16 +18,20 @@ NEEDS: dict[str, str] = {
     "token_ids": "the ids of the scored tokens",
     "logprobs": "the log-probabilities of the scored tokens",
     "entropies": "the entropies of the model's predictions (full vocabulary)",
-    "variances": "the variances of ln p under the model's predictions (full vocabulary)",
+    "variances": "the variances of ln p under the model's predictions (full "
+    "vocabulary)",
     "highest": "the log-probabilities of the likeliest tokens (full vocabulary)",
     "ranks": "how many tokens are likelier than the scored ones (full vocabulary)",
     "top40": "the probabilities of the 40 likeliest tokens together (full vocabulary)",
     "lowercase": "log-probabilities of the lower-cased text",
-    "aligned_reference": "log-probabilities of the same tokens under a reference model with the same tokenizer",
+    "aligned_reference": "log-probabilities of the same tokens under a reference "
+    "model with the same "
+    "tokenizer",
     "nonmember_prefix": "log-probabilities of the text after a prefix of non-members",
     "member_prefix": "log-probabilities of the text after a prefix of members",
     "texts": "all texts of the benchmark with labels and folds, and no model",
-    "stream": "the members that a controlled model is trained on, each as often as it is",
+    "stream": "the members that a controlled model is trained on, each as often as "
+    "it is",
 }
 """The words for what a method can ask for; each kind of input adds its own."""
 
@@ -40,12 +45,15 @@ OF_WHOLE_PREDICTIONS = ("entropies", "variances")
 """Needs that a model meets only with the probabilities of all tokens."""
 
 FULL_VOCABULARY = (*OF_WHOLE_PREDICTIONS, "highest", "ranks", "top40")
-"""Needs that a model meets only with the probabilities of further tokens than the text's own: all, or the likeliest."""
+"""Needs that a model meets only with the probabilities of further tokens than the
+text's own: all, or the likeliest."""
 
 # fmt: off
 CASELESS = frozenset({
-    "am", "ar", "as", "bn", "bo", "ckb", "dv", "dz", "fa", "gu", "he", "hi", "ja", "ka", "km", "kn", "ko",
-    "ks", "lo", "ml", "mr", "my", "ne", "or", "pa", "ps", "sa", "sd", "si", "ta", "te", "th", "ti", "ug",
+    "am", "ar", "as", "bn", "bo", "ckb", "dv", "dz", "fa", "gu", "he", "hi", "ja", "ka",
+    "km", "kn", "ko",
+    "ks", "lo", "ml", "mr", "my", "ne", "or", "pa", "ps", "sa", "sd", "si", "ta", "te",
+    "th", "ti", "ug",
     "ur", "yi", "yue", "zh",
 })
 # fmt: on
@@ -54,12 +62,14 @@ CASELESS = frozenset({
 
 @dataclass(frozen=True)
 class InputKind:
-    """An input that runs name; each score of a method that needs it names one of them as its `reference`.
+    """An input that runs name; each score of a method that needs it names one of them
+    as its `reference`.
 
-    need             the word that methods ask for it by, and the key of its files in a job
-    noun, example    what a run lacks without it, and an entry of its list, for messages
-    key              the key of a run that lists the names; "" for `inputs: {need: [...]}`
-    complete         (the job's inputs, a plain pass, a name) -> a function that adds the input to a text's statistics
+    need             the word that methods ask for it by, and the key of its files in a
+    job noun, example    what a run lacks without it, and an entry of its list, for
+    messages key              the key of a run that lists the names; "" for `inputs:
+    {need: [...]}` complete         (the job's inputs, a plain pass, a name) -> a
+    function that adds the input to a text's statistics
     """
 
     need: str
@@ -76,18 +86,26 @@ class InputKind:
 
     def names(self, run: Mapping[str, Any]) -> list[str]:
         """Return the names that a run, as jobs get it, lists of the input."""
-        return list(run.get(self.key, ()) if self.key else run.get("inputs", {}).get(self.need, ()))
+        return list(
+            run.get(self.key, ())
+            if self.key
+            else run.get("inputs", {}).get(self.need, ())
+        )
 
 
 INPUTS: dict[str, InputKind] = {}
 
 
-def input_kind(need: str, meaning: str, *, noun: str, example: str, key: str = "") -> Callable[[F], F]:
-    """Register a kind of input under the word `need`, which methods ask for it by; `meaning` says it in a log.
+def input_kind(
+    need: str, meaning: str, *, noun: str, example: str, key: str = ""
+) -> Callable[[F], F]:
+    """Register a kind of input under the word `need`, which methods ask for it by;
+    `meaning` says it in a log.
 
-    The function gets the job's `Inputs`, the key of the plain pass over the texts, and a name that the run lists. It
-    returns a function that adds the input to a text's statistics: (text id, statistics) -> statistics. A kind without
-    a key of its own has the file `results/STUDY/NEED/NAME/BENCHMARK.parquet`, which a rule makes.
+    The function gets the job's `Inputs`, the key of the plain pass over the texts, and
+    a name that the run lists. It returns a function that adds the input to a text's
+    statistics: (text id, statistics) -> statistics. A kind without a key of its own has
+    the file `results/STUDY/NEED/NAME/BENCHMARK.parquet`, which a rule makes.
     """
 
     def register(function: F) -> F:
@@ -100,20 +118,31 @@ def input_kind(need: str, meaning: str, *, noun: str, example: str, key: str = "
 
 @dataclass(frozen=True)
 class Method:
-    """A method that scores texts by a function, or one that asks questions: its score is the share of right answers.
+    """A method that scores texts by a function, or one that asks questions: its score
+    is the share of right answers.
 
-    defaults         parameter -> value, in the order of the function's keyword parameters
-    grid             parameter -> the values that hyperparameter selection tries, or that a run of questions may list
-    only_for         need -> the values of parameters that have it, where not every setting does
-    types            parameter -> what a configuration is checked against: `bool`, `int`, `float`, a `Literal` of
+    defaults         parameter -> value, in the order of the function's keyword
+    parameters
+    grid             parameter -> the values that hyperparameter selection tries, or
+    that a run of questions may list
+    only_for         need -> the values of parameters that have it, where not every
+    setting does
+    types            parameter -> what a configuration is checked against: `bool`,
+    `int`, `float`, a `Literal` of
                      strings, or a range of `statistics`
-    convention       parameters whose default is this project's choice, since the paper fixes none
-    costly           parameters of the grid whose every value costs a forward pass: a run tries the values that it lists
-    empty_parameter  the parameter that is the score of a text with nothing to score, "" without one
-    cross_fitted     whether a text's score is learned from the labels of the other folds, so that intervals are wider
+    convention       parameters whose default is this project's choice, since the paper
+    fixes none
+    costly           parameters of the grid whose every value costs a forward pass: a
+    run tries the values that it lists
+    empty_parameter  the parameter that is the score of a text with nothing to score, ""
+    without one
+    cross_fitted     whether a text's score is learned from the labels of the other
+    folds, so that intervals are wider
     on_request       whether runs have this control only if they name it
-    control          what a control does not see, so that its results show no knowledge of the text; "" for others
-    options          whether it chooses among a passage and its paraphrases, so that a score names the paraphraser
+    control          what a control does not see, so that its results show no knowledge
+    of the text; "" for others
+    options          whether it chooses among a passage and its paraphrases, so that a
+    score names the paraphraser
     """
 
     id: str
@@ -133,12 +162,15 @@ class Method:
 
     def needs_of(self, parameters: Mapping[str, Any]) -> frozenset[str]:
         values = (self.defaults | dict(parameters)).items()
-        absent = (need for need, only in self.only_for.items() if not only.items() <= values)
+        absent = (
+            need for need, only in self.only_for.items() if not only.items() <= values
+        )
         return frozenset(self.needs).difference(absent)
 
     @property
     def scope(self) -> str:
-        """Return `text` for a function of one `TokenStatistics`, `benchmark` for one of a slice's `LabelledTexts`."""
+        """Return `text` for a function of one `TokenStatistics`, `benchmark` for one of
+        a slice's `LabelledTexts`."""
         return "benchmark" if "texts" in self.needs else "text"
 
     @property
@@ -155,23 +187,41 @@ Calibration = Literal["none", "given", "held", "cross_fitted"]
 QUESTION_METHODS: dict[str, Method] = {
     method.id: method
     for method in (
-        Method("de_cop", (), {"calibration": "none"}, types={"calibration": Calibration}, options=True),
-        Method("completion", (), {"k": 32}, {"k": (32, 50)}, {"k": Annotated[int, (0, inf)]}),
+        Method(
+            "de_cop",
+            (),
+            {"calibration": "none"},
+            types={"calibration": Calibration},
+            options=True,
+        ),
+        Method(
+            "completion",
+            (),
+            {"k": 32},
+            {"k": (32, 50)},
+            {"k": Annotated[int, (0, inf)]},
+        ),
         Method("name_cloze"),
         Method("longest_option", control="no model", options=True),
         Method("odd_one_out", control="no model", options=True),
     )
 }
-"""The methods that ask questions, in the order of every table. `k`: tokens of a prefix."""
+"""The methods that ask questions, in the order of every table. `k`: tokens of a
+prefix."""
 
 
 def method(
-    id: str, *, needs: Sequence[str], grid: Mapping[str, Sequence[Value]] | None = None, **facts: Any
+    id: str,
+    *,
+    needs: Sequence[str],
+    grid: Mapping[str, Sequence[Value]] | None = None,
+    **facts: Any,
 ) -> Callable[[F], F]:
-    """Register a function as the method `id`; its keyword parameters are the method's, with types and defaults.
+    """Register a function as the method `id`; its keyword parameters are the method's,
+    with types and defaults.
 
-    `needs` are words of `NEEDS`; `grid` and `facts` are fields of `Method`. Raises `InputError` for a method that
-    contradicts itself.
+    `needs` are words of `NEEDS`; `grid` and `facts` are fields of `Method`. Raises
+    `InputError` for a method that contradicts itself.
     """
 
     def register(function: F) -> F:
@@ -179,14 +229,26 @@ def method(
         if id in METHODS:
             other = inspect.getsourcefile(METHODS[id].function)
             raise InputError(f"{where}: the id is taken by {other}. Choose another id.")
-        keywords = [p for p in inspect.signature(function).parameters.values() if p.kind is p.KEYWORD_ONLY]
+        keywords = [
+            p
+            for p in inspect.signature(function).parameters.values()
+            if p.kind is p.KEYWORD_ONLY
+        ]
         for parameter in keywords:
-            if parameter.default is parameter.empty or parameter.annotation is parameter.empty:
-                raise InputError(f"{where}: parameter '{parameter.name}' needs a type and a default value.")
+            if (
+                parameter.default is parameter.empty
+                or parameter.annotation is parameter.empty
+            ):
+                raise InputError(
+                    f"{where}: parameter '{parameter.name}' needs a type and a "
+                    f"default value."
+                )
         defaults = {parameter.name: parameter.default for parameter in keywords}
         grids = {name: tuple(values) for name, values in (grid or {}).items()}
         types = get_type_hints(function, include_extras=True)
-        entry = Method(id, tuple(needs), defaults, grids, types, function=function, **facts)
+        entry = Method(
+            id, tuple(needs), defaults, grids, types, function=function, **facts
+        )
         for mistake in _mistakes(entry):
             raise InputError(f"{where}: {mistake}")
         METHODS[id] = entry
@@ -201,16 +263,34 @@ def _mistakes(entry: Method) -> Iterator[str]:
         if need not in NEEDS:
             yield f"unknown need '{need}': {nearest(need, NEEDS)}"
     if len(INPUTS.keys() & set(entry.needs)) > 1:
-        yield f"a score names one reference; it cannot need several of {', '.join(INPUTS)}."
+        yield (
+            f"a score names one reference; it cannot need several of "
+            f"{', '.join(INPUTS)}."
+        )
     if entry.scope == "benchmark" and entry.control != "no model":
         yield "it reads the texts without a model. Add control='no model'."
     conditions = [name for only in entry.only_for.values() for name in only]
-    named = [*entry.grid, *entry.convention, *entry.costly, *conditions, entry.empty_parameter]
+    named = [
+        *entry.grid,
+        *entry.convention,
+        *entry.costly,
+        *conditions,
+        entry.empty_parameter,
+    ]
     for name in filter(None, named):
         if name not in entry.defaults:
-            yield f"'{name}' is not a parameter of the function: {nearest(name, entry.defaults)}"
+            yield (
+                f"'{name}' is not a parameter of the function: "
+                f"{nearest(name, entry.defaults)}"
+            )
     for name in set(entry.costly) - entry.grid.keys():
-        yield f"costly parameter '{name}' has no grid. Add a grid, or remove the parameter from costly."
+        yield (
+            f"costly parameter '{name}' has no grid. Add a grid, or remove the "
+            f"parameter from costly."
+        )
     for name, values in entry.grid.items():
         if entry.defaults[name] not in values:
-            yield f"the grid of '{name}' lacks its default {entry.defaults[name]!r}. Add it."
+            yield (
+                f"the grid of '{name}' lacks its default {entry.defaults[name]!r}. "
+                f"Add it."
+            )

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     noun="model with shadow models", example="MODEL", key="shadows",
 )  # fmt: skip
 def shadows(inputs: Inputs, plain: PassKey, model: str) -> Complete:
-    """Add [in, out] float64: LL(x) under the shadow models that were trained on the text, and under the others."""
+    """Add [in, out] float64: LL(x) under the shadow models that were trained on the
+    text, and under the others."""
     by_text = inputs.opened("shadows", model, _by_text) or {}
     return lambda id, text: replace(text, inputs={"shadows": by_text.get(id)})
 
@@ -39,16 +40,21 @@ def _by_text_of(table: "pd.DataFrame") -> dict[str, Floats]:
 
 @method("rmia", needs=("logprobs", "shadows"))
 def rmia(text: TokenStatistics) -> float:
-    """ln p(x | theta) - ln p(x), nats a token; p(x) is the mean likelihood under models trained on x and models not.
+    """ln p(x | theta) - ln p(x), nats a token; p(x) is the mean likelihood under models
+    trained on x and models not.
 
-    A likelihood is a mean token's, exp LL(x); both kinds of shadow models count alike. RMIA itself is the share
-    of population texts z with ratio(x) / ratio(z) >= gamma. With gamma = 1 and every text as z it ranks texts as this
-    ratio does, so that the ROC curve is the same; with fewer z texts tie, and another gamma gives other ties.
+    A likelihood is a mean token's, exp LL(x); both kinds of shadow models count alike.
+    RMIA itself is the share of population texts z with ratio(x) / ratio(z) >= gamma.
+    With gamma = 1 and every text as z it ranks texts as this ratio does, so that the
+    ROC curve is the same; with fewer z texts tie, and another gamma gives other ties.
 
-    Zarifzadeh, Liu and Shokri, Low-Cost High-Power Membership Inference Attacks, ICML 2024.
+    Zarifzadeh, Liu and Shokri, Low-Cost High-Power Membership Inference Attacks, ICML
+    2024.
     """
     trained_on_it, not_trained = map(_log_mean, text.inputs["shadows"])
-    return text.log_likelihood - float(np.logaddexp(trained_on_it, not_trained) - np.log(2))
+    return text.log_likelihood - float(
+        np.logaddexp(trained_on_it, not_trained) - np.log(2)
+    )
 
 
 def _log_mean(log_likelihoods: Floats) -> float:

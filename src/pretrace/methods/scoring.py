@@ -1,4 +1,5 @@
-"""Scores of every text for every method and setting that the runs of one model and benchmark ask for."""
+"""Scores of every text for every method and setting that the runs of one model and
+benchmark ask for."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +12,14 @@ import numpy as np
 from pretrace.benchmarks.slices import chosen_slices, slices_of, whole_numbers
 from pretrace.methods.inputs import FIELDS, Inputs, ScoreKey
 from pretrace.methods.registry import FULL_VOCABULARY, NEEDS, PREFIXES, Method, Value
-from pretrace.methods.settings import Column, find, obstacle, prefix_passes, setting_name, settings
+from pretrace.methods.settings import (
+    Column,
+    find,
+    obstacle,
+    prefix_passes,
+    setting_name,
+    settings,
+)
 from pretrace.methods.statistics import LabelledTexts, TokenStatistics
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
@@ -23,7 +31,9 @@ if TYPE_CHECKING:
 SCORE_COLUMNS = ["unit", "id", *Column._fields, "shots_used", "score"]
 """The columns of the scores table."""
 
-_WORDS = dict.fromkeys(("unit", "id", "method", "setting", "view", "start_token", "reference"), str)
+_WORDS = dict.fromkeys(
+    ("unit", "id", "method", "setting", "view", "start_token", "reference"), str
+)
 """Columns that hold words, in a table without rows too."""
 
 _ROWS = 1 << 18
@@ -35,16 +45,25 @@ NamedSettings = dict[str, dict[str, Value]]
 WantedSettings = dict[ScoreKey, NamedSettings]
 
 
-def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.DataFrame"]:
-    """Yield the scores table of the resolved runs of one model and benchmark, a row for each text and `Column`.
+def score(
+    runs: Sequence[Mapping[str, Any]], inputs: Inputs
+) -> Iterator["pd.DataFrame"]:
+    """Yield the scores table of the resolved runs of one model and benchmark, a row for
+    each text and `Column`.
 
-    It comes in parts, at least one, each with all texts of some settings in one subset and length: of 10^6 texts the
-    rows would not fit into memory. The order is as in `plan`. A method whose needs are not met has no row, and
-    neither has a text without a scored token; the log counts them. A score that is not finite raises `InputError`.
+    It comes in parts, at least one, each with all texts of some settings in one subset
+    and length: of 10^6 texts the rows would not fit into memory. The order is as in
+    `plan`. A method whose needs are not met has no row, and neither has a text without
+    a scored token; the log counts them. A score that is not finite raises `InputError`.
     """
     start = time.monotonic()
     scores, texts = 0, set[str]()
-    planned = plan(runs, inputs.benchmark, inputs.language, has_prefixes=inputs.prefixes is not None)
+    planned = plan(
+        runs,
+        inputs.benchmark,
+        inputs.language,
+        has_prefixes=inputs.prefixes is not None,
+    )
     for plain, wanted in planned.items():
         for block in _blocks(plain, wanted, inputs):
             if block.ids:
@@ -54,17 +73,31 @@ def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.Dat
     if not scores:
         yield from _frames(ScoreBlock([Column()], [], [], np.empty((0, 1))))
     for (method, reason), count in sorted(inputs.unscored.items()):
-        log.info("%s: no score for %d texts of %s: %s", method, count, runs[0]["benchmark"], reason)
-    log.info("%d scores of %d texts in %.1f s", scores, len(texts), time.monotonic() - start)
+        log.info(
+            "%s: no score for %d texts of %s: %s",
+            method,
+            count,
+            runs[0]["benchmark"],
+            reason,
+        )
+    log.info(
+        "%d scores of %d texts in %.1f s", scores, len(texts), time.monotonic() - start
+    )
 
 
 def plan(
-    runs: Sequence[Mapping[str, Any]], benchmark: "pd.DataFrame", language: str, *, has_prefixes: bool = False
+    runs: Sequence[Mapping[str, Any]],
+    benchmark: "pd.DataFrame",
+    language: str,
+    *,
+    has_prefixes: bool = False,
 ) -> dict[PassKey, WantedSettings]:
-    """Return the settings to score for each plain pass over the texts, sorted and without repeats.
+    """Return the settings to score for each plain pass over the texts, sorted and
+    without repeats.
 
-    A method that needs a corpus, a reference model or neighbours is scored with each that its run names, and
-    one that needs prefixes with each draw. A method that cannot apply to a run is left out, and the log says why.
+    A method that needs a corpus, a reference model or neighbours is scored with each
+    that its run names, and one that needs prefixes with each draw. A method that cannot
+    apply to a run is left out, and the log says why.
     """
     slices = slices_of(benchmark)
     planned: dict[PassKey, WantedSettings] = {}
@@ -87,14 +120,23 @@ def _order_of_pass(plain: PassKey) -> tuple[Any, ...]:
     return plain.reading.view, plain.reading.start_token, plain.slice
 
 
-def _wanted_settings(run: Mapping[str, Any], language: str, has_prefixes: bool) -> WantedSettings:
-    """Return the settings that a run asks for, in each pass that its views, subsets and lengths name."""
+def _wanted_settings(
+    run: Mapping[str, Any], language: str, has_prefixes: bool
+) -> WantedSettings:
+    """Return the settings that a run asks for, in each pass that its views, subsets and
+    lengths name."""
     wanted: WantedSettings = {}
     for request in run["methods"]:
         id = request["method"]
         hindered = obstacle(id, run, language=language, has_prefixes=has_prefixes)
         if hindered:
-            log.info("%s: no score of %s on %s: %s", id, run["model"], run["benchmark"], hindered.reason)
+            log.info(
+                "%s: no score of %s on %s: %s",
+                id,
+                run["model"],
+                run["benchmark"],
+                hindered.reason,
+            )
             continue
         method = find(id)
         named = {}
@@ -105,13 +147,16 @@ def _wanted_settings(run: Mapping[str, Any], language: str, has_prefixes: bool) 
         if PREFIXES.keys() & set(method.needs):
             draws = [(draw, bool(run.get("inner_start"))) for draw in run["draws"]]
         for reference, (draw, inner_start) in product(references, draws):
-            wanted.setdefault(ScoreKey(id, reference, draw, inner_start), {}).update(named)
+            wanted.setdefault(ScoreKey(id, reference, draw, inner_start), {}).update(
+                named
+            )
     return wanted
 
 
 @dataclass(frozen=True)
 class ScoreBlock:
-    """Scores [texts, columns] of one method over a slice; `shots_used` by text, None without a prefix."""
+    """Scores [texts, columns] of one method over a slice; `shots_used` by text, None
+    without a prefix."""
 
     columns: list[Column]
     ids: list[str]
@@ -138,8 +183,11 @@ def _frames(block: ScoreBlock) -> Iterator["pd.DataFrame"]:
         yield frame[SCORE_COLUMNS].astype(_WORDS)
 
 
-def _blocks(plain: PassKey, wanted: WantedSettings, inputs: Inputs) -> Iterator[ScoreBlock]:
-    from pretrace.passes.requests import TOKEN_STATISTICS  # with pandas, which planning does without
+def _blocks(
+    plain: PassKey, wanted: WantedSettings, inputs: Inputs
+) -> Iterator[ScoreBlock]:
+    # with pandas, which planning does without
+    from pretrace.passes.requests import TOKEN_STATISTICS
 
     stored = inputs.passes.rows.get(plain, {}).get("statistics", "full")
     lacking = {*FULL_VOCABULARY} - {*TOKEN_STATISTICS[stored]}
@@ -164,7 +212,8 @@ def _blocks(plain: PassKey, wanted: WantedSettings, inputs: Inputs) -> Iterator[
 
 @dataclass(frozen=True)
 class _Group:
-    """Settings of a method, by name, that read the same passes over the texts of a plain pass."""
+    """Settings of a method, by name, that read the same passes over the texts of a
+    plain pass."""
 
     plain: PassKey
     key: ScoreKey
@@ -176,10 +225,13 @@ class _Group:
 
     @property
     def passes(self) -> dict[str, tuple[Prefix, int]]:
-        """Return need -> (prefix, number of shots), the same for all of its settings."""
+        """Return need -> (prefix, number of shots), the same for all of its
+        settings."""
         return prefix_passes(self.key.method, next(iter(self.named.values())))
 
-    def block(self, ids: list[str], shots_used: list[int | None], scores: np.ndarray) -> ScoreBlock:
+    def block(
+        self, ids: list[str], shots_used: list[int | None], scores: np.ndarray
+    ) -> ScoreBlock:
         reading = self.plain.reading
         columns = []
         for setting in self.named:
@@ -195,8 +247,11 @@ class _Group:
         return ScoreBlock(columns, ids, shots_used, scores)
 
 
-def _groups(plain: PassKey, key: ScoreKey, named: NamedSettings, lacking: set[str]) -> list[_Group]:
-    """Group the settings of a method that read the same passes and need the same of the statistics that are lacking."""
+def _groups(
+    plain: PassKey, key: ScoreKey, named: NamedSettings, lacking: set[str]
+) -> list[_Group]:
+    """Group the settings of a method that read the same passes and need the same of the
+    statistics that are lacking."""
     method = find(key.method)
     groups: dict[Any, NamedSettings] = {}
     for name, params in named.items():
@@ -240,15 +295,22 @@ class _TextScores:
                 assert isinstance(text, TokenStatistics)
                 self._ids.append(id)
                 self._used.append(text.shots_used)
-                scores.append([self.method.function(text, **params) for params in settings])
-        self._scores.append(np.array(scores, dtype=float).reshape(len(scores), len(settings)))
+                scores.append(
+                    [self.method.function(text, **params) for params in settings]
+                )
+        self._scores.append(
+            np.array(scores, dtype=float).reshape(len(scores), len(settings))
+        )
 
     def _obstacle(self, text: TokenStatistics | str) -> str:
         """Return why the method cannot score a text, or ""."""
         if isinstance(text, str):
             return text
         for need in self._needs:
-            if text.inputs.get(need) is None and getattr(text, FIELDS.get(need, need), None) is None:
+            if (
+                text.inputs.get(need) is None
+                and getattr(text, FIELDS.get(need, need), None) is None
+            ):
                 return f"missing: {NEEDS[need]}"
         return ""
 
@@ -258,7 +320,8 @@ class _TextScores:
 
 
 class _BenchmarkScores:
-    """The scores of a group's method, which sees no model, of the texts of a slice, as the view has them.
+    """The scores of a group's method, which sees no model, of the texts of a slice, as
+    the view has them.
 
     Shots are as they are.
     """
@@ -289,7 +352,9 @@ class _BenchmarkScores:
             scored &= scores.keys()
         ids = [id for id in texts.ids if id in scored]
         if len(ids) < len(frame):
-            unscored[id, "nothing to learn from in the other folds"] += len(frame) - len(ids)
+            unscored[id, "nothing to learn from in the other folds"] += len(
+                frame
+            ) - len(ids)
         table = np.empty((len(ids), len(columns)))
         for place, scores in enumerate(columns):
             table[:, place] = [scores[id] for id in ids]
@@ -303,7 +368,9 @@ class _BenchmarkScores:
             shots[need] = Shots(prefix, self._group.key.draw, count)
         return shots
 
-    def _labelled_texts(self, frame: "pd.DataFrame", shots: Mapping[str, Shots]) -> LabelledTexts:
+    def _labelled_texts(
+        self, frame: "pd.DataFrame", shots: Mapping[str, Shots]
+    ) -> LabelledTexts:
         further: dict[str, Any] = {}
         for need, drawn in shots.items():
             further[FIELDS[need]] = self._inputs.shot_texts(self._group.plain, drawn)
@@ -322,7 +389,9 @@ def _check_finite(block: ScoreBlock) -> None:
     for row, place in np.argwhere(~np.isfinite(block.scores))[:1]:
         column = block.columns[place]
         raise InputError(
-            f"{column.method} (setting '{column.setting}'): the score of text '{block.ids[row]}' "
-            f"is {block.scores[row, place]} (view {column.view}, start token {column.start_token}). "
+            f"{column.method} (setting '{column.setting}'): the score of text "
+            f"'{block.ids[row]}' "
+            f"is {block.scores[row, place]} (view {column.view}, start token "
+            f"{column.start_token}). "
             "A method must give every text a finite number."
         )

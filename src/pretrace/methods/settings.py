@@ -1,4 +1,5 @@
-"""A method at a setting, one value for each parameter: how it is written, and what it needs of a run."""
+"""A method at a setting, one value for each parameter: how it is written, and what it
+needs of a run."""
 
 import itertools
 import json
@@ -22,7 +23,8 @@ from pretrace.views.readings import ZERO_ACCESS, Prefix
 
 
 class Column(NamedTuple):
-    """What tells the scores of a text apart; tables of scores and of results have these columns.
+    """What tells the scores of a text apart; tables of scores and of results have these
+    columns.
 
     view, start_token  of the reading, "" if no text is read
     draw               of the shots, -1 without one (missing in tables)
@@ -38,22 +40,27 @@ class Column(NamedTuple):
 
 
 def find(id: str) -> Method:
-    """Return the method of an id that scores texts; `InputError` with the nearest id for an unknown one."""
+    """Return the method of an id that scores texts; `InputError` with the nearest id
+    for an unknown one."""
     if id not in METHODS:
         raise InputError(f"unknown method '{id}': {nearest(id, METHODS)}")
     return METHODS[id]
 
 
 def find_any(id: str) -> Method:
-    """Return the method of an id, whether it scores texts or asks questions; `InputError` as `find`."""
+    """Return the method of an id, whether it scores texts or asks questions;
+    `InputError` as `find`."""
     return QUESTION_METHODS.get(id) or find(id)
 
 
-def settings(id: str, parameters: Mapping[str, Any] | None = None) -> Iterator[dict[str, Value]]:
-    """Return every setting of a method, the first parameter varying slowest; the parameters are checked at once.
+def settings(
+    id: str, parameters: Mapping[str, Any] | None = None
+) -> Iterator[dict[str, Value]]:
+    """Return every setting of a method, the first parameter varying slowest; the
+    parameters are checked at once.
 
-    `parameters` gives some parameters a value or a list of values in place of their grid (or default); the
-    others keep theirs, and costly ones their default.
+    `parameters` gives some parameters a value or a list of values in place of their
+    grid (or default); the others keep theirs, and costly ones their default.
     """
     method = find_any(id)
     tried: dict[str, tuple[Value, ...]] = {}
@@ -67,9 +74,11 @@ def settings(id: str, parameters: Mapping[str, Any] | None = None) -> Iterator[d
 
 
 def setting_name(id: str, params: Mapping[str, Any]) -> str:
-    """Return `key=value;key=value`: grid parameters always, any other only if it is off its default.
+    """Return `key=value;key=value`: grid parameters always, any other only if it is off
+    its default.
 
-    Parameters that are not given are at their defaults. Numbers by `format(x, "g")`, booleans in lower case.
+    Parameters that are not given are at their defaults. Numbers by `format(x, "g")`,
+    booleans in lower case.
     """
     method = find_any(id)
     values = dict(method.defaults)
@@ -89,7 +98,9 @@ def parse_setting(id: str, setting: str) -> dict[str, Value]:
     for part in setting.split(";") if setting else []:
         name, equals, value = part.partition("=")
         if not equals:
-            raise InputError(f"setting '{setting}' of '{id}': '{part}' is not key=value.")
+            raise InputError(
+                f"setting '{setting}' of '{id}': '{part}' is not key=value."
+            )
         params[name] = _value(method, name, _parse_value(value))
     return params
 
@@ -104,13 +115,15 @@ def written_parameters(setting: str) -> dict[str, str]:
 
 
 def empty_score(id: str, setting: str) -> float | None:
-    """Return the score that a setting gives a text with nothing to score; None for other methods."""
+    """Return the score that a setting gives a text with nothing to score; None for
+    other methods."""
     name = find_any(id).empty_parameter
     return float(parse_setting(id, setting)[name]) if name else None
 
 
 def is_limit(id: str, name: str, value: float) -> bool:
-    """Return whether a parameter's range ends at a value, so that no grid goes beyond it: `k` of 1, one shot."""
+    """Return whether a parameter's range ends at a value, so that no grid goes beyond
+    it: `k` of 1, one shot."""
     kind = find_any(id).types[name]
     if get_origin(kind) is not Annotated:
         return False
@@ -119,7 +132,8 @@ def is_limit(id: str, name: str, value: float) -> bool:
 
 
 def cross_fitted(id: str) -> bool:
-    """Return whether the method learns a text's score from the labels of the other folds' texts."""
+    """Return whether the method learns a text's score from the labels of the other
+    folds' texts."""
     return find_any(id).cross_fitted
 
 
@@ -127,15 +141,22 @@ def _values(method: Method, name: str, value: Any) -> tuple[Value, ...]:
     is_list = isinstance(value, Sequence) and not isinstance(value, str)
     values = list(value) if is_list else [value]
     if not values:
-        raise InputError(f"parameter '{name}' of method '{method.id}': the list is empty. Give a value.")
+        raise InputError(
+            f"parameter '{name}' of method '{method.id}': the list is empty. "
+            f"Give a value."
+        )
     return tuple(dict.fromkeys(_value(method, name, each) for each in values))
 
 
 def _value(method: Method, name: str, value: Any) -> Value:
-    """Return the value in the parameter's own type; `InputError` says what would be right."""
+    """Return the value in the parameter's own type; `InputError` says what would be
+    right."""
     where = f"parameter '{name}' of method '{method.id}'"
     if name not in method.defaults:
-        raise InputError(f"method '{method.id}' has no parameter '{name}': {nearest(name, method.defaults)}")
+        raise InputError(
+            f"method '{method.id}' has no parameter '{name}': "
+            f"{nearest(name, method.defaults)}"
+        )
     kind = method.types[name]
     above, most = -math.inf, math.inf
     if get_origin(kind) is Annotated:
@@ -153,7 +174,10 @@ def _value(method: Method, name: str, value: Any) -> Value:
         bounds = f"above {above:g} and at most {most:g}"
         raise InputError(f"{where}: {value!r} is out of range; it must be {bounds}.")
     if kind is float and float(format(value, "g")) != value:
-        raise InputError(f"{where}: {value!r} has more than the 6 digits that a setting's name holds.")
+        raise InputError(
+            f"{where}: {value!r} has more than the 6 digits that a setting's "
+            f"name holds."
+        )
     return kind(value)
 
 
@@ -178,7 +202,8 @@ def _parse_value(written: str) -> Value:
 
 
 class Obstacle(NamedTuple):
-    """Why a run cannot have rows of a method, and what to add so that it can ("" where nothing would help)."""
+    """Why a run cannot have rows of a method, and what to add so that it can ("" where
+    nothing would help)."""
 
     reason: str
     remedy: str
@@ -194,11 +219,14 @@ def obstacle(
     lacking: Collection[str] = (),
     log_probabilities: bool = True,
 ) -> Obstacle | None:
-    """Return why a run cannot have rows of the method `id` in any of its settings; None if it can.
+    """Return why a run cannot have rows of the method `id` in any of its settings; None
+    if it can.
 
-    `run`: the inputs that it names, as `InputKind.names` reads them. `language` is a language tag ("en", "zh-Hans"),
-    "" if it is unknown; `has_prefixes` says whether shots are drawn from the benchmark; `lacking` are the statistics
-    of tokens that the model does not give; `log_probabilities` is false for models that give none of a text's tokens.
+    `run`: the inputs that it names, as `InputKind.names` reads them. `language` is a
+    language tag ("en", "zh-Hans"), "" if it is unknown; `has_prefixes` says whether
+    shots are drawn from the benchmark; `lacking` are the statistics of tokens that the
+    model does not give; `log_probabilities` is false for models that give none of a
+    text's tokens.
     """
     method = find(id)
     needs = set(method.needs)
@@ -206,20 +234,28 @@ def obstacle(
         return Obstacle("the model gives no log-probabilities of a text", "")
     kind = method.input
     if kind and not kind.names(run):
-        return Obstacle(f"the run names no {kind.noun}", f"add {kind.remedy} to the run")
+        return Obstacle(
+            f"the run names no {kind.noun}", f"add {kind.remedy} to the run"
+        )
     if needs & PREFIXES.keys() and not has_prefixes:
         remedy = "add prefix: {pool: 7} to the benchmark's entry"
         return Obstacle("no prefixes are drawn from the benchmark", remedy)
     absent = needs & set(lacking)
-    if absent and all(method.needs_of(setting) & absent for setting in settings(id, parameters)):
+    if absent and all(
+        method.needs_of(setting) & absent for setting in settings(id, parameters)
+    ):
         return Obstacle("the model gives no full-vocabulary statistics", "")
-    if "lowercase" in needs and language.replace("_", "-").split("-")[0].lower() in CASELESS:
+    if (
+        "lowercase" in needs
+        and language.replace("_", "-").split("-")[0].lower() in CASELESS
+    ):
         return Obstacle(f"the script of '{language}' has no lower case", "")
     return None
 
 
 def altered_views(ids: Iterable[str], neighbours: Iterable[str] = ()) -> set[str]:
-    """Return the altered forms of the text that these methods need; `neighbours`: the run's own."""
+    """Return the altered forms of the text that these methods need; `neighbours`: the
+    run's own."""
     needs: set[str] = set()
     for id in ids:
         needs.update(find(id).needs)
@@ -230,7 +266,8 @@ def altered_views(ids: Iterable[str], neighbours: Iterable[str] = ()) -> set[str
 
 
 def prefix_passes(id: str, params: Mapping[str, Any]) -> dict[str, tuple[Prefix, int]]:
-    """Return need -> (prefix, number of shots) of one setting of a method; empty for methods without a prefix."""
+    """Return need -> (prefix, number of shots) of one setting of a method; empty for
+    methods without a prefix."""
     method = find(id)
     values = method.defaults | dict(params)
     passes = {}
@@ -266,7 +303,8 @@ class Chosen(Keys):
 
     @property
     def prefixes(self) -> set[tuple[Prefix, int]]:
-        """The (prefix, number of shots) whose passes the settings need, in each of the run's draws and views.
+        """The (prefix, number of shots) whose passes the settings need, in each of the
+        run's draws and views.
 
         Methods that read texts alone need the shots, and no pass.
         """

@@ -1,4 +1,5 @@
-"""The input of a method: the token statistics of one text, or the labelled texts of a benchmark."""
+"""The input of a method: the token statistics of one text, or the labelled texts of a
+benchmark."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,10 +20,12 @@ Natural = Annotated[int, (0, 10_000)]
 Weight = Annotated[float, (-100, 100)]
 
 Separator = Literal["none", "space", "newline", "start_token"]
-"""What joins the shots of a prefix; the start token is also put between the last shot and the text."""
+"""What joins the shots of a prefix; the start token is also put between the last shot
+and the text."""
 
 SMALLEST_LOSS = 1e-12
-"""Floor (nats) of a loss that a ratio divides by: a text predicted with certainty has loss 0."""
+"""Floor (nats) of a loss that a ratio divides by: a text predicted with certainty has
+loss 0."""
 
 ABSENT: Any = None
 """In place of what is not available: no method is called without what it needs."""
@@ -36,21 +39,31 @@ class TokenStatistics:
     token_ids       [n] int, ids of the model's tokenizer
     logprobs        [n] float64, l_i = ln p(x_i | x_<i), nats, <= 0
     entropies       [n] float64, H_i, entropy of p(. | x_<i), nats, >= 0; so mu_i = -H_i
-    variances       [n] float64, var_i, variance of ln p(v | x_<i) over v ~ p(. | x_<i), nats squared, >= 0
+    variances       [n] float64, var_i, variance of ln p(v | x_<i) over v ~ p(. | x_<i),
+    nats squared, >= 0
     highest         [n] float64, max_v ln p(v | x_<i), nats, l_i <= highest <= 0
-    ranks           [n] float64, how many tokens the model found likelier than x_i, 0 for the likeliest
-    top40           [n] float64, ln of the summed p of the 40 likeliest tokens and all that tie with the last, nats
-    lowercase       [m] float64, log-probabilities of the lower-cased text's own m tokens
-    reference       [m] float64, log-probabilities under the reference model, by its own m tokens
-    aligned_reference [n] float64, log-probabilities of these same tokens under the reference model; None where its
+    ranks           [n] float64, how many tokens the model found likelier than x_i, 0
+    for the likeliest
+    top40           [n] float64, ln of the summed p of the 40 likeliest tokens and all
+    that tie with the last, nats
+    lowercase       [m] float64, log-probabilities of the lower-cased text's own m
+    tokens
+    reference       [m] float64, log-probabilities under the reference model, by its own
+    m tokens
+    aligned_reference [n] float64, log-probabilities of these same tokens under the
+    reference model; None where its
                     tokens are others
-    log_frequencies [n] float64, ln q(x_i), q the frequency of the token in the reference corpus
-    neighbours      one array for each neighbour of the text, in order: its own tokens' log-probabilities
-    given_nonmember [n] or, without a start token, [n + 1] float64: log-probabilities of all of the text's
+    log_frequencies [n] float64, ln q(x_i), q the frequency of the token in the
+    reference corpus
+    neighbours      one array for each neighbour of the text, in order: its own tokens'
+    log-probabilities
+    given_nonmember [n] or, without a start token, [n + 1] float64: log-probabilities of
+    all of the text's
                     tokens, the first too, after a prefix of non-members
     given_member    the same after a prefix of members
     inputs          further kinds of input, by the word that a method needs them by
-    shots_used      number of shots that fitted into the model's context; of two prefixes the smaller
+    shots_used      number of shots that fitted into the model's context; of two
+    prefixes the smaller
     """
 
     text: str
@@ -73,7 +86,8 @@ class TokenStatistics:
 
     @cached_property
     def log_likelihood(self) -> float:
-        """Return LL(x), mean log-probability of a token (nats); loss L(x) = -LL(x), perplexity exp(L(x))."""
+        """Return LL(x), mean log-probability of a token (nats); loss L(x) = -LL(x),
+        perplexity exp(L(x))."""
         return mean(self.logprobs)
 
     @cached_property
@@ -83,22 +97,28 @@ class TokenStatistics:
 
     @cached_property
     def first_occurrences(self) -> npt.NDArray[np.intp]:
-        """Return the positions at which a token id occurs for the first time, ascending."""
+        """Return the positions at which a token id occurs for the first time,
+        ascending."""
         return np.sort(np.unique(self.token_ids, return_index=True)[1])
 
     @cached_property
     def percentiles(self) -> list[float]:
-        """Return the 0th to 100th percentile of the log-probabilities, by numpy's linear rule."""
-        percentiles: list[float] = np.percentile(self.sorted_logprobs, np.arange(101)).tolist()
+        """Return the 0th to 100th percentile of the log-probabilities, by numpy's
+        linear rule."""
+        percentiles: list[float] = np.percentile(
+            self.sorted_logprobs, np.arange(101)
+        ).tolist()
         return percentiles
 
 
 @dataclass(frozen=True)
 class LabelledTexts:
-    """The texts of a slice of a benchmark; labels: 1 member, 0 non-member, None unknown.
+    """The texts of a slice of a benchmark; labels: 1 member, 0 non-member, None
+    unknown.
 
-    given_nonmember, given_member: the shots of one draw, for a method that needs prefixes.
-    stream: the whole benchmark's members, each as often as a controlled model reads it in an epoch.
+    given_nonmember, given_member: the shots of one draw, for a method that needs
+    prefixes. stream: the whole benchmark's members, each as often as a controlled model
+    reads it in an epoch.
     """
 
     ids: list[str]
@@ -122,8 +142,13 @@ def mean_of_lowest(ascending: Floats, share: float) -> float:
 
 
 def window_means(values: Floats, window: int) -> Floats:
-    """Return [n - window + 1], the mean of each window of successive values; fewer values are returned as they are."""
-    return np.convolve(values, np.ones(window) / window, mode="valid") if window <= len(values) else values
+    """Return [n - window + 1], the mean of each window of successive values; fewer
+    values are returned as they are."""
+    return (
+        np.convolve(values, np.ones(window) / window, mode="valid")
+        if window <= len(values)
+        else values
+    )
 
 
 def loss_ratio(log_likelihood: float, other: float) -> float:

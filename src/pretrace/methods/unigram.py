@@ -9,16 +9,25 @@ from pretrace.methods.statistics import LabelledTexts
 
 @method("unigram", needs=("texts", "stream"), control="no model", on_request=True)
 def unigram(texts: LabelledTexts) -> dict[str, float]:
-    """Mean ln q(w) (nats) over a text's words: the log-likelihood of a unigram model of the training stream.
+    """Mean ln q(w) (nats) over a text's words: the log-likelihood of a unigram model of
+    the training stream.
 
-    q(w) = (c(w) + 1) / (n + v + 1): w occurs c(w) times among the n words of the stream, which has v distinct words;
-    one more represents all other words. This control sees no model but knows the members: a repeated text raises the
-    counts of its own words. That much is found without memory for sequences; only a higher value of a method shows
-    such memory.
+    q(w) = (c(w) + 1) / (n + v + 1): w occurs c(w) times among the n words of the
+    stream, which has v distinct words; one more represents all other words. This
+    control sees no model but knows the members: a repeated text raises the counts of
+    its own words. That much is found without memory for sequences; only a higher value
+    of a method shows such memory.
     """
-    counts = Counter(word for text in texts.stream for word in words_of(text, texts.language))
+    counts = Counter(
+        word for text in texts.stream for word in words_of(text, texts.language)
+    )
     ln_total = np.log(counts.total() + len(counts) + 1)
     return {
-        id: float(np.mean([np.log(counts[word] + 1) for word in words_of(text, texts.language)]) - ln_total)
+        id: float(
+            np.mean(
+                [np.log(counts[word] + 1) for word in words_of(text, texts.language)]
+            )
+            - ln_total
+        )
         for id, text in zip(texts.ids, texts.texts, strict=True)
     }

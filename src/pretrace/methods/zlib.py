@@ -8,10 +8,16 @@ from pretrace.methods.statistics import TokenStatistics
 
 
 @method("zlib", needs=("text", "logprobs"))
-def zlib(text: TokenStatistics, *, form: Literal["log_perplexity", "perplexity"] = "log_perplexity") -> float:
-    """LL(x) / len(zlib(x)), in nats a byte of the compressed text; `form=perplexity`: -PPL(x) / len(zlib(x)).
+def zlib(
+    text: TokenStatistics,
+    *,
+    form: Literal["log_perplexity", "perplexity"] = "log_perplexity",
+) -> float:
+    """LL(x) / len(zlib(x)), in nats a byte of the compressed text; `form=perplexity`:
+    -PPL(x) / len(zlib(x)).
 
-    Carlini et al., Extracting Training Data from Large Language Models, USENIX Security 2021.
+    Carlini et al., Extracting Training Data from Large Language Models, USENIX Security
+    2021.
     """
     size = len(compression.compress(text.text.encode("utf-8")))
     if form == "perplexity":

@@ -1,4 +1,5 @@
-"""What config.json says about a checkpoint's architecture, and whether the loaded model is one that can be scored."""
+"""What config.json says about a checkpoint's architecture, and whether the loaded model
+is one that can be scored."""
 
 import math
 import re
@@ -29,19 +30,23 @@ _FLAGS = {
     "experts_implementation": None,
     "_experts_implementation": None,
 }
-"""The settings of config.json that say how a model is run, not what it computes: as the engine needs them."""
+"""The settings of config.json that say how a model is run, not what it computes: as the
+engine needs them."""
 
 _CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 _PROBE = 8  # tokens
 _TOLERANCE, _NARROW_TOLERANCE = 1e-4, 1e-2
-"""Of the logits' norm. Of a causal model the earlier logits are the same to the bit, or nearly where a changed token
-goes to another expert; in a bidirectional one they change by about a tenth."""
+"""Of the logits' norm. Of a causal model the earlier logits are the same to the bit, or
+nearly where a changed token goes to another expert; in a bidirectional one they change
+by about a tenth."""
 
 
 def read_config(path: Path, *, remote_code: bool = False) -> Any:
-    """Read the configuration in a checkpoint's folder, with the flags that the engine needs.
+    """Read the configuration in a checkpoint's folder, with the flags that the engine
+    needs.
 
-    Raises `InputError` if transformers cannot read it, and for an encoder-decoder model.
+    Raises `InputError` if transformers cannot read it, and for an encoder-decoder
+    model.
     """
     with explain_failure(f"transformers cannot read {path / 'config.json'}"):
         config = transformers.AutoConfig.from_pretrained(
@@ -49,36 +54,45 @@ def read_config(path: Path, *, remote_code: bool = False) -> Any:
         )
         text = config.get_text_config()
         if not isinstance(text, transformers.PreTrainedConfig):
-            raise InputError(f"a {config.model_type} has no text_config: remove that key")
+            raise InputError(
+                f"a {config.model_type} has no text_config: remove that key"
+            )
         for flag, value in _FLAGS.items():
             if value is not None and hasattr(text, flag):
                 setattr(text, flag, value)
     if config.is_encoder_decoder:
-        raise InputError(f"{path} is an encoder-decoder model ({config.model_type}); a causal one is needed")
+        raise InputError(
+            f"{path} is an encoder-decoder model ({config.model_type}); a causal "
+            f"one is needed"
+        )
     return config
 
 
 def loader_of(config: Any, path: Path) -> Any:
-    """Return the class of transformers that loads a causal model, or a multimodal one that reads text.
+    """Return the class of transformers that loads a causal model, or a multimodal one
+    that reads text.
 
     Raises `InputError` if transformers has none for the model in the folder `path`.
     """
     if "AutoModelForCausalLM" in (getattr(config, "auto_map", None) or {}):
         return transformers.AutoModelForCausalLM
     loaders = [transformers.AutoModelForCausalLM, transformers.AutoModelForMultimodalLM]
-    if config.get_text_config() is not config:  # of some, the causal class leaves out the weights of pictures
+    # of some, the causal class leaves out the weights of pictures
+    if config.get_text_config() is not config:
         loaders.reverse()
     for loader in loaders:
         if type(config) in loader._model_mapping:
             return loader
     raise InputError(
-        f"{path} is a model of type {config.model_type}, and transformers {transformers.__version__} has no causal "
+        f"{path} is a model of type {config.model_type}, and transformers "
+        f"{transformers.__version__} has no causal "
         "language model of that type. Name a causal language model."
     )
 
 
 def context_of(config: Any, loader: Any) -> int | None:
-    """Return how many tokens have a place in the model; None if config.json names no positive number."""
+    """Return how many tokens have a place in the model; None if config.json names no
+    positive number."""
     text = config.get_text_config()
     named = (getattr(text, key, None) for key in _CONTEXT_KEYS)
     limits = [value for value in named if isinstance(value, int) and value > 0]
@@ -86,13 +100,19 @@ def context_of(config: Any, loader: Any) -> int | None:
 
 
 def _places_before(config: Any, loader: Any) -> int:
-    """Count the places before the first token's: RoBERTa and its relatives begin after the padding token's id."""
-    # only relatives of BERT have the key; no other model's module is imported before its weights are loaded
-    if not hasattr(config, "type_vocab_size") or type(config) not in loader._model_mapping:
+    """Count the places before the first token's: RoBERTa and its relatives begin after
+    the padding token's id."""
+    # only relatives of BERT have the key; no other model's module is imported before
+    # its weights are loaded
+    if (
+        not hasattr(config, "type_vocab_size")
+        or type(config) not in loader._model_mapping
+    ):
         return 0
     module = sys.modules[loader._model_mapping[type(config)].__module__]
     begins_later = any(
-        name.endswith("Embeddings") and hasattr(kind, "create_position_ids_from_input_ids")
+        name.endswith("Embeddings")
+        and hasattr(kind, "create_position_ids_from_input_ids")
         for name, kind in vars(module).items()
     )
     return config.pad_token_id + 1 if begins_later else 0
@@ -102,49 +122,69 @@ _NO_WEIGHT = re.compile(
     r"(.*[._])?((attn|attention)\.(bias|masked_bias|causal_mask)|rotary_emb\.inv_freq|position_ids"
     r"|(input|activation|output|prob_output|[qkv]|kv)_scale)"
 )
-"""Names of causal masks and positions in old checkpoints, and of the scales of activations in quantised ones."""
+"""Names of causal masks and positions in old checkpoints, and of the scales of
+activations in quantised ones."""
 _QUANTISED = re.compile(r"(F[468](_\w+)?|[IU][48]) .*|([IU]\d+|BOOL) .*(weight|_proj)")
-"""A type as safetensors writes it, and a name. Wider integers are also tables, as of the experts of each token."""
+"""A type as safetensors writes it, and a name. Wider integers are also tables, as of
+the experts of each token."""
 
 
 def check_weights(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -> None:
-    """Raise `InputError` if the architecture lacks weights, or leaves out or misreads some of the checkpoint's.
+    """Raise `InputError` if the architecture lacks weights, or leaves out or misreads
+    some of the checkpoint's.
 
-    `loading`: what transformers tells of the loading, without the keys that it knows to be harmless.
+    `loading`: what transformers tells of the loading, without the keys that it knows to
+    be harmless.
     """
     check_filled(model, loading, checkpoint)
     # a causal mask has the name of a bias, which would have one dimension
     vectors = {tensor.name for tensor in checkpoint.tensors() if len(tensor.shape) == 1}
     biases = {name for name in vectors if name.endswith(".bias")}
-    harmless = {name for name in loading["unexpected_keys"] - biases if _NO_WEIGHT.fullmatch(name)}
+    harmless = {
+        name
+        for name in loading["unexpected_keys"] - biases
+        if _NO_WEIGHT.fullmatch(name)
+    }
     harmless |= {name for name, _ in model.named_buffers()}
     if unused := [*loading["unexpected_keys"] - harmless]:
         raise InputError(
-            f"{checkpoint.path} has weights that {type(model).__name__} does not use as config.json describes it "
-            f"({_few(unused)}): a part of the model would be left out. Put the config.json there that belongs to "
+            f"{checkpoint.path} has weights that {type(model).__name__} does not "
+            f"use as config.json describes it "
+            f"({_few(unused)}): a part of the model would be left out. Put the "
+            f"config.json there that belongs to "
             "these weights, or save the causal language model alone."
         )
 
 
 def check_filled(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -> None:
-    """Raise `InputError` if weights of the architecture would be random, or numbers that lack their scales."""
+    """Raise `InputError` if weights of the architecture would be random, or numbers
+    that lack their scales."""
     if unset := [*loading["missing_keys"], *map(str, loading["mismatched_keys"])]:
         raise InputError(
-            f"{checkpoint.path} lacks weights of its architecture ({_few(unset)}): they would be random. Save the "
+            f"{checkpoint.path} lacks weights of its architecture "
+            f"({_few(unset)}): they would be random. Save the "
             "whole causal language model there."
         )
-    # transformers sets it where it has read the scales too (false: and dequantised), and names those left over
+    # transformers sets it where it has read the scales too (false: and dequantised),
+    # and names those left over
     if hasattr(model, "is_quantized"):
         return
-    whole = {name for name, value in model.named_parameters() if not value.is_floating_point()}
+    whole = {
+        name
+        for name, value in model.named_parameters()
+        if not value.is_floating_point()
+    }
     whole |= {name for name, _ in model.named_buffers()}
     for tensor in checkpoint.tensors():
         is_weight = tensor.name not in whole and not _NO_WEIGHT.fullmatch(tensor.name)
         if is_weight and _QUANTISED.fullmatch(f"{tensor.dtype} {tensor.name}"):
             raise InputError(
-                f"{checkpoint.path / tensor.file} has {tensor.name} as {tensor.dtype}, and config.json has no "
-                f"quantization_config by which transformers {transformers.__version__} reads the scales of such "
-                "weights: save the model in a type of floating point of at least 16 bits."
+                f"{checkpoint.path / tensor.file} has {tensor.name} as "
+                f"{tensor.dtype}, and config.json has no "
+                f"quantization_config by which transformers "
+                f"{transformers.__version__} reads the scales of such "
+                "weights: save the model in a type of floating point of at least "
+                "16 bits."
             )
 
 
@@ -156,34 +196,48 @@ def _few(names: Sequence[str]) -> str:
 def check_rotary(model: Any, path: Path) -> None:
     """Raise `InputError` if rotary embeddings have another base than config.json names.
 
-    transformers 5.23.0 reads the `rope_theta` of an OLMo 3 for the layers with full attention alone.
+    transformers 5.23.0 reads the `rope_theta` of an OLMo 3 for the layers with full
+    attention alone.
     """
     config = model.config.get_text_config()
     named = set(_rotary_bases(read_json(path / "config.json")))
     default = getattr(config, "default_theta", None)
-    # where a class has a base for each kind of layer, config.json may leave out the one that is usual
-    usual = {float(base) for base in default.values()} if isinstance(default, dict) else set()
+    # where a class has a base for each kind of layer, config.json may leave out the one
+    # that is usual
+    usual = (
+        {float(base) for base in default.values()}
+        if isinstance(default, dict)
+        else set()
+    )
     for place, base in _computed_bases(model, type(config)):
-        is_named = any(math.isclose(base, other, rel_tol=0.01) for other in named | usual)
+        is_named = any(
+            math.isclose(base, other, rel_tol=0.01) for other in named | usual
+        )
         if named and not is_named:
             raise InputError(
-                f"{path}: config.json names rope_theta {', '.join(f'{base:g}' for base in sorted(named))}, and "
-                f"transformers {transformers.__version__} computes {place} of {type(model).__name__} with {base:g}. "
-                "Name rope_theta for each kind of layer under rope_parameters in config.json, as transformers 5 saves "
+                f"{path}: config.json names rope_theta "
+                f"{', '.join(f'{base:g}' for base in sorted(named))}, and "
+                f"transformers {transformers.__version__} computes {place} of "
+                f"{type(model).__name__} with {base:g}. "
+                "Name rope_theta for each kind of layer under rope_parameters in "
+                "config.json, as transformers 5 saves "
                 "it."
             )
 
 
 def check_saved_frequencies(model: Any, checkpoint: Checkpoint) -> None:
-    """Raise `InputError` if rotary frequencies that the checkpoint holds are not those that the model computes.
+    """Raise `InputError` if rotary frequencies that the checkpoint holds are not those
+    that the model computes.
 
-    Old checkpoints hold them. They hold stretched ones (rope_type linear, yarn, ...) as they were before, so that these
-    are not compared.
+    Old checkpoints hold them. They hold stretched ones (rope_type linear, yarn, ...) as
+    they were before, so that these are not compared.
     """
     computed = []
     for module in model.modules():
         types = getattr(module, "rope_type", "default")
-        is_plain = set(types.values() if isinstance(types, dict) else [types]) == {"default"}
+        is_plain = set(types.values() if isinstance(types, dict) else [types]) == {
+            "default"
+        }
         for name, frequencies in module.named_buffers(recurse=False):
             if name.endswith("inv_freq") and (not is_plain or frequencies.is_meta):
                 return
@@ -194,11 +248,16 @@ def check_saved_frequencies(model: Any, checkpoint: Checkpoint) -> None:
             continue
         saved = checkpoint.values(tensor).double()
         # numbers of 16 bits have a precision of 1/256, and in float16 steps of 6e-8
-        close = (saved.shape == own.shape and saved.allclose(own, rtol=0.01, atol=1e-7) for own in computed)
+        close = (
+            saved.shape == own.shape and saved.allclose(own, rtol=0.01, atol=1e-7)
+            for own in computed
+        )
         if not any(close):
             raise InputError(
-                f"{checkpoint.path / tensor.file} has {tensor.name} with other frequencies than {type(model).__name__} "
-                "computes from config.json: name the rope_theta and the rotary width in config.json that the model was "
+                f"{checkpoint.path / tensor.file} has {tensor.name} with other "
+                f"frequencies than {type(model).__name__} "
+                "computes from config.json: name the rope_theta and the rotary "
+                "width in config.json that the model was "
                 "trained with."
             )
 
@@ -207,7 +266,8 @@ _ROTARY_BASE = re.compile(r"theta|(rope|rotary).*base")
 
 
 def _rotary_bases(content: Any, is_named: bool = False) -> Iterator[float]:
-    """Yield the numbers of a configuration that keys as rope_theta, rotary_emb_base or rope_local_base_freq have."""
+    """Yield the numbers of a configuration that keys as rope_theta, rotary_emb_base or
+    rope_local_base_freq have."""
     if isinstance(content, dict):
         for key, value in content.items():
             yield from _rotary_bases(value, _ROTARY_BASE.search(str(key)) is not None)
@@ -219,7 +279,8 @@ def _rotary_bases(content: Any, is_named: bool = False) -> Iterator[float]:
 
 
 def _computed_bases(model: Any, kind: type) -> Iterator[tuple[str, float]]:
-    """Yield the base of each plain rotary embedding of the text's model, whose configuration is of this kind."""
+    """Yield the base of each plain rotary embedding of the text's model, whose
+    configuration is of this kind."""
     for module in model.modules():
         types = getattr(module, "rope_type", None)
         if not types or type(getattr(module, "config", None)) is not kind:
@@ -235,34 +296,47 @@ def _computed_bases(model: Any, kind: type) -> Iterator[tuple[str, float]]:
 
 
 def check_causal(model: Any, path: Path) -> None:
-    """Raise `InputError` if later tokens, or their number, change an earlier prediction, or if tokens do not suffice.
+    """Raise `InputError` if later tokens, or their number, change an earlier
+    prediction, or if tokens do not suffice.
 
-    No list of flags would do: masked models, prefix models and bidirectional settings have many names.
+    No list of flags would do: masked models, prefix models and bidirectional settings
+    have many names.
     """
     import torch
 
     text = model.config.get_text_config()
-    # from where a vocabulary has tokens that texts have; no padding, which some models do not attend to
+    # from where a vocabulary has tokens that texts have; no padding, which some models
+    # do not attend to
     common = range(text.vocab_size // 3, text.vocab_size)[: _PROBE + 2]
-    tokens = [id for id in common if id != getattr(text, "pad_token_id", None)][: _PROBE + 1]
+    tokens = [id for id in common if id != getattr(text, "pad_token_id", None)][
+        : _PROBE + 1
+    ]
     if len(tokens) < 2:
         return
     texts = [tokens[:-1], tokens[:-2] + tokens[-1:]]
-    with explain_failure(f"{path}: {type(model).__name__} does not read a text's tokens alone"):
+    with explain_failure(
+        f"{path}: {type(model).__name__} does not read a text's tokens alone"
+    ):
         logits, other = _logits(model, texts)
         [beginning] = _logits(model, [tokens[: len(logits) // 2 + 1]])
     # the last position has read the token that differs
     changed = {
         "a token changes": _distance(other[:-1], logits[:-1]),
-        "the number of tokens behind changes": _distance(beginning, logits[: len(beginning)]),
+        "the number of tokens behind changes": _distance(
+            beginning, logits[: len(beginning)]
+        ),
     }
-    is_exact = model.dtype == torch.float32 and not getattr(model, "is_quantized", False)
+    is_exact = model.dtype == torch.float32 and not getattr(
+        model, "is_quantized", False
+    )
     for cause, off in changed.items():
         # not finite: the text says so that first gives such a number
         if off > (_TOLERANCE if is_exact else _NARROW_TOLERANCE):
             raise InputError(
-                f"{path}: {type(model).__name__} as config.json sets it up is not causal: {cause} the predictions "
-                f"before it (by {off:.2g} of their norm). Name a causal language model, or set is_decoder: true in "
+                f"{path}: {type(model).__name__} as config.json sets it up is "
+                f"not causal: {cause} the predictions "
+                f"before it (by {off:.2g} of their norm). Name a causal language "
+                f"model, or set is_decoder: true in "
                 "config.json if it was trained as one."
             )
 

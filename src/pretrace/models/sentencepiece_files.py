@@ -1,7 +1,8 @@
-"""A checkpoint whose tokenizer is a SentencePiece file alone: read by `tokenizers`, with sentencepiece as its witness.
+"""A checkpoint whose tokenizer is a SentencePiece file alone: read by `tokenizers`,
+with sentencepiece as its witness.
 
-transformers drops what such a file says of white space (the blank before the first word, doubled blanks), or takes it
-from the class that it guesses.
+transformers drops what such a file says of white space (the blank before the first
+word, doubled blanks), or takes it from the class that it guesses.
 """
 
 import re
@@ -27,14 +28,17 @@ _UNSPELLED = (_UNKNOWN, _CONTROL, _BYTE)
 
 
 def lacking_package(files: Collection[str]) -> str | None:
-    """Return which tokenizer a checkpoint's files have that needs packages which are not installed; None if none."""
+    """Return which tokenizer a checkpoint's files have that needs packages which are
+    not installed; None if none."""
     vocabulary = next((name for name in VOCABULARIES if name in files), "")
     lacking = _lacking_packages()
     if vocabulary not in SENTENCEPIECE_FILES or not lacking:
         return None
     return (
-        f"{vocabulary} alone, which needs the package{'s' * (len(lacking) > 1)} {' and '.join(lacking)}: pip install "
-        f"{' '.join(lacking)}, or save the model with a tokenizer.json and name the folder under `paths` of "
+        f"{vocabulary} alone, which needs the package{'s' * (len(lacking) > 1)} "
+        f"{' and '.join(lacking)}: pip install "
+        f"{' '.join(lacking)}, or save the model with a tokenizer.json and name "
+        f"the folder under `paths` of "
         "config.yaml."
     )
 
@@ -50,13 +54,21 @@ def _lacking_packages() -> list[str]:
 
 
 def sentencepiece_file(checkpoint: Checkpoint) -> Path | None:
-    """Return the SentencePiece file that is a checkpoint's tokenizer; None if it has another.
+    """Return the SentencePiece file that is a checkpoint's tokenizer; None if it has
+    another.
 
     Raises `InputError` if a package is missing that reads it.
     """
     if "tokenizer.json" in checkpoint.files:
         return None
-    file = next((checkpoint.path / name for name in SENTENCEPIECE_FILES if name in checkpoint.files), None)
+    file = next(
+        (
+            checkpoint.path / name
+            for name in SENTENCEPIECE_FILES
+            if name in checkpoint.files
+        ),
+        None,
+    )
     if file is None:
         return None
     with file.open("rb") as content:
@@ -77,7 +89,8 @@ def read_processor(file: Path) -> Any:
 
 
 def read_sentencepiece(file: Path) -> "tokenizers.Tokenizer":
-    """Build the tokenizer that a SentencePiece file describes: its pieces, and how it normalises a text."""
+    """Build the tokenizer that a SentencePiece file describes: its pieces, and how it
+    normalises a text."""
     import tokenizers
     from tokenizers import decoders, models
     from transformers.convert_slow_tokenizer import generate_merges, import_protobuf
@@ -87,30 +100,55 @@ def read_sentencepiece(file: Path) -> "tokenizers.Tokenizer":
     training = content.trainer_spec
     scores = [(piece.piece, piece.score) for piece in content.pieces]
     if training.model_type == _UNIGRAM:
-        model: Any = models.Unigram(scores, unk_id=training.unk_id, byte_fallback=training.byte_fallback)
+        model: Any = models.Unigram(
+            scores, unk_id=training.unk_id, byte_fallback=training.byte_fallback
+        )
     elif training.model_type == _BPE:
         ids = {piece: id for id, (piece, _) in enumerate(scores)}
-        # no merge spells <s> or <0x0A>: sentencepiece never makes such pieces of a text's characters
+        # no merge spells <s> or <0x0A>: sentencepiece never makes such pieces of a
+        # text's characters
         merges = generate_merges(
-            ids, dict(scores), {piece.piece for piece in content.pieces if piece.type in _UNSPELLED}
+            ids,
+            dict(scores),
+            {piece.piece for piece in content.pieces if piece.type in _UNSPELLED},
         )
         model = models.BPE(
-            ids, merges, unk_token=training.unk_piece, fuse_unk=True, byte_fallback=training.byte_fallback
+            ids,
+            merges,
+            unk_token=training.unk_piece,
+            fuse_unk=True,
+            byte_fallback=training.byte_fallback,
         )
     else:
         raise InputError(
-            f"{file} is neither a unigram nor a BPE model: save the model with a tokenizer.json."
+            f"{file} is neither a unigram nor a BPE model: save the model with a "
+            f"tokenizer.json."
         )
     encoder = tokenizers.Tokenizer(model)
     encoder.normalizer = _normalizer(content.normalizer_spec)
-    first = [decoders.Strip(content=" ", left=1)] if content.normalizer_spec.add_dummy_prefix else []
+    first = (
+        [decoders.Strip(content=" ", left=1)]
+        if content.normalizer_spec.add_dummy_prefix
+        else []
+    )
     encoder.decoder = decoders.Sequence(
-        [decoders.Replace(_BLANK, " "), decoders.ByteFallback(), decoders.Fuse(), *first]
+        [
+            decoders.Replace(_BLANK, " "),
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            *first,
+        ]
     )
     for piece in content.pieces:
         if piece.type in (_UNKNOWN, _CONTROL, _OF_USER):
             is_special = piece.type != _OF_USER
-            encoder.add_tokens([tokenizers.AddedToken(piece.piece, special=is_special, normalized=False)])
+            encoder.add_tokens(
+                [
+                    tokenizers.AddedToken(
+                        piece.piece, special=is_special, normalized=False
+                    )
+                ]
+            )
     return encoder
 
 
@@ -121,23 +159,32 @@ def _normalizer(settings: Any) -> Any:
     if settings.precompiled_charsmap:
         steps.append(normalizers.Precompiled(settings.precompiled_charsmap))
     if settings.remove_extra_whitespaces:
-        steps += [normalizers.Replace(Regex("^ +| +$"), ""), normalizers.Replace(Regex(" {2,}"), " ")]
+        steps += [
+            normalizers.Replace(Regex("^ +| +$"), ""),
+            normalizers.Replace(Regex(" {2,}"), " "),
+        ]
     if settings.add_dummy_prefix:
         steps.append(normalizers.Prepend(_BLANK))
     return normalizers.Sequence([*steps, normalizers.Replace(" ", _BLANK)])
 
 
-def have_same_ids(encoder: "tokenizers.Tokenizer", other: "tokenizers.Tokenizer") -> bool:
-    """Return whether another tokenizer gives each piece the id that it has in the file."""
+def have_same_ids(
+    encoder: "tokenizers.Tokenizer", other: "tokenizers.Tokenizer"
+) -> bool:
+    """Return whether another tokenizer gives each piece the id that it has in the
+    file."""
     ids = other.get_vocab()
     return all(ids.get(piece) == id for piece, id in encoder.get_vocab().items())
 
 
-def ids_by_sentencepiece(file: Path, tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
-    """Encode texts by sentencepiece itself, in the ids that a tokenizer gives the pieces.
+def ids_by_sentencepiece(
+    file: Path, tokenizer: Any, texts: Sequence[str]
+) -> list[list[int]]:
+    """Encode texts by sentencepiece itself, in the ids that a tokenizer gives the
+    pieces.
 
-    A text that spells a token which was added to those of the file has the tokenizer's ids: sentencepiece does not know
-    it.
+    A text that spells a token which was added to those of the file has the tokenizer's
+    ids: sentencepiece does not know it.
     """
     processor = read_processor(file)
     ids = _ids_of_pieces(file, tokenizer)
@@ -145,7 +192,13 @@ def ids_by_sentencepiece(file: Path, tokenizer: Any, texts: Sequence[str]) -> li
     encoded = []
     for text in texts:
         if any(token in text for token in added):
-            encoded.append(list(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]))
+            encoded.append(
+                list(
+                    tokenizer(text, add_special_tokens=False, verbose=False)[
+                        "input_ids"
+                    ]
+                )
+            )
         else:
             encoded.append([ids[piece] for piece in processor.encode(text)])
     return encoded
@@ -160,12 +213,16 @@ def _ids_of_pieces(file: Path, tokenizer: Any) -> list[int]:
 
 @cache
 def _added_tokens(file: Path, tokenizer: Any) -> list[str]:
-    """List the tokens that the tokenizer finds in a text and the file does not: sentencepiece spells control tokens."""
+    """List the tokens that the tokenizer finds in a text and the file does not:
+    sentencepiece spells control tokens."""
     processor = read_processor(file)
     tokens = []
     for token in tokenizer.added_tokens_decoder.values():
         is_spelled = token.special and tokenizer.split_special_tokens
-        is_of_user = not token.special and processor.piece_to_id(token.content) != processor.unk_id()
+        is_of_user = (
+            not token.special
+            and processor.piece_to_id(token.content) != processor.unk_id()
+        )
         if not is_spelled and not is_of_user:
             tokens.append(token.content)
     return tokens

@@ -1,8 +1,10 @@
-"""Which of two types is faster on this processor: measured once for each model, written down and kept.
+"""Which of two types is faster on this processor: measured once for each model, written
+down and kept.
 
-Processor flags do not say it: with avx512_bf16 bfloat16 is twice as fast as float32 on one processor and slower on
-another. The record stays beside the model's checkpoint.json. A new folder measures again, so noise must not decide:
-the second type must be clearly faster, and small models are not measured.
+Processor flags do not say it: with avx512_bf16 bfloat16 is twice as fast as float32 on
+one processor and slower on another. The record stays beside the model's
+checkpoint.json. A new folder measures again, so noise must not decide: the second type
+must be clearly faster, and small models are not measured.
 """
 
 import os
@@ -21,23 +23,31 @@ Seconds = Callable[[], float]
 
 REPETITIONS = 5  # the least of so many times counts: other work only ever adds
 CLEARLY = 1.5
-"""How many times as fast the second way must be: what it loses (digits, memory) must pay, and noise must not decide."""
+"""How many times as fast the second way must be: what it loses (digits, memory) must
+pay, and noise must not decide."""
 MEASURABLE = 20_000_000
-"""Weights in matrices from which on a model is measured. A smaller one computes for a millisecond or less."""
+"""Weights in matrices from which on a model is measured. A smaller one computes for a
+millisecond or less."""
 _TOKENS = 128  # that a probe reads
 _WIDEST = 2048  # rows and columns of a larger matrix are timed in part
 _clock = time.thread_time  # other work on the machine does not count
 
 
 def faster(ways: Mapping[str, Seconds], about: Mapping[str, Any], folder: Path) -> str:
-    """Choose one of two types by name: the second if it is at least `CLEARLY` times as fast as the first.
+    """Choose one of two types by name: the second if it is at least `CLEARLY` times as
+    fast as the first.
 
-    Measures both `ways` to compute unless `folder`/speeds has a record about this processor, these threads and what
-    `about` names. The first record that is written counts, also for a job that measured at the same time.
+    Measures both `ways` to compute unless `folder`/speeds has a record about this
+    processor, these threads and what `about` names. The first record that is written
+    counts, also for a job that measured at the same time.
     """
     import torch
 
-    here = {"processor": processor(), "threads": torch.get_num_threads(), "torch": torch.__version__}
+    here = {
+        "processor": processor(),
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
     case = {**about, **here}
     record = folder / "speeds" / f"dtype-{digest(case)[:12]}.json"
     when = "as measured before" if record.is_file() else "measured now"
@@ -45,19 +55,32 @@ def faster(ways: Mapping[str, Seconds], about: Mapping[str, Any], folder: Path) 
         _write_first(record, {"about": case, **_least_seconds(ways)})
     result = read_json(record)
     chosen: str = result["chosen"]
-    times = ", ".join(f"{way} {1000 * seconds:.3g} ms" for way, seconds in result["seconds"].items())
-    log.info("dtype: %s (%s, %s on %s with %d threads: %s)",
-             chosen, times, when, here["processor"], here["threads"], record)  # fmt: skip
+    times = ", ".join(
+        f"{way} {1000 * seconds:.3g} ms" for way, seconds in result["seconds"].items()
+    )
+    log.info(
+        "dtype: %s (%s, %s on %s with %d threads: %s)",
+        chosen,
+        times,
+        when,
+        here["processor"],
+        here["threads"],
+        record,
+    )
     return chosen
 
 
 def _least_seconds(ways: Mapping[str, Seconds]) -> dict[str, Any]:
-    """Measure the least seconds of each way; they take turns, because a machine's speed drifts."""
+    """Measure the least seconds of each way; they take turns, because a machine's speed
+    drifts."""
     (first, usual), (second, other) = ways.items()
     usual(), other()  # the first time is slow: kernels are made, pages are touched
     times = [(usual(), other()) for _ in range(REPETITIONS)]
     best = dict(zip(ways, map(min, zip(*times, strict=True)), strict=True))
-    return {"seconds": best, "chosen": second if best[first] >= CLEARLY * best[second] else first}
+    return {
+        "seconds": best,
+        "chosen": second if best[first] >= CLEARLY * best[second] else first,
+    }
 
 
 def _write_first(path: Path, value: Any) -> None:
@@ -73,7 +96,8 @@ def _write_first(path: Path, value: Any) -> None:
 
 
 def products(shapes: Mapping[tuple[int, int], int], dtype: str) -> Seconds:
-    """Make the matrix products of a forward pass over 128 tokens; `shapes`: [out, in] -> number of matrices."""
+    """Make the matrix products of a forward pass over 128 tokens; `shapes`: [out, in]
+    -> number of matrices."""
     import torch
 
     drawn = torch.Generator().manual_seed(0)

@@ -1,4 +1,5 @@
-"""A target model: its tokenizer and facts at once, its weights when `load` is called."""
+"""A target model: its tokenizer and facts at once, its weights when `load` is
+called."""
 
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -26,7 +27,8 @@ from pretrace.models.tokens import load_config, load_tokenizer
 from pretrace.runtime.errors import InputError, explain_failure
 from pretrace.runtime.logs import log
 
-_SHARE_FOR_WEIGHTS = 0.9  # of a GPU's free memory, where several hold a model; the rest is for its work
+# of a GPU's free memory, where several hold a model; the rest is for its work
+_SHARE_FOR_WEIGHTS = 0.9
 _TABLES = ("embed_tokens", "embed_in", "wte", "word_embeddings", "embeddings")
 _EMBEDDINGS = tuple(f"{name}.weight" for name in _TABLES)
 _WHOLE = ("F64", "F32", "F16", "BF16")
@@ -34,11 +36,14 @@ _WHOLE = ("F64", "F32", "F16", "BF16")
 
 @dataclass(frozen=True)
 class Target:
-    """`vocabulary`: size of the output layer; `context`: tokens that fit with the start token, or None.
+    """`vocabulary`: size of the output layer; `context`: tokens that fit with the start
+    token, or None.
 
-    `dtype` of quantised weights ends in `-int8` or `-int4`, after the type that they compute in. `gpus`: number of GPUs
-    that `device_map` spreads the weights over. `measured`: the folder with the records of `speeds`. `tokenizer_from` as
-    in the model's entry. `reads_alone`: every text is a batch, because in 8 bits its numbers follow the others.
+    `dtype` of quantised weights ends in `-int8` or `-int4`, after the type that they
+    compute in. `gpus`: number of GPUs that `device_map` spreads the weights over.
+    `measured`: the folder with the records of `speeds`. `tokenizer_from` as in the
+    model's entry. `reads_alone`: every text is a batch, because in 8 bits its numbers
+    follow the others.
     """
 
     checkpoint: Checkpoint
@@ -58,23 +63,31 @@ class Target:
         return self.checkpoint.digest
 
     def load(self) -> Any:
-        """Load the model on its device, in evaluation mode; the weights' files are verified first."""
+        """Load the model on its device, in evaluation mode; the weights' files are
+        verified first."""
         self.checkpoint.verify(self.checkpoint.weights, self.measured)
         path, placement = self.checkpoint.path, self._placement()
         config = read_config(path, remote_code=self.checkpoint.remote_code)
         transformers.utils.logging.disable_progress_bar()
         safe = {"local_files_only": True, "use_safetensors": True}
-        options = safe | {"trust_remote_code": self.checkpoint.remote_code, "output_loading_info": True}
+        options = safe | {
+            "trust_remote_code": self.checkpoint.remote_code,
+            "output_loading_info": True,
+        }
         too_large = InputError(
-            f"{path} does not fit on the GPUs of this job: ask for more of them (resources: gpu) "
+            f"{path} does not fit on the GPUs of this job: ask for more of them "
+            f"(resources: gpu) "
             "or set quantise: 8 or 4 for this model."
         )
         with explain_failure(f"transformers cannot load {path}"):
             load = loader_of(config, path).from_pretrained
             try:
-                model, loading = load(path, config=config, dtype=self._computes_in, **options, **placement)
+                model, loading = load(
+                    path, config=config, dtype=self._computes_in, **options, **placement
+                )
             except ValueError as error:
-                # what is left over goes to the disk: of a mixture of experts transformers refuses that
+                # what is left over goes to the disk: of a mixture of experts
+                # transformers refuses that
                 if "offload_folder" in str(error):
                     raise too_large from error
                 raise
@@ -89,10 +102,16 @@ class Target:
         return model
 
     def embeddings(self) -> npt.NDArray[np.float32]:
-        """Read the input embedding table [vocabulary, width], and all other weights only if its name is unknown."""
+        """Read the input embedding table [vocabulary, width], and all other weights
+        only if its name is unknown."""
         self.checkpoint.verify(self.checkpoint.weights, self.measured)
-        named = [tensor for tensor in self.checkpoint.tensors() if tensor.name.endswith(_EMBEDDINGS)]
-        whole = [tensor for tensor in named if tensor.dtype in _WHOLE]  # others need their scales
+        named = [
+            tensor
+            for tensor in self.checkpoint.tensors()
+            if tensor.name.endswith(_EMBEDDINGS)
+        ]
+        # others need their scales
+        whole = [tensor for tensor in named if tensor.dtype in _WHOLE]
         tables = [tensor for tensor in whole if tensor.shape[0] == self.vocabulary]
         if len(tables) != 1:
             return self.load().get_input_embeddings().weight.detach().float().numpy()
@@ -112,7 +131,10 @@ class Target:
             gpus = hold_gpus(self.gpus if self.device_map else 1)
         placement: dict[str, Any] = {}
         if self.device_map and gpus:
-            free = {gpu: int(_SHARE_FOR_WEIGHTS * torch.cuda.mem_get_info(gpu)[0]) for gpu in gpus}
+            free = {
+                gpu: int(_SHARE_FOR_WEIGHTS * torch.cuda.mem_get_info(gpu)[0])
+                for gpu in gpus
+            }
             placement = {"device_map": self.device_map, "max_memory": free}
         elif self.device != "cpu":
             placement = {"device_map": {"": f"cuda:{gpus[0]}" if gpus else self.device}}
@@ -140,12 +162,14 @@ def load_checkpoint(
 ) -> Target:
     """Make the target that `checkpoint_json` records, its weights not loaded yet.
 
-    `dtype` auto is bfloat16 on a GPU that computes in it, and on a CPU if a model that is not small is clearly
-    faster in it, measured with torch's present threads (`speeds`); else float32. `device` auto is cuda on a machine
-    with a GPU, else cpu. `max_length` lowers the context. `gpus`: the number that the job asked for, over which
-    `device_map` auto spreads the weights. `quantise` loads them in 8 or 4 bits (bitsandbytes, on a GPU).
-    `special_tokens` and `tokenizer_from` as in a model's entry. Raises `InputError` for a checkpoint that cannot be
-    used, and if the job asked for GPUs, `device` is auto and the machine has none.
+    `dtype` auto is bfloat16 on a GPU that computes in it, and on a CPU if a model that
+    is not small is clearly faster in it, measured with torch's present threads
+    (`speeds`); else float32. `device` auto is cuda on a machine with a GPU, else cpu.
+    `max_length` lowers the context. `gpus`: the number that the job asked for, over
+    which `device_map` auto spreads the weights. `quantise` loads them in 8 or 4 bits
+    (bitsandbytes, on a GPU). `special_tokens` and `tokenizer_from` as in a model's
+    entry. Raises `InputError` for a checkpoint that cannot be used, and if the job
+    asked for GPUs, `device` is auto and the machine has none.
     """
     checkpoint = read_checkpoint(checkpoint_json)
     tokenizer = load_tokenizer(checkpoint, special_tokens, tokenizer_from)
@@ -157,7 +181,17 @@ def load_checkpoint(
     context = min(filter(None, limits), default=None)
     kind = _dtype(dtype, device, checkpoint, folder) + _quantisation(quantise, device)
     alone = quantise == 8 or _is_saved_in_8_bits(config)
-    facts = (kind, device, text.vocab_size, context, folder, device_map, max(gpus, 1), tokenizer_from, alone)
+    facts = (
+        kind,
+        device,
+        text.vocab_size,
+        context,
+        folder,
+        device_map,
+        max(gpus, 1),
+        tokenizer_from,
+        alone,
+    )
     return Target(checkpoint, tokenizer, *facts)
 
 
@@ -167,12 +201,17 @@ def _device(device: str, gpus: int) -> str:
             return "cuda"
         if gpus:
             raise InputError(
-                f"the model asks for {gpus} GPU(s) (resources: gpu), and torch finds none here. Have the scheduler "
-                "give the job a GPU, or compute on the CPU on purpose: --config device=cpu"
+                f"the model asks for {gpus} GPU(s) (resources: gpu), and torch "
+                f"finds none here. Have the scheduler "
+                "give the job a GPU, or compute on the CPU on purpose: --config "
+                "device=cpu"
             )
         return "cpu"
     if device.startswith("cuda") and not torch.cuda.is_available():
-        raise InputError(f"device '{device}' is asked for, but torch finds no GPU here; use 'auto' or 'cpu'")
+        raise InputError(
+            f"device '{device}' is asked for, but torch finds no GPU here; use "
+            f"'auto' or 'cpu'"
+        )
     return device
 
 
@@ -180,7 +219,11 @@ def _dtype(dtype: str, device: str, checkpoint: Checkpoint, folder: Path) -> str
     if dtype != "auto":
         return dtype
     if device.startswith("cuda"):
-        return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float32"
+        return (
+            "bfloat16"
+            if torch.cuda.is_bf16_supported(including_emulation=False)
+            else "float32"
+        )
     if checkpoint.matrix_weights() < MEASURABLE:
         return "float32"
     shapes = checkpoint.matrix_shapes()
@@ -191,7 +234,9 @@ def _dtype(dtype: str, device: str, checkpoint: Checkpoint, folder: Path) -> str
 def _is_saved_in_8_bits(config: Any) -> bool:
     """Return whether the weights are saved in 8 bits by bitsandbytes."""
     saved = getattr(config, "quantization_config", None)
-    return isinstance(saved, dict) and bool(saved.get("load_in_8bit") or saved.get("_load_in_8bit"))
+    return isinstance(saved, dict) and bool(
+        saved.get("load_in_8bit") or saved.get("_load_in_8bit")
+    )
 
 
 def _quantisation(bits: int | None, device: str) -> str:
@@ -201,4 +246,7 @@ def _quantisation(bits: int | None, device: str) -> str:
         return f"-int{bits}"
     package = "no package bitsandbytes (pip install bitsandbytes)"
     lacking = package if device.startswith("cuda") else "no GPU"
-    raise InputError(f"quantise: {bits} needs a GPU and bitsandbytes, and there is {lacking}; leave it out.")
+    raise InputError(
+        f"quantise: {bits} needs a GPU and bitsandbytes, and there is {lacking}; "
+        f"leave it out."
+    )

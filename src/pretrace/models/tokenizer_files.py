@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     import tokenizers
 
 SETTINGS = "tokenizer_config.json"
-_MOST_TOKENS = 10_000_000  # more than any model has; a table up to a higher number would fill the memory
+# more than any model has; a table up to a higher number would fill the memory
+_MOST_TOKENS = 10_000_000
 
 
 def read_settings(checkpoint: Checkpoint) -> dict[str, Any]:
-    """Read tokenizer_config.json; {} without one. Raises `InputError` for what no tokenizer can be set to."""
+    """Read tokenizer_config.json; {} without one. Raises `InputError` for what no
+    tokenizer can be set to."""
     if SETTINGS not in checkpoint.files:
         return {}
     file = checkpoint.path / SETTINGS
@@ -25,24 +27,30 @@ def read_settings(checkpoint: Checkpoint) -> dict[str, Any]:
     if not isinstance(settings, dict):
         raise InputError(f"{file} is not a JSON object: save the tokenizer again.")
     longest = settings.get("model_max_length")
-    if longest is not None and (isinstance(longest, bool) or not isinstance(longest, int | float)):
+    if longest is not None and (
+        isinstance(longest, bool) or not isinstance(longest, int | float)
+    ):
         raise InputError(
-            f"{file}: model_max_length is '{shorten(longest)}', and a number is needed: correct or remove it."
+            f"{file}: model_max_length is '{shorten(longest)}', and a number is "
+            f"needed: correct or remove it."
         )
     return settings
 
 
 def has_own_tokenizer_json(checkpoint: Checkpoint) -> bool:
-    """Return whether a checkpoint's tokenizer is its tokenizer.json, and not code of its own that may run."""
+    """Return whether a checkpoint's tokenizer is its tokenizer.json, and not code of
+    its own that may run."""
     if "tokenizer.json" not in checkpoint.files:
         return False
     return not (
-        checkpoint.remote_code and "AutoTokenizer" in (read_settings(checkpoint).get("auto_map") or ())
+        checkpoint.remote_code
+        and "AutoTokenizer" in (read_settings(checkpoint).get("auto_map") or ())
     )
 
 
 def read_tokenizer_json(checkpoint: Checkpoint) -> "tokenizers.Tokenizer":
-    """Read tokenizer.json, with the tokens that tokenizer_config.json alone names, as those of a chat template."""
+    """Read tokenizer.json, with the tokens that tokenizer_config.json alone names, as
+    those of a chat template."""
     import tokenizers
 
     encoder = tokenizers.Tokenizer.from_file(str(checkpoint.path / "tokenizer.json"))
@@ -51,19 +59,25 @@ def read_tokenizer_json(checkpoint: Checkpoint) -> "tokenizers.Tokenizer":
     return without_chance(encoder, checkpoint)
 
 
-def check_ids(vocabulary: Mapping[str, int], checkpoint: Checkpoint, rows: int | None = None) -> None:
-    """Raise `InputError` if a token's id is beyond the model's `rows` embeddings, by default those of config.json."""
+def check_ids(
+    vocabulary: Mapping[str, int], checkpoint: Checkpoint, rows: int | None = None
+) -> None:
+    """Raise `InputError` if a token's id is beyond the model's `rows` embeddings, by
+    default those of config.json."""
     rows = rows or _rows(checkpoint) or _MOST_TOKENS
     highest = max(vocabulary.values(), default=-1)
     if highest >= rows:
         raise InputError(
-            f"{checkpoint.path}: the tokenizer has tokens up to number {highest}, and the model's vocabulary has "
-            f"{rows}: they are not of one model. Put the tokenizer there that the model was trained with."
+            f"{checkpoint.path}: the tokenizer has tokens up to number "
+            f"{highest}, and the model's vocabulary has "
+            f"{rows}: they are not of one model. Put the tokenizer there that "
+            f"the model was trained with."
         )
 
 
 def _rows(checkpoint: Checkpoint) -> int | None:
-    """Read the number of the model's embeddings from config.json; None if only transformers knows it."""
+    """Read the number of the model's embeddings from config.json; None if only
+    transformers knows it."""
     file = checkpoint.path / "config.json"
     with explain_failure(f"{file} cannot be read as a configuration"):
         config = read_json(file)
@@ -72,7 +86,8 @@ def _rows(checkpoint: Checkpoint) -> int | None:
 
 
 def _add_named_tokens(encoder: "tokenizers.Tokenizer", checkpoint: Checkpoint) -> None:
-    """Add the tokens of tokenizer_config.json that tokenizer.json does not have as such, as transformers does."""
+    """Add the tokens of tokenizer_config.json that tokenizer.json does not have as
+    such, as transformers does."""
     rows = _rows(checkpoint)
     added = {token.content for token in encoder.get_added_tokens_decoder().values()}
     lost = []
@@ -92,13 +107,19 @@ def _add_named_tokens(encoder: "tokenizers.Tokenizer", checkpoint: Checkpoint) -
                 encoder.add_tokens([token])
     if lost:
         log.warning(
-            "%s: tokenizer.json has no place for %s, which tokenizer_config.json names with another number; a chat "
-            "template that writes it is read as spelled", checkpoint.path, ", ".join(lost[:5]),
-        )  # fmt: skip
+            "%s: tokenizer.json has no place for %s, which tokenizer_config.json "
+            "names with another number; a chat "
+            "template that writes it is read as spelled",
+            checkpoint.path,
+            ", ".join(lost[:5]),
+        )
 
 
-def _named_tokens(settings: Mapping[str, Any]) -> Iterator[tuple["tokenizers.AddedToken", int | None]]:
-    """Yield each token that tokenizer_config.json names, with its id where that file gives one."""
+def _named_tokens(
+    settings: Mapping[str, Any],
+) -> Iterator[tuple["tokenizers.AddedToken", int | None]]:
+    """Yield each token that tokenizer_config.json names, with its id where that file
+    gives one."""
     by_id = settings.get("added_tokens_decoder")
     numbered = by_id if isinstance(by_id, dict) else {}
     numbers = [number for number in numbered if str(number).isdecimal()]
@@ -118,7 +139,8 @@ def _named_tokens(settings: Mapping[str, Any]) -> Iterator[tuple["tokenizers.Add
 
 
 def _named_token(written: Any) -> "tokenizers.AddedToken | None":
-    """Make a token of its text or of its keys; None for a flag such as add_bos_token."""
+    """Make a token of its text or of its keys; None for a flag such as
+    add_bos_token."""
     import tokenizers
 
     if isinstance(written, str):
@@ -127,26 +149,36 @@ def _named_token(written: Any) -> "tokenizers.AddedToken | None":
         return None
     keys = ("single_word", "lstrip", "rstrip", "normalized", "special")
     return tokenizers.AddedToken(
-        written["content"], **{key: bool(written[key]) for key in keys if key in written}
+        written["content"],
+        **{key: bool(written[key]) for key in keys if key in written},
     )
 
 
-def without_chance(encoder: "tokenizers.Tokenizer", checkpoint: Checkpoint) -> "tokenizers.Tokenizer":
-    """Return a tokenizer that neither cuts, fills nor draws (BPE's dropout, the sampling of a unigram model).
+def without_chance(
+    encoder: "tokenizers.Tokenizer", checkpoint: Checkpoint
+) -> "tokenizers.Tokenizer":
+    """Return a tokenizer that neither cuts, fills nor draws (BPE's dropout, the
+    sampling of a unigram model).
 
-    Added tokens without an embedding are read as any other text that is spelled so. Without a decoder it gets the one
-    that fits its tokens.
+    Added tokens without an embedding are read as any other text that is spelled so.
+    Without a decoder it gets the one that fits its tokens.
     """
     rows = _rows(checkpoint)
     added = encoder.get_added_tokens_decoder()
-    unplaced = {token.content for id, token in added.items() if rows is not None and id >= rows}
+    unplaced = {
+        token.content for id, token in added.items() if rows is not None and id >= rows
+    }
     if unplaced:
         log.warning(
-            "%s: the model has no embedding of %s; texts that hold them are read as spelled",
-            checkpoint.path, ", ".join(sorted(unplaced)[:5]),
-        )  # fmt: skip
+            "%s: the model has no embedding of %s; texts that hold them are read "
+            "as spelled",
+            checkpoint.path,
+            ", ".join(sorted(unplaced)[:5]),
+        )
         parts = json.loads(encoder.to_str())
-        parts["added_tokens"] = [token for token in parts["added_tokens"] if token["content"] not in unplaced]
+        parts["added_tokens"] = [
+            token for token in parts["added_tokens"] if token["content"] not in unplaced
+        ]
         encoder = type(encoder).from_str(json.dumps(parts))
     encoder.no_truncation()
     encoder.no_padding()
@@ -159,10 +191,15 @@ def without_chance(encoder: "tokenizers.Tokenizer", checkpoint: Checkpoint) -> "
 
 
 def _decoder_for(encoder: "tokenizers.Tokenizer") -> Any:
-    """Return the decoder of a tokenizer that was saved without one; None where words are joined by blanks."""
+    """Return the decoder of a tokenizer that was saved without one; None where words
+    are joined by blanks."""
     from tokenizers import decoders
 
-    parts = [part.__getstate__().decode() for part in (encoder.normalizer, encoder.pre_tokenizer) if part]
+    parts = [
+        part.__getstate__().decode()
+        for part in (encoder.normalizer, encoder.pre_tokenizer)
+        if part
+    ]
     kind = type(encoder.model).__name__
     if any('"ByteLevel"' in part for part in parts):
         return decoders.ByteLevel()
@@ -172,5 +209,9 @@ def _decoder_for(encoder: "tokenizers.Tokenizer") -> Any:
         return None
     if suffix := getattr(encoder.model, "end_of_word_suffix", None):
         return decoders.BPEDecoder(suffix=suffix)
-    blanks = [decoders.Replace("\u2581", " ")] if any("\u2581" in part for part in parts) else []
+    blanks = (
+        [decoders.Replace("\u2581", " ")]
+        if any("\u2581" in part for part in parts)
+        else []
+    )
     return decoders.Sequence([*blanks, decoders.ByteFallback(), decoders.Fuse()])

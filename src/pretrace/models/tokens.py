@@ -28,14 +28,19 @@ Encoded = Sequence[Sequence[int]]
 
 
 def load_tokenizer(
-    checkpoint: Checkpoint | Path, special_tokens: str = "as_spelled", tokenizer_from: str | None = None
+    checkpoint: Checkpoint | Path,
+    special_tokens: str = "as_spelled",
+    tokenizer_from: str | None = None,
 ) -> Any:
-    """Load the tokenizer of a checkpoint (or of the checkpoint.json at a path), its files verified.
+    """Load the tokenizer of a checkpoint (or of the checkpoint.json at a path), its
+    files verified.
 
-    tokenizer.json is read as it is, because transformers rebuilds the tokenizers of many classes and drops parts of the
-    file; so is a SentencePiece file without it. `tokenizer_from` class, checkpoints with other files and those with
-    code of their own are left to transformers. `special_tokens` as in a model's entry. Whoever encodes texts has the
-    same ids: see `load_encoder`. Raises `InputError` for files that make no tokenizer.
+    tokenizer.json is read as it is, because transformers rebuilds the tokenizers of
+    many classes and drops parts of the file; so is a SentencePiece file without it.
+    `tokenizer_from` class, checkpoints with other files and those with code of their
+    own are left to transformers. `special_tokens` as in a model's entry. Whoever
+    encodes texts has the same ids: see `load_encoder`. Raises `InputError` for files
+    that make no tokenizer.
     """
     import transformers
 
@@ -43,7 +48,9 @@ def load_tokenizer(
         checkpoint = read_checkpoint(checkpoint)
     checkpoint.verify(checkpoint.settings)
     read_settings(checkpoint)
-    with explain_failure(f"transformers cannot load the tokenizer in {checkpoint.path}"):
+    with explain_failure(
+        f"transformers cannot load the tokenizer in {checkpoint.path}"
+    ):
         if tokenizer_from == "class" or not has_own_tokenizer_json(checkpoint):
             tokenizer = _of_class(checkpoint, tokenizer_from)
         else:
@@ -61,7 +68,8 @@ def load_tokenizer(
 
 
 def _of_class(checkpoint: Checkpoint, tokenizer_from: str | None) -> Any:
-    """Have transformers build the tokenizer; a SentencePiece file counts for more than the class that it guesses."""
+    """Have transformers build the tokenizer; a SentencePiece file counts for more than
+    the class that it guesses."""
     import transformers
 
     file = sentencepiece_file(checkpoint)
@@ -80,7 +88,11 @@ def _of_class(checkpoint: Checkpoint, tokenizer_from: str | None) -> Any:
         encoder.post_processor = backend.post_processor
         added = backend.get_added_tokens_decoder()
         encoder.add_tokens(
-            [added[id] for id in sorted(added) if encoder.token_to_id(added[id].content) is None]
+            [
+                added[id]
+                for id in sorted(added)
+                if encoder.token_to_id(added[id].content) is None
+            ]
         )
         if have_same_ids(encoder, backend):
             backend = encoder
@@ -92,7 +104,8 @@ def _of_class(checkpoint: Checkpoint, tokenizer_from: str | None) -> Any:
 class Witness:
     """Another reader of a tokenizer's files, whose tokens should be the same.
 
-    `encode`: texts -> ids without special tokens. `pieces`: ids -> tokens. `remedy`: what to do where they differ.
+    `encode`: texts -> ids without special tokens. `pieces`: ids -> tokens. `remedy`:
+    what to do where they differ.
     """
 
     name: str
@@ -104,15 +117,19 @@ class Witness:
 def witness_of(
     checkpoint: Checkpoint, tokenizer: Any, tokenizer_from: str | None
 ) -> tuple[Witness | None, str]:
-    """Return the witness of what `load_tokenizer` gave, and a remark if there is none that could be built.
+    """Return the witness of what `load_tokenizer` gave, and a remark if there is none
+    that could be built.
 
-    It is the class that a checkpoint names beside its tokenizer.json, unless the entry says which of the two is meant;
-    and sentencepiece for a SentencePiece file. None where nothing else reads the files, or both have the same parts.
+    It is the class that a checkpoint names beside its tokenizer.json, unless the entry
+    says which of the two is meant; and sentencepiece for a SentencePiece file. None
+    where nothing else reads the files, or both have the same parts.
     """
     if tokenizer_from == "class":
         return None, ""
     if has_own_tokenizer_json(checkpoint):
-        return (None, "") if tokenizer_from == "file" else _declared(checkpoint, tokenizer)
+        return (
+            (None, "") if tokenizer_from == "file" else _declared(checkpoint, tokenizer)
+        )
     file = sentencepiece_file(checkpoint)
     if file is None or checkpoint.remote_code:
         return None, ""
@@ -122,14 +139,16 @@ def witness_of(
 
 
 def _declared(checkpoint: Checkpoint, tokenizer: Any) -> tuple[Witness | None, str]:
-    """Build the class that a checkpoint names; nothing is wrong with tokenizer.json if that cannot be built here."""
+    """Build the class that a checkpoint names; nothing is wrong with tokenizer.json if
+    that cannot be built here."""
     spelled = "as_spelled" if tokenizer.split_special_tokens else "as_control"
     try:
         declared = load_tokenizer(checkpoint, spelled, "class")
     except InputError as error:
         name = read_settings(checkpoint).get("tokenizer_class") or "the model's class"
         return None, (
-            f"tokenizer.json is read as it is; it could not be compared with what {name} of transformers builds "
+            f"tokenizer.json is read as it is; it could not be compared with "
+            f"what {name} of transformers builds "
             f"({shorten(str(error).partition(f'{checkpoint.path}: ')[2])})"
         )
     backend = getattr(declared, "backend_tokenizer", None)
@@ -137,12 +156,15 @@ def _declared(checkpoint: Checkpoint, tokenizer: Any) -> tuple[Witness | None, s
         return None, ""
 
     def encode(texts: list[str]) -> Encoded:
-        ids: Encoded = declared(texts, add_special_tokens=False, verbose=False)["input_ids"]
+        ids: Encoded = declared(texts, add_special_tokens=False, verbose=False)[
+            "input_ids"
+        ]
         return ids
 
     name = f"{type(declared).__name__}, which transformers builds for this checkpoint"
     remedy = (
-        "Choose in the model's entry: tokenizer_from: file if the model was trained with tokenizer.json, which is "
+        "Choose in the model's entry: tokenizer_from: file if the model was "
+        "trained with tokenizer.json, which is "
         "usual, or tokenizer_from: class."
     )
     return Witness(name, encode, declared.convert_ids_to_tokens, remedy), ""
@@ -151,22 +173,30 @@ def _declared(checkpoint: Checkpoint, tokenizer: Any) -> tuple[Witness | None, s
 def load_config(checkpoint: Checkpoint, tokenizer: Any) -> Any:
     """Load the configuration of a checkpoint's text model.
 
-    Raises `InputError` for an encoder-decoder model, and if the tokenizer has tokens that the model does not know.
-    Tokens added to a tokenizer, as a [PAD], may lack an embedding: texts are read without them (`load_tokenizer`).
+    Raises `InputError` for an encoder-decoder model, and if the tokenizer has tokens
+    that the model does not know. Tokens added to a tokenizer, as a [PAD], may lack an
+    embedding: texts are read without them (`load_tokenizer`).
     """
     from pretrace.models.architecture import read_config
 
-    config = read_config(checkpoint.path, remote_code=checkpoint.remote_code).get_text_config()
+    config = read_config(
+        checkpoint.path, remote_code=checkpoint.remote_code
+    ).get_text_config()
     added = tokenizer.get_added_vocab()
-    own = {token: id for token, id in tokenizer.get_vocab().items() if token not in added}
+    own = {
+        token: id for token, id in tokenizer.get_vocab().items() if token not in added
+    }
     check_ids(own, checkpoint, config.vocab_size)
     return config
 
 
 def load_encoder(
-    checkpoint_json: Path, special_tokens: str = "as_spelled", tokenizer_from: str | None = None
+    checkpoint_json: Path,
+    special_tokens: str = "as_spelled",
+    tokenizer_from: str | None = None,
 ) -> Any:
-    """Load what gives the ids of `load_tokenizer`: a `tokenizers.Tokenizer`, or a slow tokenizer of transformers.
+    """Load what gives the ids of `load_tokenizer`: a `tokenizers.Tokenizer`, or a slow
+    tokenizer of transformers.
 
     Importing transformers takes seconds, and is done only where it is needed.
     """
@@ -185,27 +215,37 @@ def load_encoder(
 
 
 def decoder_of(tokenizer: Any) -> Callable[[Encoded], list[str]]:
-    """Return a function from lists of token ids to texts, special tokens written; of either loader's tokenizer."""
+    """Return a function from lists of token ids to texts, special tokens written; of
+    either loader's tokenizer."""
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if hasattr(backend, "decode_batch"):
         return lambda ids: list(backend.decode_batch(ids, skip_special_tokens=False))
-    return lambda ids: list(tokenizer.batch_decode(ids, clean_up_tokenization_spaces=False))
+    return lambda ids: list(
+        tokenizer.batch_decode(ids, clean_up_tokenization_spaces=False)
+    )
 
 
 def special_tokens_in(tokenizer: Any) -> Callable[[str], list[str]]:
     """Return a function that lists the special tokens that a text spells out."""
-    names = {token.content for token in tokenizer.added_tokens_decoder.values() if token.special}
+    names = {
+        token.content
+        for token in tokenizer.added_tokens_decoder.values()
+        if token.special
+    }
     names |= set(tokenizer.all_special_tokens) - {""}
     if not names:
         return lambda text: []
-    return re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True)))).findall
+    return re.compile(
+        "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    ).findall
 
 
 def start_token_ids(tokenizer: Any, start_token: str) -> tuple[int, ...]:
     """Return the ids that are put before a text and never scored.
 
-    `none`: no token. `tokenizer`: the tokens that the tokenizer puts before a text (Llama and OPT: one; Pythia, Qwen,
-    GPT-2: none). Anything else is a token of the vocabulary. Raises `InputError` if the vocabulary lacks it.
+    `none`: no token. `tokenizer`: the tokens that the tokenizer puts before a text
+    (Llama and OPT: one; Pythia, Qwen, GPT-2: none). Anything else is a token of the
+    vocabulary. Raises `InputError` if the vocabulary lacks it.
     """
     if start_token == "none":
         return ()
@@ -213,21 +253,31 @@ def start_token_ids(tokenizer: Any, start_token: str) -> tuple[int, ...]:
         return _prepended(tokenizer)
     vocabulary = tokenizer.get_vocab()
     if start_token not in vocabulary:
-        named = {"none", "tokenizer", *tokenizer.all_special_tokens, *tokenizer.get_added_vocab()}
+        named = {
+            "none",
+            "tokenizer",
+            *tokenizer.all_special_tokens,
+            *tokenizer.get_added_vocab(),
+        }
         raise InputError(
-            f"start_token '{start_token}' is not in the vocabulary of {tokenizer.name_or_path}: "
+            f"start_token '{start_token}' is not in the vocabulary of "
+            f"{tokenizer.name_or_path}: "
             f"{nearest(start_token, named)}"
         )
     return (vocabulary[start_token],)
 
 
 def _prepended(tokenizer: Any) -> tuple[int, ...]:
-    text, whole = (list(tokenizer("a", add_special_tokens=added)["input_ids"]) for added in (False, True))
+    text, whole = (
+        list(tokenizer("a", add_special_tokens=added)["input_ids"])
+        for added in (False, True)
+    )
     for start in range(len(whole) - len(text) + 1):
         if whole[start : start + len(text)] == text:
             return tuple(whole[:start])
     raise InputError(
-        f"the tokenizer of {tokenizer.name_or_path} has no clear start token: name it in start_token of the run"
+        f"the tokenizer of {tokenizer.name_or_path} has no clear start token: "
+        f"name it in start_token of the run"
     )
 
 
@@ -240,7 +290,8 @@ def start_in_words(tokenizer: Any, start_token: str) -> str:
 
 
 def bos_contradiction(tokenizer: Any) -> str:
-    """Say how add_bos_token of tokenizer_config.json contradicts what the tokenizer puts first; "" if it does not.
+    """Say how add_bos_token of tokenizer_config.json contradicts what the tokenizer
+    puts first; "" if it does not.
 
     transformers 4 followed the key. transformers 5 follows tokenizer.json alone.
     """
@@ -251,8 +302,10 @@ def bos_contradiction(tokenizer: Any) -> str:
         return ""
     instead = "none" if start else f"'{tokenizer.bos_token or '<s>'}'"
     return (
-        f"tokenizer_config.json says add_bos_token: {str(declared).lower()}, but the tokenizer itself puts "
-        f"{_written(tokenizer, start) or 'no token'} first, and its texts are read so. If the model was trained "
+        f"tokenizer_config.json says add_bos_token: {str(declared).lower()}, but "
+        f"the tokenizer itself puts "
+        f"{_written(tokenizer, start) or 'no token'} first, and its texts are "
+        f"read so. If the model was trained "
         f"otherwise, set start_token: {instead} in the run"
     )
 

@@ -1,7 +1,9 @@
-"""Attention to a prompt prefix that all texts of a batch share, which is copied for none of them.
+"""Attention to a prompt prefix that all texts of a batch share, which is copied for
+none of them.
 
-torch's kernels want the prefix's keys before the own keys of each text. Here the queries of all texts read the one
-prefix together, and each text reads its own tokens. The two parts are merged by the sums of their softmaxes.
+torch's kernels want the prefix's keys before the own keys of each text. Here the
+queries of all texts read the one prefix together, and each text reads its own tokens.
+The two parts are merged by the sums of their softmaxes.
 """
 
 import math
@@ -22,31 +24,38 @@ SHARED_PREFIX = "pretrace_shared_prefix"
 _AHEAD = "pretrace_ahead"
 """The attribute of a layer's own keys, or values, that has those of the prefix."""
 
-_ALTERING = ("position_bias", "softcap", "s_aux")  # what some models add to scores, or cut them to
-_BLOCK = 1 << 19  # scores of queries at the prefix's tokens that exist at a time on a CPU: 2 MB
-_ALIKE = {True: 1e-3, False: 0.02}  # of the norm, in float32 or narrower: two kernels of a GPU
+# what some models add to scores, or cut them to
+_ALTERING = ("position_bias", "softcap", "s_aux")
+# scores of queries at the prefix's tokens that exist at a time on a CPU: 2 MB
+_BLOCK = 1 << 19
+# of the norm, in float32 or narrower: two kernels of a GPU
+_ALIKE = {True: 1e-3, False: 0.02}
 
 
 def put_ahead(shared: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
-    """Return the `own` keys or values of a batch with the prefix's `shared` [1, ...] noted, for `SHARED_PREFIX`."""
+    """Return the `own` keys or values of a batch with the prefix's `shared` [1, ...]
+    noted, for `SHARED_PREFIX`."""
     setattr(own, _AHEAD, shared)
     return own
 
 
 def copied_ahead(shared: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
-    """Return [texts, heads, past and own tokens, width]: the `own` tokens after a copy of the `shared` ones."""
+    """Return [texts, heads, past and own tokens, width]: the `own` tokens after a copy
+    of the `shared` ones."""
     return torch.cat([shared.expand(len(own), *shared.shape[1:]), own], dim=-2)
 
 
 def whole_row(states: torch.Tensor, row: int) -> torch.Tensor:
-    """Return the keys or values [1, heads, tokens, width] of one text, those of a noted prefix before its own."""
+    """Return the keys or values [1, heads, tokens, width] of one text, those of a noted
+    prefix before its own."""
     own, shared = states[row : row + 1], getattr(states, _AHEAD, None)
     return own if shared is None else copied_ahead(shared, own)
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What queries [texts, heads, tokens, width] read of some keys, and ln of the softmax's sums, one for each."""
+    """What queries [texts, heads, tokens, width] read of some keys, and ln of the
+    softmax's sums, one for each."""
 
     read: torch.Tensor
     log_sums: torch.Tensor
@@ -61,25 +70,33 @@ def attention_to_shared_prefix(
     scaling: float | None = None,
     **kwargs: Any,
 ) -> tuple[torch.Tensor, None]:
-    """Return what `query` [texts, heads, tokens, width] reads, [texts, tokens, heads, width].
+    """Return what `query` [texts, heads, tokens, width] reads, [texts, tokens, heads,
+    width].
 
-    `key` and `value` [texts, key heads, tokens, width] are the texts' own, with a prefix noted by `put_ahead`. Where a
-    query does not see all of it (sliding windows have a mask), or scores are altered, torch's kernel reads a copy.
+    `key` and `value` [texts, key heads, tokens, width] are the texts' own, with a
+    prefix noted by `put_ahead`. Where a query does not see all of it (sliding windows
+    have a mask), or scores are altered, torch's kernel reads a copy.
     """
     past, past_value = getattr(key, _AHEAD, None), getattr(value, _AHEAD, None)
     if past is None or past_value is None:
-        return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
+        return sdpa_attention_forward(
+            module, query, key, value, attention_mask, scaling=scaling, **kwargs
+        )
     width = query.shape[-1]
     altered = any(kwargs.get(name) is not None for name in _ALTERING)
     if altered or attention_mask is not None or value.shape[-1] != width:
         key, value = copied_ahead(past, key), copied_ahead(past_value, value)
         if attention_mask is None:
             attention_mask = _all_seen(query.shape[-2], key.shape[-2], query.device)
-        return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
+        return sdpa_attention_forward(
+            module, query, key, value, attention_mask, scaling=scaling, **kwargs
+        )
     scaling = width**-0.5 if scaling is None else scaling
     own = _read_own(query, key, value, scaling)
     on_cpu = query.device.type == "cpu"
-    shared = (_read_in_products if on_cpu else _read_as_one_text)(query, past, past_value, scaling)
+    shared = (_read_in_products if on_cpu else _read_as_one_text)(
+        query, past, past_value, scaling
+    )
     # each part counts by its share of the softmax's sum
     share = torch.sigmoid(own.log_sums - shared.log_sums)[..., None]
     both = torch.lerp(shared.read.float(), own.read.float(), share)
@@ -87,27 +104,36 @@ def attention_to_shared_prefix(
 
 
 def mask_after_shared_prefix(**asked: Any) -> torch.Tensor | None:
-    """Return transformers' mask; None where it would let every query see the prefix and its own text up to itself."""
+    """Return transformers' mask; None where it would let every query see the prefix and
+    its own text up to itself."""
     window = asked.get("local_size")
-    is_causal = asked.get("allow_is_causal_skip", True) and asked.get("attention_mask") is None
+    is_causal = (
+        asked.get("allow_is_causal_skip", True) and asked.get("attention_mask") is None
+    )
     if is_causal and (window is None or asked["kv_length"] < window):
         return None
     return sdpa_mask(**asked)
 
 
 def _all_seen(tokens: int, seen: int, device: torch.device) -> torch.Tensor:
-    """Return the mask [1, 1, tokens, seen] of queries that see the past, and their own text up to themselves."""
+    """Return the mask [1, 1, tokens, seen] of queries that see the past, and their own
+    text up to themselves."""
     mask = torch.ones(tokens, seen, dtype=torch.bool, device=device)
     return mask.tril(seen - tokens)[None, None]
 
 
-def _read_own(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float) -> _Part:
+def _read_own(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float
+) -> _Part:
     """Read each text's own tokens, up to the one that asks."""
     return _kernel(query, key, value, scaling, is_causal=True)
 
 
-def _read_as_one_text(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float) -> _Part:
-    """Read the prefix [1, key heads, past, width] as if all queries were of one text, which a GPU does at once."""
+def _read_as_one_text(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float
+) -> _Part:
+    """Read the prefix [1, key heads, past, width] as if all queries were of one text,
+    which a GPU does at once."""
     texts, heads, tokens, width = query.shape
     rows = query.transpose(0, 1).reshape(1, heads, texts * tokens, width)
     part = _kernel(rows, key, value, scaling, is_causal=False)
@@ -116,7 +142,12 @@ def _read_as_one_text(query: torch.Tensor, key: torch.Tensor, value: torch.Tenso
 
 
 def _kernel(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float, *, is_causal: bool
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    scaling: float,
+    *,
+    is_causal: bool,
 ) -> _Part:
     """Have the device's kernel read `key` and `value`, which may have fewer heads."""
     if query.device.type == "cpu":
@@ -126,7 +157,14 @@ def _kernel(
     elif query.dtype == torch.float32:  # flash attention is of narrow numbers
         groups = query.shape[1] // key.shape[1]
         read, log_sums, *_ = torch.ops.aten._scaled_dot_product_efficient_attention(
-            query, repeat_kv(key, groups), repeat_kv(value, groups), None, True, 0.0, is_causal, scale=scaling
+            query,
+            repeat_kv(key, groups),
+            repeat_kv(value, groups),
+            None,
+            True,
+            0.0,
+            is_causal,
+            scale=scaling,
         )
     else:
         read, log_sums, *_ = torch.ops.aten._scaled_dot_product_flash_attention(
@@ -136,10 +174,14 @@ def _kernel(
     return _Part(read, log_sums[..., : query.shape[-2]])
 
 
-def _read_in_products(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float) -> _Part:
-    """Read the prefix [1, key heads, past, width] by products of matrices, head by head.
+def _read_in_products(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float
+) -> _Part:
+    """Read the prefix [1, key heads, past, width] by products of matrices, head by
+    head.
 
-    torch's kernel on a CPU would read its keys once for each text, a few queries at a time.
+    torch's kernel on a CPU would read its keys once for each text, a few queries at a
+    time.
     """
     texts, heads, tokens, width = query.shape
     read = query.new_empty(texts, heads, tokens, width, dtype=torch.float32)
@@ -158,7 +200,8 @@ def _read_in_products(query: torch.Tensor, key: torch.Tensor, value: torch.Tenso
 def _read(
     queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scaling: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return float32 [queries, width], what they read of these keys, and ln of their softmax's sums [queries, 1]."""
+    """Return float32 [queries, width], what they read of these keys, and ln of their
+    softmax's sums [queries, 1]."""
     queries, keys, values = queries.float(), keys.float().t(), values.float()
     size = max(1, _BLOCK // keys.shape[1])
     scores = queries.new_empty(min(size, len(queries)), keys.shape[1])
@@ -193,9 +236,11 @@ def heads_of(config: Any) -> Heads | None:
 
 
 def gpu_reads_apart(config: Any, device: torch.device, dtype: torch.dtype) -> bool:
-    """Return whether this GPU has the kernels for a model's heads, and they give what its usual attention gives.
+    """Return whether this GPU has the kernels for a model's heads, and they give what
+    its usual attention gives.
 
-    Their support differs with the card, the type, the width of a head and the version of torch.
+    Their support differs with the card, the type, the width of a head and the version
+    of torch.
     """
     heads = heads_of(config)
     if heads is None:
@@ -204,7 +249,9 @@ def gpu_reads_apart(config: Any, device: torch.device, dtype: torch.dtype) -> bo
     drawn = torch.Generator().manual_seed(0)
 
     def states(texts: int, heads: int, tokens: int) -> torch.Tensor:
-        return torch.randn(texts, heads, tokens, width, generator=drawn).to(device, dtype)
+        return torch.randn(texts, heads, tokens, width, generator=drawn).to(
+            device, dtype
+        )
 
     module: Any = torch.nn.Module()
     module.num_key_value_groups = heads.of_queries // heads.of_keys
@@ -214,7 +261,9 @@ def gpu_reads_apart(config: Any, device: torch.device, dtype: torch.dtype) -> bo
     copied = copied_ahead(past, key), copied_ahead(past_value, value)
     apart = put_ahead(past, key), put_ahead(past_value, value)
     try:
-        expected, _ = sdpa_attention_forward(module, query, *copied, _all_seen(5, 16, device))
+        expected, _ = sdpa_attention_forward(
+            module, query, *copied, _all_seen(5, 16, device)
+        )
         read, _ = attention_to_shared_prefix(module, query, *apart, None)
     except Exception as error:  # of a width or a card that the kernel does not know
         if is_out_of_memory(error):

@@ -1,8 +1,9 @@
-"""Score prompts by an API: the log-probability of each token of a text, from `echo` with log-probabilities.
+"""Score prompts by an API: the log-probability of each token of a text, from `echo`
+with log-probabilities.
 
-The completions endpoint, asked to repeat its prompt, gives `choices[0].logprobs` = {tokens, text_offset,
-token_logprobs: [null, ...], top_logprobs}. Token ids are sent, exactly those that a local pass reads, by the tokenizer
-that the model's entry names.
+The completions endpoint, asked to repeat its prompt, gives `choices[0].logprobs` =
+{tokens, text_offset, token_logprobs: [null, ...], top_logprobs}. Token ids are sent,
+exactly those that a local pass reads, by the tokenizer that the model's entry names.
 """
 
 import math
@@ -23,7 +24,12 @@ from pretrace.models.api.client import (
     choice_of,
 )
 from pretrace.models.api.endpoint import ApiRequest
-from pretrace.models.api.logprobs import STALE, check_likeliest, check_logprobs, check_own
+from pretrace.models.api.logprobs import (
+    STALE,
+    check_likeliest,
+    check_logprobs,
+    check_own,
+)
 from pretrace.models.api.target import ApiTarget
 from pretrace.models.checkpoint import read_checkpoint
 from pretrace.models.tokens import load_config, load_tokenizer
@@ -42,31 +48,40 @@ PROBE_TEXTS = (
     "It was the best of times, it was the",
 )
 _LONG_TEXT = (  # several blocks of a server's prefix cache
-    "Four score and seven years ago our fathers brought forth on this continent, a new nation, conceived in Liberty, "
-    "and dedicated to the proposition that all men are created equal. Now we are engaged in a great civil war, testing "
-    "whether that nation, or any nation so conceived and so dedicated, can long endure. We are met on a great "
-    "battle-field of that war. We have come to dedicate a portion of that field, as a final resting place for those "
+    "Four score and seven years ago our fathers brought forth on this continent, "
+    "a new nation, conceived in Liberty, "
+    "and dedicated to the proposition that all men are created equal. Now we are "
+    "engaged in a great civil war, testing "
+    "whether that nation, or any nation so conceived and so dedicated, can long "
+    "endure. We are met on a great "
+    "battle-field of that war. We have come to dedicate a portion of that field, "
+    "as a final resting place for those "
     "who here gave their lives that that nation might live."
 )
 _ENDINGS = (" It is altogether fitting", " The brave men, living and dead")
-_MEAN_OFF, _OFF, _SHARE_OFF = 0.1, 0.5, 0.1  # nats, and of a value: precision differs by batch
-_CANDIDATES = 2  # of the most probable next tokens, so that an unlikely one is compared as well
+# nats, and of a value: precision differs by batch
+_MEAN_OFF, _OFF, _SHARE_OFF = 0.1, 0.5, 0.1
+# of the most probable next tokens, so that an unlikely one is compared as well
+_CANDIDATES = 2
 _TOP = 5  # as many as every API gives
 
 
 @dataclass(frozen=True)
 class Echo:
-    """Hold the tokens as text (`pieces`) and `logprobs` in nats, NaN for the first token."""
+    """Hold the tokens as text (`pieces`) and `logprobs` in nats, NaN for the first
+    token."""
 
     pieces: list[str]
     logprobs: list[float]
 
 
-def echo_of(body: Mapping[str, Any], vocabulary: int | None = None, *, compared: bool = True) -> Echo:
+def echo_of(
+    body: Mapping[str, Any], vocabulary: int | None = None, *, compared: bool = True
+) -> Echo:
     """Return the tokens and log-probabilities of an answer of the completions endpoint.
 
-    `vocabulary`: the number of the model's tokens, if it is known. `compared`: the text's own tokens are compared with
-    the likeliest of their places.
+    `vocabulary`: the number of the model's tokens, if it is known. `compared`: the
+    text's own tokens are compared with the likeliest of their places.
 
     Raises:
         MalformedAnswerError: they are missing, or one but the first is not a number.
@@ -78,8 +93,12 @@ def echo_of(body: Mapping[str, Any], vocabulary: int | None = None, *, compared:
         values = [math.nan if value is None else float(value) for value in logprobs]
         told = [_likeliest_of(top) for top in echoed.get("top_logprobs") or []]
     except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise MalformedAnswerError("no log-probabilities of the prompt's tokens") from error
-    if len(values) != len(pieces) or not all(isinstance(piece, str) for piece in pieces):
+        raise MalformedAnswerError(
+            "no log-probabilities of the prompt's tokens"
+        ) from error
+    if len(values) != len(pieces) or not all(
+        isinstance(piece, str) for piece in pieces
+    ):
         raise MalformedAnswerError("tokens and log-probabilities do not pair")
     if not all(map(math.isfinite, values[1:])):
         raise MalformedAnswerError("a token after the first has no log-probability")
@@ -93,14 +112,16 @@ def echo_of(body: Mapping[str, Any], vocabulary: int | None = None, *, compared:
 
 
 def _likeliest_of(top: Any) -> list[float]:
-    """Return the log-probabilities of the tokens told of a place; none if two may have one garbled name."""
+    """Return the log-probabilities of the tokens told of a place; none if two may have
+    one garbled name."""
     if not isinstance(top, Mapping) or any(_GARBLED in piece for piece in top):
         return []
     return [float(value) for value in top.values()]
 
 
 def span_of(echo: Echo, text: str, tokens: int) -> slice | None:
-    """Return the `tokens` tokens that spell `text`, without a start token before it and the one generated after it.
+    """Return the `tokens` tokens that spell `text`, without a start token before it and
+    the one generated after it.
 
     None if no tokens spell it.
     """
@@ -113,7 +134,8 @@ def span_of(echo: Echo, text: str, tokens: int) -> slice | None:
 
 
 def _spell(pieces: list[str], text: str) -> bool:
-    """Compare up to the space that some tokenizers put first; if characters are garbled, by all others."""
+    """Compare up to the space that some tokenizers put first; if characters are
+    garbled, by all others."""
     if any(_GARBLED in piece for piece in pieces) or _GARBLED in text:
         return _ascii("".join(pieces)) == _ascii(text)
     spelled = b"".join(map(_as_bytes, pieces))
@@ -125,36 +147,54 @@ def _ascii(text: str) -> str:
 
 
 def _as_bytes(piece: str) -> bytes:
-    """Return the bytes of a piece; one that is not text by itself is written as `bytes:\\xe2\\x80`."""
+    """Return the bytes of a piece; one that is not text by itself is written as
+    `bytes:\\xe2\\x80`."""
     if piece.startswith("bytes:\\x"):
         return bytes(int(value, 16) for value in _BYTES.findall(piece))
     return piece.encode()
 
 
 def echo_request(prompt: list[int]) -> ApiRequest:
-    """Ask for the echo of a prompt; one token is generated and not used, because not every server takes none."""
-    return ApiRequest({"prompt": prompt, "max_tokens": 1, "temperature": 0, "logprobs": 1, "echo": True})
+    """Ask for the echo of a prompt; one token is generated and not used, because not
+    every server takes none."""
+    return ApiRequest(
+        {
+            "prompt": prompt,
+            "max_tokens": 1,
+            "temperature": 0,
+            "logprobs": 1,
+            "echo": True,
+        }
+    )
 
 
 class Probe:
-    """Finds out whether an API's prompt scoring can be believed, by asking for one number in two ways.
+    """Finds out whether an API's prompt scoring can be believed, by asking for one
+    number in two ways.
 
-    The log-probability of a token after a text is what generation says before it makes a token, and what the
-    echo of text and token says of that token. A server whose list is shifted by a token (as llama-cpp-python's is
-    for a prompt without a start token), that ignores `echo`, or that scores another text gives two numbers.
-    A server with a stale prefix cache gives a text other numbers once it has read one that begins alike.
+    The log-probability of a token after a text is what generation says before it makes
+    a token, and what the echo of text and token says of that token. A server whose list
+    is shifted by a token (as llama-cpp-python's is for a prompt without a start token),
+    that ignores `echo`, or that scores another text gives two numbers. A server with a
+    stale prefix cache gives a text other numbers once it has read one that begins
+    alike.
     """
 
     def __init__(self, target: ApiTarget) -> None:
-        self._client, self._tokenizer, self._vocabulary = target.client, target.tokenizer, target.vocabulary
+        self._client, self._tokenizer, self._vocabulary = (
+            target.client,
+            target.tokenizer,
+            target.vocabulary,
+        )
         self._context = target.context
         self._asked: list[ApiRequest] = []
 
     def check(self, start: Ids) -> None:
         """Check what is sent after the ids of `start`, as the server offers it.
 
-        Raises `InputError` with what is wrong, where the server's numbers do not agree or cannot be compared;
-        its answers are then forgotten, so that it is asked again when it is mended.
+        Raises `InputError` with what is wrong, where the server's numbers do not agree
+        or cannot be compared; its answers are then forgotten, so that it is asked again
+        when it is mended.
         """
         try:
             if self._client.endpoint.top40 is None:
@@ -169,26 +209,41 @@ class Probe:
         compared = sum(self._compared(text, start) for text in PROBE_TEXTS)
         if not compared:
             raise self._wrong("gives no next token that could be compared.")
-        log.info("%s: echo and generation agree on %d tokens", self._client.endpoint.name, compared)
+        log.info(
+            "%s: echo and generation agree on %d tokens",
+            self._client.endpoint.name,
+            compared,
+        )
 
     def _check_repetition(self, start: Ids) -> None:
-        """Compare two texts that begin alike with each other, and with themselves, asked again in the other order."""
+        """Compare two texts that begin alike with each other, and with themselves,
+        asked again in the other order."""
         endings = [self._ids(ending) for ending in _ENDINGS]
-        room = None if self._context is None else max(0, self._context - max(map(len, endings)))
+        room = (
+            None
+            if self._context is None
+            else max(0, self._context - max(map(len, endings)))
+        )
         beginning = [*start, *self._ids(_LONG_TEXT)][:room]
         first, second = ([*beginning, *ending] for ending in endings)
         told = self._logprobs(first), self._logprobs(second)
         again = self._logprobs(second, again=1), self._logprobs(first, again=1)
         common = len(beginning) - 1  # the first token of all has no number
-        pairs = [(told[0], again[1]), (told[1], again[0]), (told[0][:common], told[1][:common])]
+        pairs = [
+            (told[0], again[1]),
+            (told[1], again[0]),
+            (told[0][:common], told[1][:common]),
+        ]
         if not all(_agree(*pair) for pair in pairs):
             raise self._wrong(
-                "gives the tokens of one text other log-probabilities when it is asked again, or after a text that "
+                "gives the tokens of one text other log-probabilities when it is "
+                "asked again, or after a text that "
                 f"begins alike: {STALE}."
             )
 
     def _logprobs(self, prompt: list[int], again: int = 0) -> list[float]:
-        """Ask for the log-probability (nats) of each token of a prompt but the first."""
+        """Ask for the log-probability (nats) of each token of a prompt but the
+        first."""
         if self._client.endpoint.top40 is None:
             return self._echo(prompt, again).logprobs[1 : len(prompt)]
         request = ApiRequest(likeliest.request_of(prompt).body, again)
@@ -210,16 +265,21 @@ class Probe:
             echo = self._echo(longer)
             span = span_of(echo, text + piece, len(longer) - len(start))
             if span is None:
-                raise self._wrong(f"does not echo what it is sent, but the tokens {echo.pieces}.")
-            if echo.pieces[span.stop - 1] == piece:  # else text and token became other tokens
+                raise self._wrong(
+                    f"does not echo what it is sent, but the tokens {echo.pieces}."
+                )
+            # else text and token became other tokens
+            if echo.pieces[span.stop - 1] == piece:
                 echoed = echo.logprobs[span.stop - 1]
-                if not math.isclose(
-                    generated, echoed, abs_tol=0.1, rel_tol=0.02
-                ):  # precision differs by batch
+                # precision differs by batch
+                if not math.isclose(generated, echoed, abs_tol=0.1, rel_tol=0.02):
                     raise self._wrong(
-                        f"does not score prompts rightly: after '{text}' it generates '{piece}' with log-probability "
-                        f"{generated:.3f}, and echoes it with {echoed:.3f}. Its list is probably shifted by a token, "
-                        "as llama-cpp-python shifts it where a prompt has no start token: set start_token in the run, "
+                        f"does not score prompts rightly: after '{text}' it "
+                        f"generates '{piece}' with log-probability "
+                        f"{generated:.3f}, and echoes it with {echoed:.3f}. Its "
+                        f"list is probably shifted by a token, "
+                        "as llama-cpp-python shifts it where a prompt has no "
+                        "start token: set start_token in the run, "
                         "or use a server that scores prompts rightly."
                     )
                 compared += 1
@@ -229,8 +289,11 @@ class Probe:
         return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def _following(self, prompt: list[int]) -> list[tuple[str, float]]:
-        """Return (token, log-probability) of the most probable next tokens that are plain text, best first."""
-        request = ApiRequest({"prompt": prompt, "max_tokens": 1, "temperature": 0, "logprobs": _TOP})
+        """Return (token, log-probability) of the most probable next tokens that are
+        plain text, best first."""
+        request = ApiRequest(
+            {"prompt": prompt, "max_tokens": 1, "temperature": 0, "logprobs": _TOP}
+        )
         choice = self._choice(request)
         try:
             told = choice["logprobs"]["top_logprobs"][0]
@@ -238,11 +301,20 @@ class Probe:
             if values := _likeliest_of(told):
                 check_likeliest(values, self._vocabulary)
         except ImpossibleAnswerError as error:
-            raise self._wrong(f"gives impossible log-probabilities: {error}. {OF_MODEL}") from None
+            raise self._wrong(
+                f"gives impossible log-probabilities: {error}. {OF_MODEL}"
+            ) from None
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
-            problem = "gives no `logprobs.top_logprobs` of the next token, so its echo cannot be checked."
+            problem = (
+                "gives no `logprobs.top_logprobs` of the next token, so its echo "
+                "cannot be checked."
+            )
             raise self._wrong(problem) from None
-        plain = {piece: value for piece, value in top.items() if piece.strip() and piece.isascii()}
+        plain = {
+            piece: value
+            for piece, value in top.items()
+            if piece.strip() and piece.isascii()
+        }
         return sorted(plain.items(), key=lambda item: (-item[1], item[0]))
 
     def _echo(self, prompt: list[int], again: int = 0) -> Echo:
@@ -251,9 +323,13 @@ class Probe:
             # a shifted list has unlikely tokens too, and is told as such
             return echo_of({"choices": [choice]}, self._vocabulary, compared=False)
         except ImpossibleAnswerError as error:
-            raise self._wrong(f"gives impossible log-probabilities: {error}. {OF_MODEL}") from None
+            raise self._wrong(
+                f"gives impossible log-probabilities: {error}. {OF_MODEL}"
+            ) from None
         except MalformedAnswerError as error:
-            raise self._wrong(f"ignores `echo`, or answers in another shape: {error}.") from None
+            raise self._wrong(
+                f"ignores `echo`, or answers in another shape: {error}."
+            ) from None
 
     def _choice(self, request: ApiRequest) -> dict[str, Any]:
         self._asked.append(request)
@@ -263,13 +339,15 @@ class Probe:
     def _wrong(self, what: str) -> InputError:
         endpoint = self._client.endpoint
         return InputError(
-            f"{endpoint.name}: {endpoint.base_url} {what} Without scored prompts the model has no gray-box methods: "
+            f"{endpoint.name}: {endpoint.base_url} {what} Without scored prompts "
+            f"the model has no gray-box methods: "
             "leave `echo` out of its entry to ask it questions only."
         )
 
 
 def _agree(values: Sequence[float], others: Sequence[float]) -> bool:
-    """Return whether two lists of log-probabilities (nats) differ no more than by the order of sums."""
+    """Return whether two lists of log-probabilities (nats) differ no more than by the
+    order of sums."""
     if len(values) != len(others):
         return False
     off = [abs(value - other) for value, other in zip(values, others, strict=True)]
@@ -287,12 +365,13 @@ def echo_target(
 ) -> ApiTarget:
     """Return the target of passes by an API.
 
-    `checkpoint_json`: the record of a local model that has the same tokenizer. The others as in a model's entry.
-    Raises `InputError` without one.
+    `checkpoint_json`: the record of a local model that has the same tokenizer. The
+    others as in a model's entry. Raises `InputError` without one.
     """
     if checkpoint_json is None:
         raise InputError(
-            f"{client.endpoint.name}: texts are scored by their token ids; name a local model that has the same "
+            f"{client.endpoint.name}: texts are scored by their token ids; name "
+            f"a local model that has the same "
             "tokenizer as tokenizer in the model's entry."
         )
     # one token is generated, and thrown away, with every text that is scored
@@ -304,7 +383,8 @@ def echo_target(
 
 
 class EchoScorer:
-    """Takes the engine's place for a model behind an API; `batch_tokens` is the job's, and changes nothing."""
+    """Takes the engine's place for a model behind an API; `batch_tokens` is the job's,
+    and changes nothing."""
 
     def __init__(self, target: ApiTarget, batch_tokens: int) -> None:
         self._target, self.batch_tokens = target, batch_tokens
@@ -318,16 +398,24 @@ class EchoScorer:
         statistics: str,
         progress: Callable[[int, int], None] = lambda texts, tokens: None,
     ) -> list[np.ndarray]:
-        """Return for each request float32 [kinds, scored tokens] in nats, by `requests.TOKEN_STATISTICS`.
+        """Return for each request float32 [kinds, scored tokens] in nats, by
+        `requests.TOKEN_STATISTICS`.
 
-        Raises `InputError` for statistics that the API does not give, and where a probe shows that the server does not
-        score prompts, or shifts what it gives.
+        Raises `InputError` for statistics that the API does not give, and where a probe
+        shows that the server does not score prompts, or shifts what it gives.
         """
         has_likeliest = self._target.client.endpoint.top40 is not None
         if statistics not in ("logprobs", "likeliest" if has_likeliest else "logprobs"):
-            raise InputError(f"{self._name}: an API gives no full-vocabulary statistics; ask for logprobs.")
+            raise InputError(
+                f"{self._name}: an API gives no full-vocabulary statistics; ask "
+                f"for logprobs."
+            )
         size = len(TOKEN_STATISTICS[statistics])
-        scored = [index for index, request in enumerate(window) if request.skip_reason(prompt_prefix) is None]
+        scored = [
+            index
+            for index, request in enumerate(window)
+            if request.skip_reason(prompt_prefix) is None
+        ]
         progress(len(window) - len(scored), 0)
         values = [np.zeros((size, 0), dtype=np.float32)] * len(window)
         if scored:
@@ -340,25 +428,38 @@ class EchoScorer:
         return values
 
     def _echoed(
-        self, requests: list[Request], prompt_prefix: PromptPrefix, progress: Callable[[int], None]
+        self,
+        requests: list[Request],
+        prompt_prefix: PromptPrefix,
+        progress: Callable[[int], None],
     ) -> Iterator[np.ndarray]:
         self._check(prompt_prefix.start)
-        prompts = [echo_request([*prompt_prefix.ids, *request.tokens.tolist()]) for request in requests]
+        prompts = [
+            echo_request([*prompt_prefix.ids, *request.tokens.tolist()])
+            for request in requests
+        ]
         read = partial(echo_of, vocabulary=self._target.vocabulary)
-        for echo, request in zip(self._target.client.ask(prompts, read, progress), requests, strict=True):
+        for echo, request in zip(
+            self._target.client.ask(prompts, read, progress), requests, strict=True
+        ):
             first = self._first_of_ids(echo, request, prompt_prefix)
             last = len(prompt_prefix.ids) + len(request.tokens)
             yield np.array([echo.logprobs[first:last]], dtype=np.float32)
 
     def _likeliest(
-        self, requests: list[Request], prompt_prefix: PromptPrefix, progress: Callable[[int], None]
+        self,
+        requests: list[Request],
+        prompt_prefix: PromptPrefix,
+        progress: Callable[[int], None],
     ) -> Iterator[np.ndarray]:
         self._check(prompt_prefix.start)
         texts = []
         for request in requests:
             ids = [*prompt_prefix.ids, *request.tokens.tolist()]
             texts.append((ids, len(ids) - len(request.scored_tokens(prompt_prefix))))
-        return likeliest.score_texts(self._target.client, texts, progress, self._target.vocabulary)
+        return likeliest.score_texts(
+            self._target.client, texts, progress, self._target.vocabulary
+        )
 
     def prefix_way(self, prompt_prefix: PromptPrefix) -> None:
         """Return nothing: how a server shares a prefix is not known."""
@@ -374,16 +475,23 @@ class EchoScorer:
         Probe(self._target).check(start)
         self._checked.add(start)
 
-    def _first_of_ids(self, echo: Echo, request: Request, prompt_prefix: PromptPrefix) -> int:
-        """Return the place of the first scored token; raises if the echo is not of the ids that were sent."""
+    def _first_of_ids(
+        self, echo: Echo, request: Request, prompt_prefix: PromptPrefix
+    ) -> int:
+        """Return the place of the first scored token; raises if the echo is not of the
+        ids that were sent."""
         ids = [*prompt_prefix.ids, *request.tokens.tolist()][len(prompt_prefix.start) :]
         text = self._target.tokenizer.decode(ids, clean_up_tokenization_spaces=False)
         span = span_of(echo, text, len(ids))
         if span is None:
             raise InputError(
-                f"{self._name}: the server does not echo the {len(ids)} tokens that were sent, '{text[:40]}...', but "
+                f"{self._name}: the server does not echo the {len(ids)} tokens "
+                f"that were sent, '{text[:40]}...', but "
                 f"{echo.pieces[:8]} ... Check the tokenizer of the model's entry."
             )
         if span.start != len(prompt_prefix.start):
-            raise InputError(f"{self._name}: the server drops or adds a start token: {echo.pieces[:5]} ...")
+            raise InputError(
+                f"{self._name}: the server drops or adds a start token: "
+                f"{echo.pieces[:5]} ..."
+            )
         return max(1, len(prompt_prefix.ids))

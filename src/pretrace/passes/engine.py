@@ -1,4 +1,5 @@
-"""Requests -> statistics: length-sorted batches under a token budget that halves when memory runs out."""
+"""Requests -> statistics: length-sorted batches under a token budget that halves when
+memory runs out."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -24,16 +25,18 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
 _Started = tuple[list[list[int]], torch.Tensor]
-"""A batch, each text by its places in the window, and its statistics, which a GPU may still be computing."""
+"""A batch, each text by its places in the window, and its statistics, which a GPU may
+still be computing."""
 
 Work = TypeVar("Work")
 
 
 class Engine:
-    """A loaded model, the prompt prefix it has encoded, and the token budget of its batches.
+    """A loaded model, the prompt prefix it has encoded, and the token budget of its
+    batches.
 
-    The budget counts padding and the ids before each text, but not a shared prompt prefix. That of each prefix only
-    ever falls; `batch_tokens` is that of the last one.
+    The budget counts padding and the ids before each text, but not a shared prompt
+    prefix. That of each prefix only ever falls; `batch_tokens` is that of the last one.
     """
 
     def __init__(self, model: Any, name: str, batch_tokens: int) -> None:
@@ -45,7 +48,9 @@ class Engine:
         self._encoded: EncodedPrefix | None = None
         if not self.features.has_separate_head:
             log.info(
-                "%s: the output layer is not plain linear; its logits are taken from the whole model", name
+                "%s: the output layer is not plain linear; its logits are taken "
+                "from the whole model",
+                name,
             )
 
     def statistics(
@@ -56,12 +61,13 @@ class Engine:
         statistics: str,
         progress: Callable[[int, int], None] = lambda texts, tokens: None,
     ) -> list[np.ndarray]:
-        """Return for each request float32 [numbers, scored tokens], rows as in `requests.TOKEN_STATISTICS`.
+        """Return for each request float32 [numbers, scored tokens], rows as in
+        `requests.TOKEN_STATISTICS`.
 
-        Equal requests run once. Batches form within the window, longest first, so that memory is at its peak
-        at the start. `progress(texts, tokens)` is told of each batch. Raises `InputError` for a number that
-        is not finite. Of leads that begin with each other the longest should come first: it is encoded once
-        for all.
+        Equal requests run once. Batches form within the window, longest first, so that
+        memory is at its peak at the start. `progress(texts, tokens)` is told of each
+        batch. Raises `InputError` for a number that is not finite. Of leads that begin
+        with each other the longest should come first: it is encoded once for all.
         """
         self.batch_tokens = self._budgets.get(prompt_prefix.parts, self._given_budget)
         if not prompt_prefix.shots:
@@ -72,22 +78,29 @@ class Engine:
         empty = np.zeros((len(TOKEN_STATISTICS[statistics]), 0), dtype=np.float32)
         results = [empty] * len(window)
         todo = [
-            indices for indices in copies.values() if window[indices[0]].skip_reason(prompt_prefix) is None
+            indices
+            for indices in copies.values()
+            if window[indices[0]].skip_reason(prompt_prefix) is None
         ]
         for request in (window[indices[0]] for indices in todo):
             if request.tokens.max() >= self.features.vocabulary:
                 raise InputError(
-                    f"{self.name}: text '{request.text_id}' has token {request.tokens.max()}, and the model has "
-                    f"embeddings of {self.features.vocabulary} tokens. Put the tokenizer there that the model was "
+                    f"{self.name}: text '{request.text_id}' has token "
+                    f"{request.tokens.max()}, and the model has "
+                    f"embeddings of {self.features.vocabulary} tokens. Put the "
+                    f"tokenizer there that the model was "
                     "trained with."
                 )
-        # the tokens decide among equally long texts: batches do not depend on the texts' ids
+        # the tokens decide among equally long texts: batches do not depend on the
+        # texts' ids
         todo.sort(key=lambda indices: window[indices[0]].tokens.tobytes())
         todo.sort(key=lambda indices: -len(window[indices[0]].tokens))
         progress(len(window) - sum(map(len, todo)), 0)
         started = self._started(todo, window, prompt_prefix, statistics)
         for batch, computed in collected_late(started, self.features.gpus):
-            arrays = self._arrays([window[indices[0]] for indices in batch], prompt_prefix, computed)
+            arrays = self._arrays(
+                [window[indices[0]] for indices in batch], prompt_prefix, computed
+            )
             for indices, values in zip(batch, arrays, strict=True):
                 for index in indices:
                     results[index] = values
@@ -95,7 +108,11 @@ class Engine:
         return results
 
     def _started(
-        self, todo: list[list[int]], window: list[Request], prompt_prefix: PromptPrefix, statistics: str
+        self,
+        todo: list[list[int]],
+        window: list[Request],
+        prompt_prefix: PromptPrefix,
+        statistics: str,
     ) -> Iterator[_Started]:
         """Empties `todo`, texts by their places in the window, from its beginning."""
         while todo:
@@ -104,62 +121,99 @@ class Engine:
             ahead = 0 if shares else len(prompt_prefix.ids)
             longest = ahead + len(first.tokens)
             batch = todo[: max(1, self.batch_tokens // longest)]
-            batch = batch[: self.features.alike([ahead + len(window[places[0]].tokens) for places in batch])]
+            batch = batch[
+                : self.features.alike(
+                    [ahead + len(window[places[0]].tokens) for places in batch]
+                )
+            ]
             requests = [window[indices[0]] for indices in batch]
             try:
-                computed = None if shares is None else attempt(self._run, requests, prompt_prefix, statistics)
+                computed = (
+                    None
+                    if shares is None
+                    else attempt(self._run, requests, prompt_prefix, statistics)
+                )
             except IndexError as error:
                 raise InputError(
-                    f"{self.name} has no place for {longest} tokens, as text '{first.text_id}' has ({error}): set a "
+                    f"{self.name} has no place for {longest} tokens, as text "
+                    f"'{first.text_id}' has ({error}): set a "
                     "lower max_length for this model."
                 ) from error
             if computed is None:
-                self._back_off(batch_texts=requests, longest=longest, prompt_prefix=prompt_prefix)
+                self._back_off(
+                    batch_texts=requests, longest=longest, prompt_prefix=prompt_prefix
+                )
                 continue
             del todo[: len(batch)]
             yield batch, computed
 
-    def _back_off(self, batch_texts: list[Request], longest: int, prompt_prefix: PromptPrefix) -> None:
-        """Halve the budget of this prefix because a batch did not fit into memory beside it, or the prefix itself."""
-        text = f"text '{batch_texts[0].text_id}' ({longest} tokens) alone does not fit into memory"
+    def _back_off(
+        self, batch_texts: list[Request], longest: int, prompt_prefix: PromptPrefix
+    ) -> None:
+        """Halve the budget of this prefix because a batch did not fit into memory
+        beside it, or the prefix itself."""
+        text = (
+            f"text '{batch_texts[0].text_id}' ({longest} tokens) alone does not fit "
+            f"into memory"
+        )
         # a way that could not be verified for lack of memory says nothing of the prefix
         way = vars(self).get("sharing")
         if not prompt_prefix.shots or way is None:
             alone, lower = text, "max_length"
         else:
-            prefix, lower = self._said_of(prompt_prefix), "fewer shots or a lower max_length"
+            prefix, lower = (
+                self._said_of(prompt_prefix),
+                "fewer shots or a lower max_length",
+            )
             is_encoded = self._encoded is not None
-            alone = f"{text} after {prefix}" if is_encoded else f"{prefix} does not fit into memory"
+            alone = (
+                f"{text} after {prefix}"
+                if is_encoded
+                else f"{prefix} does not fit into memory"
+            )
         self.batch_tokens = smaller_budget(
             self, self.features.device, len(batch_texts), longest, alone, lower
         )
         self._budgets[prompt_prefix.parts] = self.batch_tokens
 
     def _said_of(self, prompt_prefix: PromptPrefix) -> str:
-        """Write how long a shared prefix is and what it takes of memory, for an error."""
+        """Write how long a shared prefix is and what it takes of memory, for an
+        error."""
         tokens = len(prompt_prefix.ids)
-        size = keys_and_values_gb(self.features, tokens) if self.sharing is SharedCache else None
+        size = (
+            keys_and_values_gb(self.features, tokens)
+            if self.sharing is SharedCache
+            else None
+        )
         memory = "" if size is None else f", {size:.2g} GB"
-        return f"the prefix of {prompt_prefix.shots_used} shots ({tokens:,} tokens{memory})"
+        return (
+            f"the prefix of {prompt_prefix.shots_used} shots ({tokens:,} "
+            f"tokens{memory})"
+        )
 
     def _arrays(
         self, batch: list[Request], prompt_prefix: PromptPrefix, computed: torch.Tensor
     ) -> list[np.ndarray]:
         """The statistics of each text of a batch, once the device has computed them."""
-        ends = np.cumsum([len(request.scored_tokens(prompt_prefix)) for request in batch])[:-1]
+        ends = np.cumsum(
+            [len(request.scored_tokens(prompt_prefix)) for request in batch]
+        )[:-1]
         arrays = np.split(computed.cpu().numpy(), ends, axis=1)
         for request, values in zip(batch, arrays, strict=True):
             if not np.isfinite(values).all():
                 raise InputError(
-                    f"{self.name} gives a probability that is not a number for text '{request.text_id}': "
-                    "weights or activations overflow. Set dtype: float32 for this model; if it is float32, "
+                    f"{self.name} gives a probability that is not a number for "
+                    f"text '{request.text_id}': "
+                    "weights or activations overflow. Set dtype: float32 for "
+                    "this model; if it is float32, "
                     "its weights are damaged: fetch or save the checkpoint again."
                 )
         return arrays
 
     @cached_property
     def sharing(self) -> PrefixSharing | None:
-        """How this model shares a prompt prefix; None if it is put before every text."""
+        """How this model shares a prompt prefix; None if it is put before every
+        text."""
         with torch.inference_mode():
             return sharing_of(self.features, self.name)
 
@@ -171,7 +225,8 @@ class Engine:
         return bool(prompt_prefix.shots) and self.sharing is not None
 
     def _encoding(self, prompt_prefix: PromptPrefix) -> EncodedPrefix | None:
-        """The shared prompt prefix, encoded; the last one is reused if it begins with this one."""
+        """The shared prompt prefix, encoded; the last one is reused if it begins with
+        this one."""
         if not prompt_prefix.shots or self.sharing is None:
             return None
         if self._encoded is None or not self._encoded.serves(prompt_prefix.parts):
@@ -179,27 +234,43 @@ class Engine:
             self._encoded = self.sharing(self.features, prompt_prefix.parts)
         return self._encoded
 
-    def _run(self, batch: list[Request], prompt_prefix: PromptPrefix, statistics: str) -> torch.Tensor:
-        """Statistics [numbers, tokens of all texts], which a GPU may not have computed yet.
+    def _run(
+        self, batch: list[Request], prompt_prefix: PromptPrefix, statistics: str
+    ) -> torch.Tensor:
+        """Statistics [numbers, tokens of all texts], which a GPU may not have computed
+        yet.
 
-        Right padding under causal attention needs no mask; the last token need not be read, but where positions are
-        read by the length of the whole text.
+        Right padding under causal attention needs no mask; the last token need not be
+        read, but where positions are read by the length of the whole text.
         """
         with torch.inference_mode():
             encoded = self._encoding(prompt_prefix)
             ahead = prompt_prefix.ids if encoded is None else ()
-            rows = [np.concatenate([np.asarray(ahead, dtype=np.int32), request.tokens]) for request in batch]
+            rows = [
+                np.concatenate([np.asarray(ahead, dtype=np.int32), request.tokens])
+                for request in batch
+            ]
             unread = 0 if self.features.stretches else 1
             inputs = np.zeros((len(rows), max(map(len, rows)) - unread), dtype=np.int64)
             for place, row in zip(inputs, rows, strict=True):
                 place[: len(row) - unread] = row[: len(row) - unread]
-            targets = [request.scored_tokens(prompt_prefix).astype(np.int64) for request in batch]
+            targets = [
+                request.scored_tokens(prompt_prefix).astype(np.int64)
+                for request in batch
+            ]
             # of each text, one behind the position that predicts its last token
             ends = [len(row) - (encoded is None) for row in rows]
             step = self.features.texts_at_once(inputs.shape[1]) or len(rows)
             parts = (slice(start, start + step) for start in range(0, len(rows), step))
             values = [
-                self._forward(inputs[part], targets[part], ends[part], prompt_prefix, encoded, statistics)
+                self._forward(
+                    inputs[part],
+                    targets[part],
+                    ends[part],
+                    prompt_prefix,
+                    encoded,
+                    statistics,
+                )
                 for part in parts
             ]
             return torch.cat(values, dim=1)
@@ -213,20 +284,31 @@ class Engine:
         encoded: EncodedPrefix | None,
         statistics: str,
     ) -> torch.Tensor:
-        """`inputs` [texts, tokens] -> float32 [numbers, all targets]; each text's targets are its last tokens."""
-        read = self._read(to_device(inputs, self.features.device), prompt_prefix, encoded)
+        """`inputs` [texts, tokens] -> float32 [numbers, all targets]; each text's
+        targets are its last tokens."""
+        read = self._read(
+            to_device(inputs, self.features.device), prompt_prefix, encoded
+        )
         width = read.shape[1]
         scored = [
             number * width + np.arange(end - len(ids), end)
             for number, (ids, end) in enumerate(zip(targets, ends, strict=True))
         ]
-        rows = read.flatten(0, 1).index_select(0, to_device(np.concatenate(scored), read.device))
-        return self.features.statistics(rows, to_device(np.concatenate(targets), read.device), statistics)
+        rows = read.flatten(0, 1).index_select(
+            0, to_device(np.concatenate(scored), read.device)
+        )
+        return self.features.statistics(
+            rows, to_device(np.concatenate(targets), read.device), statistics
+        )
 
     def _read(
-        self, inputs: torch.Tensor, prompt_prefix: PromptPrefix, encoded: EncodedPrefix | None
+        self,
+        inputs: torch.Tensor,
+        prompt_prefix: PromptPrefix,
+        encoded: EncodedPrefix | None,
     ) -> torch.Tensor:
-        """Compute features of each input token, after the features of the last token of a shared prompt prefix."""
+        """Compute features of each input token, after the features of the last token of
+        a shared prompt prefix."""
         if encoded is None:
             return self.features(inputs, use_cache=False)
         last = encoded.last(prompt_prefix.parts).expand(len(inputs), 1, -1)
@@ -236,7 +318,8 @@ class Engine:
 
 
 def collected_late(started: Iterable[Work], count: int) -> Iterator[Work]:
-    """Yield each piece of work when `count` more have been started, so that no GPU waits for the next one."""
+    """Yield each piece of work when `count` more have been started, so that no GPU
+    waits for the next one."""
     waiting: deque[Work] = deque()
     for piece in started:
         waiting.append(piece)

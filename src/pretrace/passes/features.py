@@ -1,4 +1,5 @@
-"""The output of a model's forward pass at each position: hidden states, otherwise logits."""
+"""The output of a model's forward pass at each position: hidden states, otherwise
+logits."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -12,43 +13,58 @@ from pretrace.passes.attention import SHARED_PREFIX
 from pretrace.passes.requests import TOKEN_STATISTICS
 from pretrace.passes.statistics import Reduction, base_of, output_layer
 
-_LOGITS_ALIVE = 512  # positions whose whole logits exist at a time where the head cannot be applied apart
+# positions whose whole logits exist at a time where the head cannot be applied apart
+_LOGITS_ALIVE = 512
 _LOGITS_SHARE = 0.05  # of a GPU's memory that such logits may take
 
 
 def to_device(values: np.ndarray, device: torch.device) -> torch.Tensor:
-    """Return a copy on `device`. A GPU fetches it from pinned memory, so that nothing here waits for the GPU."""
+    """Return a copy on `device`. A GPU fetches it from pinned memory, so that nothing
+    here waits for the GPU."""
     tensor, to_gpu = torch.from_numpy(values), device.type == "cuda"
     return (tensor.pin_memory() if to_gpu else tensor).to(device, non_blocking=to_gpu)
 
 
-_STRETCHED = {"longrope": "original_max_position_embeddings", "dynamic": "max_position_embeddings"}
-"""Rotary embeddings whose angles depend on how long the longest text of a batch is -> the length from which they do."""
+_STRETCHED = {
+    "longrope": "original_max_position_embeddings",
+    "dynamic": "max_position_embeddings",
+}
+"""Rotary embeddings whose angles depend on how long the longest text of a batch is ->
+the length from which they do."""
 
 
 def _stretches(config: Any) -> list[int]:
     text = config.get_text_config()
     rope = getattr(text, "rope_parameters", None) or {}
-    kinds = [rope, *(kind for kind in rope.values() if isinstance(kind, dict))]  # one for each kind of layer
+    # one for each kind of layer
+    kinds = [rope, *(kind for kind in rope.values() if isinstance(kind, dict))]
     names = [(kind, _STRETCHED.get(str(kind.get("rope_type")))) for kind in kinds]
-    return sorted({kind.get(name) or getattr(text, name) for kind, name in names if name})
+    return sorted(
+        {kind.get(name) or getattr(text, name) for kind, name in names if name}
+    )
 
 
 def _mixes_texts(model: Any) -> bool:
-    """Return whether a text's numbers follow the others of its batch: LLM.int8() looks for outliers in all rows."""
-    layers = (module for module in model.modules() if type(module).__name__ == "Linear8bitLt")
+    """Return whether a text's numbers follow the others of its batch: LLM.int8() looks
+    for outliers in all rows."""
+    layers = (
+        module for module in model.modules() if type(module).__name__ == "Linear8bitLt"
+    )
     return any(layer.state.threshold > 0 for layer in layers)
 
 
 class Features:
-    """The base model's last hidden states where one linear layer makes logits of them, else the logits.
+    """The base model's last hidden states where one linear layer makes logits of them,
+    else the logits.
 
-    `device` is where a model spread over `gpus` takes its inputs; what it gives lies on the last of them. `stretches`:
-    lengths of a text beyond which every position is read otherwise. `mixes_texts`: every text is read alone and whole.
+    `device` is where a model spread over `gpus` takes its inputs; what it gives lies on
+    the last of them. `stretches`: lengths of a text beyond which every position is read
+    otherwise. `mixes_texts`: every text is read alone and whole.
     """
 
     def __init__(self, model: Any, attention: str | None = None) -> None:
-        """`attention` of texts after a prefix that they share; None chooses it, and `sharing_of` verifies it.
+        """`attention` of texts after a prefix that they share; None chooses it, and
+        `sharing_of` verifies it.
 
         Models that have no sdpa are eager.
         """
@@ -63,8 +79,9 @@ class Features:
         self.attention = attention or ("sdpa" if reads_copies else SHARED_PREFIX)
         self.gpus = len({device for device in devices if device.type == "cuda"})
         if self.device.type == "cpu":
-            # transformers reads it at each attention with a mask, as texts after a shared prompt prefix have: on a CPU
-            # grouped heads need not be repeated, which takes a seventh of such a pass
+            # transformers reads it at each attention with a mask, as texts after a
+            # shared prompt prefix have: on a CPU grouped heads need not be repeated,
+            # which takes a seventh of such a pass
             os.environ.setdefault("TRANSFORMERS_SDPA_FORCE_GQA", "1")
         self.vocabulary = model.config.get_text_config().vocab_size
         self.stretches = _stretches(model.config)
@@ -80,13 +97,15 @@ class Features:
 
     @property
     def reads_apart(self) -> bool:
-        """Whether attention reads a shared prefix that is not copied: within `after_prefix`, where that works."""
+        """Whether attention reads a shared prefix that is not copied: within
+        `after_prefix`, where that works."""
         is_apart: bool = self._module.config._attn_implementation == SHARED_PREFIX
         return is_apart
 
     @contextmanager
     def after_prefix(self) -> Iterator[None]:
-        """Within, attention is computed as is faster where all texts of a batch have the same past."""
+        """Within, attention is computed as is faster where all texts of a batch have
+        the same past."""
         before = self._module.config._attn_implementation
         if before != "sdpa" or self.attention == before:
             yield
@@ -98,39 +117,58 @@ class Features:
             self._module.set_attn_implementation(before)
 
     def with_state(self, inputs: torch.Tensor) -> tuple[torch.Tensor, str, Any]:
-        """Return the features, and the cache that the model makes by itself, with the name by which it takes it."""
+        """Return the features, and the cache that the model makes by itself, with the
+        name by which it takes it."""
         output = self._module(input_ids=inputs, use_cache=True)
         name = "cache_params" if "cache_params" in output else "past_key_values"
         return self._of(output), name, output[name]
 
     def _of(self, output: Any) -> torch.Tensor:
-        features: torch.Tensor = output.logits if self._head is None else output.last_hidden_state
+        features: torch.Tensor = (
+            output.logits if self._head is None else output.last_hidden_state
+        )
         return features
 
     def alike(self, lengths: Sequence[int]) -> int:
-        """Return how many of these texts, the longest first, may share a batch: no stretch begins between them."""
+        """Return how many of these texts, the longest first, may share a batch: no
+        stretch begins between them."""
         if self.mixes_texts:
             return 1
-        passed = [sum(length > stretch for stretch in self.stretches) for length in lengths]
+        passed = [
+            sum(length > stretch for stretch in self.stretches) for length in lengths
+        ]
         return passed.count(passed[0])
 
     def texts_at_once(self, tokens: int) -> int | None:
-        """Return how many texts of this many tokens fit into memory; None if only the budget of batches limits them."""
+        """Return how many texts of this many tokens fit into memory; None if only the
+        budget of batches limits them."""
         if self.has_separate_head:
             return None
         on_gpu = self.device.type == "cuda"
-        memory = torch.cuda.get_device_properties(self.device).total_memory if on_gpu else 0
+        memory = (
+            torch.cuda.get_device_properties(self.device).total_memory if on_gpu else 0
+        )
         alive = max(_LOGITS_ALIVE, int(_LOGITS_SHARE * memory / (4 * self.vocabulary)))
         return max(1, alive // max(tokens, 1))
 
-    def statistics(self, rows: torch.Tensor, targets: torch.Tensor, statistics: str) -> torch.Tensor:
-        """Return float32 [numbers, n] of `rows` [n, width] and `targets` [n], as in `requests.TOKEN_STATISTICS`."""
+    def statistics(
+        self, rows: torch.Tensor, targets: torch.Tensor, statistics: str
+    ) -> torch.Tensor:
+        """Return float32 [numbers, n] of `rows` [n, width] and `targets` [n], as in
+        `requests.TOKEN_STATISTICS`."""
         if self._head is not None:
             return self._head.statistics(rows, targets, statistics)
-        out = torch.empty(len(TOKEN_STATISTICS[statistics]), len(targets), device=rows.device)
+        out = torch.empty(
+            len(TOKEN_STATISTICS[statistics]), len(targets), device=rows.device
+        )
         Reduction(rows.shape[-1], rows.device)(rows, targets, out)
         return out
 
     def logits(self, rows: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        """Return float32 [n, m] of `rows` [n, width]: the logits of these `ids` [m] of the vocabulary alone."""
-        return self._head.logits(rows, ids) if self._head is not None else rows[:, ids].float()
+        """Return float32 [n, m] of `rows` [n, width]: the logits of these `ids` [m] of
+        the vocabulary alone."""
+        return (
+            self._head.logits(rows, ids)
+            if self._head is not None
+            else rows[:, ids].float()
+        )

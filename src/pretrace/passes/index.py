@@ -1,4 +1,5 @@
-"""The passes of a model on a benchmark, by the manifest that run_passes writes: the only reader of stored passes."""
+"""The passes of a model on a benchmark, by the manifest that run_passes writes: the
+only reader of stored passes."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PassIndex:
-    """The passes of a `manifest`, whose files lie in `store`; a manifest without passes is `{"views": []}`."""
+    """The passes of a `manifest`, whose files lie in `store`; a manifest without passes
+    is `{"views": []}`."""
 
     manifest: Mapping[str, Any]
     store: Path
@@ -28,7 +30,10 @@ class PassIndex:
         for row in self.manifest["views"]:
             key = PassKey.from_json(row)
             if key in rows:
-                raise InputError(f"the passes of {self.name} have '{key.name}' twice; run run_passes again.")
+                raise InputError(
+                    f"the passes of {self.name} have '{key.name}' twice; run "
+                    f"run_passes again."
+                )
             rows[key] = row
         return rows
 
@@ -36,13 +41,17 @@ class PassIndex:
     def name(self) -> str:
         """Say whose passes they are, for messages."""
         names = self.manifest
-        return f"{names['model']} on {names['benchmark']} (study {names.get('study', '')})"
+        return (
+            f"{names['model']} on {names['benchmark']} (study {names.get('study', '')})"
+        )
 
     def read(self, key: PassKey) -> "pa.Table":
-        """Return a stored pass, the SHA-256 of its files verified. Columns: `store.PASS_SCHEMA`.
+        """Return a stored pass, the SHA-256 of its files verified. Columns:
+        `store.PASS_SCHEMA`.
 
-        A damaged or missing file is removed together with the manifest, so that the same command computes it
-        again, and the `InputError` says so. A pass that the manifest does not have is an `InputError` too.
+        A damaged or missing file is removed together with the manifest, so that the
+        same command computes it again, and the `InputError` says so. A pass that the
+        manifest does not have is an `InputError` too.
         """
         import pyarrow as pa
 
@@ -52,15 +61,18 @@ class PassIndex:
         return pa.concat_tables(tables) if tables else PASS_SCHEMA.empty_table()
 
     def batches(self, key: PassKey, rows: int) -> "Iterator[pa.RecordBatch]":
-        """Yield a pass as `read` gives it, in batches of at most this many rows; one chunk is in memory at a time."""
+        """Yield a pass as `read` gives it, in batches of at most this many rows; one
+        chunk is in memory at a time."""
         for file in self._files(key):
             yield from read_table(file).to_batches(max_chunksize=rows)
 
     def _files(self, key: PassKey) -> Iterator[Path]:
-        """Yield the files of the pass's chunks in order, each verified when it is reached."""
+        """Yield the files of the pass's chunks in order, each verified when it is
+        reached."""
         if key not in self.rows:
             raise InputError(
-                f"the passes of {self.name} have no '{key.name}'; run run_passes with a request for it"
+                f"the passes of {self.name} have no '{key.name}'; run run_passes "
+                f"with a request for it"
             )
         for stored in self.rows[key]["files"]:
             file = Path(self.store) / stored["file"]
@@ -72,9 +84,15 @@ class PassIndex:
         state = "damaged" if file.is_file() else "missing"
         file.unlink(missing_ok=True)
         names = self.manifest
-        manifest = Path(self.store).parent / names["model"] / names["benchmark"] / f"{names['study']}.json"
+        manifest = (
+            Path(self.store).parent
+            / names["model"]
+            / names["benchmark"]
+            / f"{names['study']}.json"
+        )
         manifest.unlink(missing_ok=True)
         raise InputError(
-            f"{file} is {state} (its sha256 is not the manifest's). It and the manifest of {self.name} "
+            f"{file} is {state} (its sha256 is not the manifest's). It and the "
+            f"manifest of {self.name} "
             "were removed: run the same command again to compute it."
         )

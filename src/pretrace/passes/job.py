@@ -1,4 +1,5 @@
-"""The passes of one model over one benchmark: stored chunks are kept, missing ones run, the manifest is last."""
+"""The passes of one model over one benchmark: stored chunks are kept, missing ones run,
+the manifest is last."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -47,7 +48,9 @@ if TYPE_CHECKING:
 def no_shots(key: PassKey) -> Sequence[str]:
     shots = key.reading.shots
     name = f"prefix '{shots.prefix.name}', draw {shots.draw}" if shots else ""
-    raise InputError(f"a pass asks for {name}, and the shots are not among this job's inputs.")
+    raise InputError(
+        f"a pass asks for {name}, and the shots are not among this job's inputs."
+    )
 
 
 def run(
@@ -67,15 +70,17 @@ def run(
     share: JobShare | None = None,
     note_left: Callable[[float], None] = lambda left: None,
 ) -> dict[str, Any]:
-    """Compute the chunks of passes that the store does not hold yet and write the manifest; returns it.
+    """Compute the chunks of passes that the store does not hold yet and write the
+    manifest; returns it.
 
-    `names` has study, model and benchmark. `batch_tokens` is the budget of a batch, padding counted, or `auto`.
-    `shots` gives the texts of shots, `evaluated` the ids of the texts that are read after them, `views` the stored
-    views. With a `share` only its chunks are computed, and the manifest names no passes: it says that they are stored.
-    `note_left` is told which share of the tokens is left.
-    Weights are loaded only if a chunk is missing; each chunk is stored as soon as it is done. Raises `InputError` for
-    texts or weights that give no finite number, and for requests that the benchmark, the tokenizer, `shots` or
-    `views` cannot answer.
+    `names` has study, model and benchmark. `batch_tokens` is the budget of a batch,
+    padding counted, or `auto`. `shots` gives the texts of shots, `evaluated` the ids of
+    the texts that are read after them, `views` the stored views. With a `share` only
+    its chunks are computed, and the manifest names no passes: it says that they are
+    stored. `note_left` is told which share of the tokens is left.
+    Weights are loaded only if a chunk is missing; each chunk is stored as soon as it is
+    done. Raises `InputError` for texts or weights that give no finite number, and for
+    requests that the benchmark, the tokenizer, `shots` or `views` cannot answer.
     """
     files = Store(store)
     files.remove_abandoned()
@@ -104,7 +109,9 @@ def run(
             records[chunk.key] = record
     name = f"{names['model']}/{names['benchmark']}"
     of_share = f" (share {share.number} of {share.total})" if share else ""
-    stored = f"{len(planned)} passes in {len(own)} chunks, {len(records)} of them stored"
+    stored = (
+        f"{len(planned)} passes in {len(own)} chunks, {len(records)} of them stored"
+    )
     log.info("%s%s: %s", name, of_share, stored)
     missing = {chunk.key: chunk for chunk in own if chunk.key not in records}
     if missing:
@@ -112,10 +119,25 @@ def run(
         with _reader(target, name, batch_tokens, threads) as engine:
             gpu = gpu_name(target.device)
             records |= _compute(
-                ordered, missing, engine, gpu, files, name, lambda left: note_left(left / whole)
+                ordered,
+                missing,
+                engine,
+                gpu,
+                files,
+                name,
+                lambda left: note_left(left / whole),
             )
-    facts = reading | {key: getattr(target, key) for key in ("dtype", "device", "vocabulary", "context")}
-    written = {**names, "engine": engine_of(target), "checkpoint": target.digest, **facts, **settings}
+    facts = reading | {
+        key: getattr(target, key)
+        for key in ("dtype", "device", "vocabulary", "context")
+    }
+    written = {
+        **names,
+        "engine": engine_of(target),
+        "checkpoint": target.digest,
+        **facts,
+        **settings,
+    }
     written["views"] = [] if share else [task.row(records) for task in planned]
     write_json(manifest, written)
     return written
@@ -123,7 +145,8 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class _Chunk:
-    """The key of a chunk, and how many requests and tokens it has, with one token more for each request."""
+    """The key of a chunk, and how many requests and tokens it has, with one token more
+    for each request."""
 
     key: str
     requests: int
@@ -132,7 +155,8 @@ class _Chunk:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """A pass with its prompt prefix and its chunks; `requests` yields the requests of each chunk."""
+    """A pass with its prompt prefix and its chunks; `requests` yields the requests of
+    each chunk."""
 
     read: Pass
     prompt_prefix: PromptPrefix
@@ -140,9 +164,13 @@ class _Task:
     requests: Callable[[], Iterator[list[Request]]]
 
     def row(self, records: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-        """Return the pass's row of the manifest: its key, its files in order, and what its chunks took together."""
+        """Return the pass's row of the manifest: its key, its files in order, and what
+        its chunks took together."""
         own = {chunk.key: records[chunk.key] for chunk in self.chunks}
-        files = [{"file": f"{key}.parquet", "sha256": record["sha256"]} for key, record in own.items()]
+        files = [
+            {"file": f"{key}.parquet", "sha256": record["sha256"]}
+            for key, record in own.items()
+        ]
         about = {
             "statistics": self.read.statistics,
             "shots_used": self.prompt_prefix.shots_used,
@@ -159,14 +187,17 @@ def _plan_tasks(
     chunk_tokens: int,
     settings: dict[str, int],
 ) -> list[_Task]:
-    """Return tasks in the order of the passes, without those that have nothing past the context.
+    """Return tasks in the order of the passes, without those that have nothing past the
+    context.
 
     Passes over the same texts are planned together, tokenised once.
     """
     tasks: dict[PassKey, _Task] = {}
     for read in sorted(passes, key=lambda read: str(read.sent_texts)):
         reading = read.key.reading
-        prompt_prefix = PromptPrefix(start_token_ids(target.tokenizer, reading.start_token))
+        prompt_prefix = PromptPrefix(
+            start_token_ids(target.tokenizer, reading.start_token)
+        )
         longest = longest_text(read, texts)
         # a view without any of these texts has none of the shots, either
         if reading.shots and longest:
@@ -174,7 +205,9 @@ def _plan_tasks(
                 reading.shots, prompt_prefix.start, tokenizer=target.tokenizer,
                 texts=shots(read.key), context=target.context, longest=longest,
             )  # fmt: skip
-        requests = partial(chunks_of, read, texts, prompt_prefix, target.context, chunk_tokens)
+        requests = partial(
+            chunks_of, read, texts, prompt_prefix, target.context, chunk_tokens
+        )
         chunks = []
         for chunk in requests():
             tokens = sum(1 + len(request.tokens) for request in chunk)
@@ -189,7 +222,8 @@ def _plan_tasks(
 def _reader(
     target: "Target | ApiTarget", name: str, batch_tokens: int, threads: int
 ) -> "Iterator[Engine | EchoScorer]":
-    """Load the model into an engine, with torch's settings; a model behind an API needs no torch."""
+    """Load the model into an engine, with torch's settings; a model behind an API needs
+    no torch."""
     if target.device == "api":
         from pretrace.passes.echo import EchoScorer
 
@@ -211,18 +245,26 @@ def _compute(
     name: str,
     note_left: Callable[[int], None],
 ) -> dict[str, dict[str, Any]]:
-    """Compute and store the missing chunks; returns their records by key. `note_left` is told the tokens to do."""
+    """Compute and store the missing chunks; returns their records by key. `note_left`
+    is told the tokens to do."""
     records: dict[str, dict[str, Any]] = {}
     left = sum(chunk.tokens for chunk in missing.values())
-    with Progress(name, total=sum(chunk.requests for chunk in missing.values()), unit="texts") as progress:
+    with Progress(
+        name, total=sum(chunk.requests for chunk in missing.values()), unit="texts"
+    ) as progress:
         for task in ordered:
-            wanted = [chunk.key for chunk in task.chunks if chunk.key in missing and chunk.key not in records]
+            wanted = [
+                chunk.key
+                for chunk in task.chunks
+                if chunk.key in missing and chunk.key not in records
+            ]
             if not wanted:
                 continue
             for chunk, requests in zip(task.chunks, task.requests(), strict=True):
                 if chunk.key not in wanted:
                     continue
-                # a job of another benchmark with the same texts may have stored it meanwhile
+                # a job of another benchmark with the same texts may have stored it
+                # meanwhile
                 record = store.record(chunk.key)
                 if record:
                     progress.update(chunk.requests)
@@ -232,12 +274,19 @@ def _compute(
                 records[chunk.key] = record
                 left -= chunk.tokens
                 note_left(left)
-            log.info("%s: %s", task.read.key.name, cost_line(cost_of([records[key] for key in wanted])))
+            log.info(
+                "%s: %s",
+                task.read.key.name,
+                cost_line(cost_of([records[key] for key in wanted])),
+            )
     return records
 
 
 def _compute_chunk(
-    requests: list[Request], task: _Task, engine: "Engine | EchoScorer", progress: Progress
+    requests: list[Request],
+    task: _Task,
+    engine: "Engine | EchoScorer",
+    progress: Progress,
 ) -> tuple["pa.Table", dict[str, Any]]:
     """Compute a chunk; returns its rows for the store and its cost."""
     cost = Cost()
@@ -247,10 +296,15 @@ def _compute_chunk(
         progress.update(done, note=cost.note())
 
     prefix = task.prompt_prefix
-    values = engine.statistics(requests, prefix, statistics=task.read.statistics, progress=report)
+    values = engine.statistics(
+        requests, prefix, statistics=task.read.statistics, progress=report
+    )
     cost.texts = len(requests)
     cost.skipped = sum(request.skip_reason(prefix) is not None for request in requests)
     cost.truncated = sum(request.truncated for request in requests)
     cost.tokens = sum(value.shape[1] for value in values)
-    used = {"batch_tokens": engine.batch_tokens, "prefix_way": engine.prefix_way(prefix)}
+    used = {
+        "batch_tokens": engine.batch_tokens,
+        "prefix_way": engine.prefix_way(prefix),
+    }
     return chunk_table(requests, prefix, values), cost.record() | used

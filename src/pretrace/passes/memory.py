@@ -1,4 +1,5 @@
-"""When memory runs out: how that is told from other errors, and the smaller batches that follow."""
+"""When memory runs out: how that is told from other errors, and the smaller batches
+that follow."""
 
 from collections.abc import Callable
 from typing import ParamSpec, Protocol, TypeVar
@@ -23,7 +24,9 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def attempt(
-    compute: Callable[Arguments, Computed], *args: Arguments.args, **kwargs: Arguments.kwargs
+    compute: Callable[Arguments, Computed],
+    *args: Arguments.args,
+    **kwargs: Arguments.kwargs,
 ) -> Computed | None:
     """Return the result of `compute`, or None if memory runs out."""
     try:
@@ -35,26 +38,36 @@ def attempt(
 
 
 class Budgeted(Protocol):
-    """What reads batches of a model, called `name`, of at most `batch_tokens` tokens."""
+    """What reads batches of a model, called `name`, of at most `batch_tokens`
+    tokens."""
 
     name: str
     batch_tokens: int
 
 
 def smaller_budget(
-    reader: Budgeted, device: torch.device, items: int, longest: int, alone: str, lower: str = "max_length"
+    reader: Budgeted,
+    device: torch.device,
+    items: int,
+    longest: int,
+    alone: str,
+    lower: str = "max_length",
 ) -> int:
-    """Return the token budget that follows when `items`, the longest of `longest` tokens, did not fit into memory.
+    """Return the token budget that follows when `items`, the longest of `longest`
+    tokens, did not fit into memory.
 
-    Raises `InputError` where one item by itself does not fit, with `alone` as what is wrong and `lower` as what could
-    be set for the model.
+    Raises `InputError` where one item by itself does not fit, with `alone` as what is
+    wrong and `lower` as what could be set for the model.
     """
     if device.type == "cuda":
         torch.cuda.empty_cache()
     if items == 1:
         raise InputError(
-            f"{reader.name}: {alone}; set {lower} for this model, a narrower dtype, or run it on a larger device"
+            f"{reader.name}: {alone}; set {lower} for this model, a narrower "
+            f"dtype, or run it on a larger device"
         )
     fewer = max(min(reader.batch_tokens, items * longest) // 2, 1)
-    log.warning("%s: out of memory; going on with %d tokens a batch", reader.name, fewer)
+    log.warning(
+        "%s: out of memory; going on with %d tokens a batch", reader.name, fewer
+    )
     return fewer

@@ -1,6 +1,8 @@
-"""The ids that a model reads before every text of a pass: the start token, then the shots.
+"""The ids that a model reads before every text of a pass: the start token, then the
+shots.
 
-Xie et al., ReCaLL: Membership Inference via Relative Conditional Log-Likelihoods, EMNLP 2024.
+Xie et al., ReCaLL: Membership Inference via Relative Conditional Log-Likelihoods, EMNLP
+2024.
 """
 
 from collections.abc import Sequence
@@ -18,8 +20,9 @@ Ids = tuple[int, ...]
 NO_SHOT = "no shot of its prefix fits into the model's context"
 
 _BORDERS = ("\n", "x", ".", "\t")
-"""Texts that a shot may be put behind, so that it is tokenised as behind other text where a tokenizer prepends a space:
-the first whose tokens stay as they are. Some tokenizers have a token for several newlines."""
+"""Texts that a shot may be put behind, so that it is tokenised as behind other text
+where a tokenizer prepends a space: the first whose tokens stay as they are. Some
+tokenizers have a token for several newlines."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,8 @@ class PromptPrefix:
 
     start  ids of the start token, never scored
     shots  ids of each shot that is used, in order; None without a prefix
-    inner  ids of the start token between prefix and text. They are scored, so each request's tokens begin with them
+    inner  ids of the start token between prefix and text. They are scored, so each
+    request's tokens begin with them
     """
 
     start: Ids = ()
@@ -37,7 +41,8 @@ class PromptPrefix:
 
     @cached_property
     def parts(self) -> tuple[Ids, ...]:
-        """Return the pieces that are encoded one after another; a prefix of fewer shots has the first of them."""
+        """Return the pieces that are encoded one after another; a prefix of fewer shots
+        has the first of them."""
         return tuple(part for part in (self.start, *(self.shots or ())) if part)
 
     @property
@@ -50,17 +55,26 @@ class PromptPrefix:
 
 
 def prompt_prefix_of(
-    shots: Shots, start: Ids, *, tokenizer: Any, texts: Sequence[str], context: int | None, longest: int
+    shots: Shots,
+    start: Ids,
+    *,
+    tokenizer: Any,
+    texts: Sequence[str],
+    context: int | None,
+    longest: int,
 ) -> PromptPrefix:
-    """Return the ids of shots, given their `texts`; `longest`: tokens of the longest text that follows them.
+    """Return the ids of shots, given their `texts`; `longest`: tokens of the longest
+    text that follows them.
 
-    Each shot is tokenised separately, with the separator before it, and so is the text. If they were joined first,
-    as in public code, a shot's last word and the next one's first could merge into one token; a prefix of more
-    shots would then not begin with the text of fewer, and could not share its encoding. Draws cut shots between words,
+    Each shot is tokenised separately, with the separator before it, and so is the text.
+    If they were joined first, as in public code, a shot's last word and the next one's
+    first could merge into one token; a prefix of more shots would then not begin with
+    the text of fewer, and could not share its encoding. Draws cut shots between words,
     so tokenising them separately follows the borders of the texts.
 
-    If a prefix and the longest text do not fit into the context, the first shots are dropped until they do. All
-    texts of a pass have the same prefix, so their scores are comparable.
+    If a prefix and the longest text do not fit into the context, the first shots are
+    dropped until they do. All texts of a pass have the same prefix, so their scores are
+    comparable.
     """
     texts = list(texts)[: shots.count]
     inner = start if shots.inner_start else ()
@@ -69,35 +83,56 @@ def prompt_prefix_of(
     else:
         encoded = _encode_suffixes(texts, SEPARATORS[shots.prefix.separator], tokenizer)
     for used in encoded:
-        if context is None or len(start) + len(inner) + sum(map(len, used)) + longest <= context:
+        if (
+            context is None
+            or len(start) + len(inner) + sum(map(len, used)) + longest <= context
+        ):
             break
     if len(used) < len(texts):
         log.warning(
-            "prefix '%s' (draw %s): %d of %d shots fit into the context of %s tokens beside texts of up to %d",
-            shots.prefix.name, shots.draw, len(used), len(texts), context, longest,
-        )  # fmt: skip
+            "prefix '%s' (draw %s): %d of %d shots fit into the context of %s "
+            "tokens beside texts of up to %d",
+            shots.prefix.name,
+            shots.draw,
+            len(used),
+            len(texts),
+            context,
+            longest,
+        )
     return PromptPrefix(start, used, inner if used else ())
 
 
-def _encode_with_end(texts: list[str], end: Ids, prefix: str, tokenizer: Any) -> list[tuple[Ids, ...]]:
-    """Return the same as `_encode_suffixes`, with `end`, which is never scored, after every shot."""
+def _encode_with_end(
+    texts: list[str], end: Ids, prefix: str, tokenizer: Any
+) -> list[tuple[Ids, ...]]:
+    """Return the same as `_encode_suffixes`, with `end`, which is never scored, after
+    every shot."""
     if not end:
         raise InputError(
-            f"prefix '{prefix}' puts the start token between shots, and the run has none: set start_token in the "
+            f"prefix '{prefix}' puts the start token between shots, and the run "
+            f"has none: set start_token in the "
             "run, or choose another separator."
         )
-    ids = [(*shot, *end) for shot in tokenizer(texts, add_special_tokens=False)["input_ids"]]
+    ids = [
+        (*shot, *end)
+        for shot in tokenizer(texts, add_special_tokens=False)["input_ids"]
+    ]
     return [tuple(ids[first:]) for first in range(len(ids) + 1)]
 
 
-def _encode_suffixes(texts: list[str], separator: str, tokenizer: Any) -> list[tuple[Ids, ...]]:
+def _encode_suffixes(
+    texts: list[str], separator: str, tokenizer: Any
+) -> list[tuple[Ids, ...]]:
     """Return the token ids of every suffix of the shots, longest first.
 
-    Tokenizers such as Llama's put a space before any text that they are given: only the first shot keeps it.
+    Tokenizers such as Llama's put a space before any text that they are given: only the
+    first shot keeps it.
     """
 
     def ids(texts: list[str]) -> list[Ids]:
-        encoded = tokenizer(texts, add_special_tokens=False, return_attention_mask=False, verbose=False)
+        encoded = tokenizer(
+            texts, add_special_tokens=False, return_attention_mask=False, verbose=False
+        )
         return [tuple(text) for text in encoded["input_ids"]]
 
     def behind_text(texts: list[str]) -> list[Ids]:
@@ -106,7 +141,8 @@ def _encode_suffixes(texts: list[str], separator: str, tokenizer: Any) -> list[t
             if all(own[: len(border)] == border for own in joined):
                 return [own[len(border) :] for own in joined]
         raise InputError(
-            f"{tokenizer.name_or_path}: the tokenizer joins shots with what is before them; choose another separator."
+            f"{tokenizer.name_or_path}: the tokenizer joins shots with what is "
+            f"before them; choose another separator."
         )
 
     opening = ids(texts)
@@ -116,7 +152,10 @@ def _encode_suffixes(texts: list[str], separator: str, tokenizer: Any) -> list[t
         encoded([before + text for text in texts]) for before in ("", " ")
     ):
         raise InputError(
-            f"{tokenizer.name_or_path}: the tokenizer drops newlines, so that separator: newline joins shots as "
+            f"{tokenizer.name_or_path}: the tokenizer drops newlines, so that "
+            f"separator: newline joins shots as "
             "another one does; choose another separator."
         )
-    return [(opening[first], *following[first + 1 :]) for first in range(len(texts))] + [()]
+    return [
+        (opening[first], *following[first + 1 :]) for first in range(len(texts))
+    ] + [()]

@@ -1,4 +1,5 @@
-"""Pass requests -> passes over slices -> chunks of exact requests, token by token, and the chunks' keys."""
+"""Pass requests -> passes over slices -> chunks of exact requests, token by token, and
+the chunks' keys."""
 
 import hashlib
 import json
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
     from pretrace.models.api.target import ApiTarget
     from pretrace.models.target import Target
 
-ENGINE_VERSION = 6  # raise when the same request would give other numbers: all is then computed again
-GPU_VERSION = 1  # raise when it would below float32 on a GPU alone, as with another kernel
+# raise when the same request would give other numbers: all is then computed again
+ENGINE_VERSION = 6
+# raise when it would below float32 on a GPU alone, as with another kernel
+GPU_VERSION = 1
 BATCH_TOKENS = {"cuda": 8192}
-"""Device -> tokens of a batch where none are set: fewer leave a GPU waiting. A CPU's other batches fit its cache."""
+"""Device -> tokens of a batch where none are set: fewer leave a GPU waiting. A CPU's
+other batches fit its cache."""
 _BATCH_TOKENS_ELSEWHERE = 2048
 _FULL = ("logprobs", "entropies", "variances", "highest", "ranks")
 TOP = 40
@@ -33,22 +37,26 @@ TOKEN_STATISTICS = {
     "full": _FULL,
     "top40": (*_FULL, "top40"),
 }
-"""The kinds of statistics, the smallest first -> the numbers that a pass stores for each token; `likeliest` is what a
-server can give that returns the 40 likeliest tokens."""
+"""The kinds of statistics, the smallest first -> the numbers that a pass stores for
+each token; `likeliest` is what a server can give that returns the 40 likeliest
+tokens."""
 
 CHUNK_TOKENS = 1 << 18
-"""Tokens of a chunk: a killed job loses at most one, which takes seconds on a GPU and minutes on a CPU. It is 32 full
-batches of a GPU, so that the last and smaller one costs little."""
+"""Tokens of a chunk: a killed job loses at most one, which takes seconds on a GPU and
+minutes on a CPU. It is 32 full batches of a GPU, so that the last and smaller one costs
+little."""
 
 Check = Callable[[Sequence[tuple[str, int, str]], Sequence[Sequence[int]]], None]
 Tokenized = tuple[str, int, np.ndarray]  # text id, variant, int32 token ids
 _TEXTS_KEPT = 50_000  # tokenised texts that are kept for the next pass over them
-_TOKENIZED_AT_ONCE = 2_000  # the tokenizer's own records take 20 times the room of the ids
+# the tokenizer's own records take 20 times the room of the ids
+_TOKENIZED_AT_ONCE = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A reading of the texts of a slice: a row of the manifest. `views`: the stored views."""
+    """A reading of the texts of a slice: a row of the manifest. `views`: the stored
+    views."""
 
     key: PassKey
     statistics: str
@@ -66,8 +74,10 @@ class Pass:
 class Request:
     """One text as the model is asked.
 
-    tokens     int32, all ids after the prompt prefix: its inner start token, if any, then the text's tokens,
-               cut to the context; or the ids of one stretch, `variant` the place of the first scored one
+    tokens     int32, all ids after the prompt prefix: its inner start token, if any,
+    then the text's tokens,
+               cut to the context; or the ids of one stretch, `variant` the place of the
+               first scored one
     n_tokens   of the text, before it was cut
     given      of `tokens`, how many at the beginning of a stretch are only read
     """
@@ -80,8 +90,8 @@ class Request:
     given: int = 0
 
     def scored_tokens(self, prompt_prefix: PromptPrefix) -> np.ndarray:
-        """Return the tokens with a probability: all after a prompt prefix, else all but the first; or a stretch's
-        second half.
+        """Return the tokens with a probability: all after a prompt prefix, else all but
+        the first; or a stretch's second half.
 
         None after a prefix that lost all its shots.
         """
@@ -95,7 +105,11 @@ class Request:
             return "no tokens"
         if prompt_prefix.shots_used == 0:
             return NO_SHOT
-        return "one token and no start token" if len(self.scored_tokens(prompt_prefix)) == 0 else None
+        return (
+            "one token and no start token"
+            if len(self.scored_tokens(prompt_prefix)) == 0
+            else None
+        )
 
 
 Evaluated = Callable[[int], Collection[str]]
@@ -108,15 +122,19 @@ def passes_of(
     views: Mapping[str, ViewTexts],
     evaluated: Evaluated | None = None,
 ) -> list[Pass]:
-    """Return one pass for each reading and slice, sorted; of two that differ in statistics, the one with more.
+    """Return one pass for each reading and slice, sorted; of two that differ in
+    statistics, the one with more.
 
-    A pass after a prefix has log-probabilities alone, whatever the request says: no method reads more. Only the texts
-    that its draw is evaluated on are read after a prefix (`evaluated` None: all of them).
+    A pass after a prefix has log-probabilities alone, whatever the request says: no
+    method reads more. Only the texts that its draw is evaluated on are read after a
+    prefix (`evaluated` None: all of them).
     """
     every = _by_slice(benchmark)
     of_draws = {
         draw: _by_slice(benchmark[benchmark["text_id"].isin(set(evaluated(draw)))])
-        for draw in {request.reading.shots.draw for request in requests if request.reading.shots}
+        for draw in {
+            request.reading.shots.draw for request in requests if request.reading.shots
+        }
         if evaluated is not None
     }
     passes: dict[PassKey, Pass] = {}
@@ -126,7 +144,9 @@ def passes_of(
         statistics = "logprobs" if shots else request.statistics
         for slice in chosen_slices(every, request.subsets, request.lengths):
             key = PassKey(request.reading, slice)
-            stored = len(TOKEN_STATISTICS[passes[key].statistics]) if key in passes else 0
+            stored = (
+                len(TOKEN_STATISTICS[passes[key].statistics]) if key in passes else 0
+            )
             if slice in texts and len(TOKEN_STATISTICS[statistics]) > stored:
                 passes[key] = Pass(key, statistics, *texts[slice], views)
 
@@ -140,14 +160,19 @@ def _by_slice(benchmark: pd.DataFrame) -> dict[Slice, tuple[list[str], list[str]
     """Return slice -> text ids in order, and their texts."""
     ordered = benchmark.sort_values("text_id")
     frames = {slice: ordered[slice.rows(ordered)] for slice in slices_of(benchmark)}
-    return {slice: (frame["text_id"].tolist(), frame["text"].tolist()) for slice, frame in frames.items()}
+    return {
+        slice: (frame["text_id"].tolist(), frame["text"].tolist())
+        for slice, frame in frames.items()
+    }
 
 
 class TokenisedTexts:
-    """The texts of passes, tokenised: (text id, variant, token ids), without special tokens.
+    """The texts of passes, tokenised: (text id, variant, token ids), without special
+    tokens.
 
-    The last pass's are kept, up to `_TEXTS_KEPT`: passes that differ only in the prompt prefix should follow each
-    other. `check` is called with the texts of each view and slice, and their ids, when they are read first.
+    The last pass's are kept, up to `_TEXTS_KEPT`: passes that differ only in the prompt
+    prefix should follow each other. `check` is called with the texts of each view and
+    slice, and their ids, when they are read first.
     """
 
     def __init__(self, tokenizer: Any, check: Check | None = None) -> None:
@@ -161,9 +186,12 @@ class TokenisedTexts:
         if self._kept[0] == key:
             return iter(self._kept[1])
         self._kept = (None, [])
-        part = read.sent_texts, len(read.text_ids)  # after a prefix there may be fewer texts
+        # after a prefix there may be fewer texts
+        part = read.sent_texts, len(read.text_ids)
         view, altered, _ = read.sent_texts
-        texts = rendered_texts(read.text_ids, read.texts, view=view, altered=altered, stored=read.views)
+        texts = rendered_texts(
+            read.text_ids, read.texts, view=view, altered=altered, stored=read.views
+        )
         encoded = self._encoded(texts, None if part in self._checked else self._check)
         self._checked.add(part)
         first = list(islice(encoded, _TEXTS_KEPT + 1))
@@ -171,11 +199,19 @@ class TokenisedTexts:
             self._kept = (key, first)
         return chain(first, encoded)
 
-    def _encoded(self, texts: Iterator[tuple[str, int, str]], check: Check | None) -> Iterator[Tokenized]:
+    def _encoded(
+        self, texts: Iterator[tuple[str, int, str]], check: Check | None
+    ) -> Iterator[Tokenized]:
         while some := list(islice(texts, _TOKENIZED_AT_ONCE)):
-            ids_alone = {"return_attention_mask": False, "return_token_type_ids": False, "verbose": False}
+            ids_alone = {
+                "return_attention_mask": False,
+                "return_token_type_ids": False,
+                "verbose": False,
+            }
             bare = [text for _, _, text in some]
-            encoded = self._tokenizer(bare, add_special_tokens=False, **ids_alone)["input_ids"]
+            encoded = self._tokenizer(bare, add_special_tokens=False, **ids_alone)[
+                "input_ids"
+            ]
             if check:
                 check(some, encoded)
             for (text_id, variant, _), ids in zip(some, encoded, strict=True):
@@ -189,10 +225,12 @@ def chunks_of(
     context: int | None,
     tokens: int = CHUNK_TOKENS,
 ) -> Iterator[list[Request]]:
-    """Yield the pass's exact requests, by text id and variant, in chunks of at most `tokens` tokens.
+    """Yield the pass's exact requests, by text id and variant, in chunks of at most
+    `tokens` tokens.
 
-    Each request counts as one token more. A chunk is as long as it can be; a longer request is a chunk alone. So a
-    text that is added at the end changes the last chunk, and any other change those behind it, too.
+    Each request counts as one token more. A chunk is as long as it can be; a longer
+    request is a chunk alone. So a text that is added at the end changes the last chunk,
+    and any other change those behind it, too.
     """
     chunk: list[Request] = []
     size = 0
@@ -203,20 +241,23 @@ def chunks_of(
             chunk, size = [], 0
         chunk.append(request)
         size += cost
-        del request  # of a million texts only two chunks' are alive: this one, and the caller's last
+        # of a million texts only two chunks' are alive: this one, and the caller's last
+        del request
     if chunk:
         yield chunk
 
 
 def batch_tokens_of(asked: int | str, device: str) -> int:
-    """Return the token budget of batches on a `device` (cuda, cuda:N, cpu, api) for the key `batch_tokens`."""
+    """Return the token budget of batches on a `device` (cuda, cuda:N, cpu, api) for the
+    key `batch_tokens`."""
     if isinstance(asked, int):
         return asked
     return BATCH_TOKENS.get(device.partition(":")[0], _BATCH_TOKENS_ELSEWHERE)
 
 
 def gpu_version_of(target: "Target | ApiTarget") -> int | None:
-    """Return the version of what GPUs compute; None where it makes no difference that shows: on a CPU, in float32."""
+    """Return the version of what GPUs compute; None where it makes no difference that
+    shows: on a CPU, in float32."""
     is_narrow_on_gpu = target.device.startswith("cuda") and target.dtype != "float32"
     return GPU_VERSION if is_narrow_on_gpu else None
 
@@ -224,7 +265,11 @@ def gpu_version_of(target: "Target | ApiTarget") -> int | None:
 def engine_of(target: "Target | ApiTarget") -> int | str:
     """Return the engine's version, as manifests and keys have it."""
     gpu_version = gpu_version_of(target)
-    return ENGINE_VERSION if gpu_version is None else f"{ENGINE_VERSION}, GPU {gpu_version}"
+    return (
+        ENGINE_VERSION
+        if gpu_version is None
+        else f"{ENGINE_VERSION}, GPU {gpu_version}"
+    )
 
 
 def chunk_key(
@@ -236,10 +281,12 @@ def chunk_key(
     batch_tokens: int,
     threads: int,
 ) -> str:
-    """Return the name of a chunk's file: hex SHA-256 of its requests, and of all that their numbers depend on.
+    """Return the name of a chunk's file: hex SHA-256 of its requests, and of all that
+    their numbers depend on.
 
-    The ids of the texts count, because the file has them. The token budget and the threads count below float32
-    only, where a number depends on its batch and on the order of a sum.
+    The ids of the texts count, because the file has them. The token budget and the
+    threads count below float32 only, where a number depends on its batch and on the
+    order of a sum.
     """
     how: dict[str, Any] = {
         "engine": engine_of(target),
@@ -251,38 +298,65 @@ def chunk_key(
         "shots": prompt_prefix.shots,
         "inner": prompt_prefix.inner,
     }
-    if target.reads_alone:  # other numbers than in batches, which earlier versions stored
+    # other numbers than in batches, which earlier versions stored
+    if target.reads_alone:
         how["alone"] = True
     if read.key.reading.past_context:
         how["windows"] = ["past_context", target.context]
     hasher = hashlib.sha256(json.dumps(how, sort_keys=True).encode())
     for request in chunk:
-        about = (request.text_id, request.variant, request.n_tokens, len(request.tokens))
-        hasher.update(json.dumps(about).encode() + request.tokens.astype("<i4").tobytes())
+        about = (
+            request.text_id,
+            request.variant,
+            request.n_tokens,
+            len(request.tokens),
+        )
+        hasher.update(
+            json.dumps(about).encode() + request.tokens.astype("<i4").tobytes()
+        )
     return hasher.hexdigest()
 
 
 def _requests(
-    read: Pass, texts: Iterable[Tokenized], prompt_prefix: PromptPrefix, context: int | None
+    read: Pass,
+    texts: Iterable[Tokenized],
+    prompt_prefix: PromptPrefix,
+    context: int | None,
 ) -> Iterator[Request]:
-    room = None if context is None else context - len(prompt_prefix.ids) - len(prompt_prefix.inner)
+    room = (
+        None
+        if context is None
+        else context - len(prompt_prefix.ids) - len(prompt_prefix.inner)
+    )
     if read.key.reading.past_context:
         return chain.from_iterable(_stretches(*text, room) for text in texts)
     return (_request(*text, prompt_prefix.inner, room) for text in texts)
 
 
 def _request(
-    text_id: str, variant: int, ids: np.ndarray, inner: tuple[int, ...], room: int | None
+    text_id: str,
+    variant: int,
+    ids: np.ndarray,
+    inner: tuple[int, ...],
+    room: int | None,
 ) -> Request:
     fitting = ids[:room]
-    tokens = np.concatenate([np.asarray(inner, dtype=np.int32), fitting]) if inner and len(ids) else fitting
+    tokens = (
+        np.concatenate([np.asarray(inner, dtype=np.int32), fitting])
+        if inner and len(ids)
+        else fitting
+    )
     return Request(text_id, variant, tokens, len(ids), len(fitting) < len(ids))
 
 
-def _stretches(text_id: str, _: int, ids: np.ndarray, room: int | None) -> Iterator[Request]:
-    """Yield what a text has past the first `room` tokens, in stretches of `room` tokens at most.
+def _stretches(
+    text_id: str, _: int, ids: np.ndarray, room: int | None
+) -> Iterator[Request]:
+    """Yield what a text has past the first `room` tokens, in stretches of `room` tokens
+    at most.
 
-    The first half of a stretch is only read, so that every token has at least half the context before it.
+    The first half of a stretch is only read, so that every token has at least half the
+    context before it.
     """
     if room is None:
         return

@@ -7,7 +7,8 @@ Item = TypeVar("Item")
 
 
 class JobShare(NamedTuple):
-    """One of several jobs that do the same work together: `number` from 1 to `total`."""
+    """One of several jobs that do the same work together: `number` from 1 to
+    `total`."""
 
     number: int
     total: int
@@ -18,12 +19,14 @@ class JobShare(NamedTuple):
         return cls(*map(int, name.split("of"))) if name else None
 
     def of(self, items: Sequence[Item], size: Callable[[Item], int]) -> list[Item]:
-        """Return the share's own items: neighbours, whose sizes sum to about as much as the other shares'."""
+        """Return the share's own items: neighbours, whose sizes sum to about as much as
+        the other shares'."""
         whole = sum(size(item) for item in items) or 1
         own, before = [], 0
         for item in items:
             middle = before + size(item) / 2
-            # an item belongs to the share that its middle lies in; items without a size may come last
+            # an item belongs to the share that its middle lies in; items without a size
+            # may come last
             place = min(int(middle * self.total / whole), self.total - 1)
             if place == self.number - 1:
                 own.append(item)

@@ -1,7 +1,9 @@
-"""A prompt prefix encoded once and read by every batch: by its keys and values, or from a copy of its state.
+"""A prompt prefix encoded once and read by every batch: by its keys and values, or from
+a copy of its state.
 
-What the model is decides which way: attention in every layer, or a state. A few layers of its class, in float32 on
-the CPU, then verify the way against plain concatenation: no rounding of the model's own type can tip the choice.
+What the model is decides which way: attention in every layer, or a state. A few layers
+of its class, in float32 on the CPU, then verify the way against plain concatenation: no
+rounding of the model's own type can tip the choice.
 """
 
 import copy
@@ -10,36 +12,54 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
-from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, LinearAttentionCacheLayerMixin
+from transformers.cache_utils import (
+    Cache,
+    DynamicCache,
+    DynamicLayer,
+    LinearAttentionCacheLayerMixin,
+)
 
-from pretrace.passes.attention import SHARED_PREFIX, copied_ahead, gpu_reads_apart, heads_of, put_ahead
+from pretrace.passes.attention import (
+    SHARED_PREFIX,
+    copied_ahead,
+    gpu_reads_apart,
+    heads_of,
+    put_ahead,
+)
 from pretrace.passes.features import Features
 from pretrace.passes.memory import is_out_of_memory
 from pretrace.passes.prompt_prefix import Ids
 from pretrace.runtime.logs import log
 
 _TOLERANCE = 1e-3
-"""Relative to the features' norm. Float32 rounds by 1e-6; a position that is off by one changes features by 0.1."""
+"""Relative to the features' norm. Float32 rounds by 1e-6; a position that is off by one
+changes features by 0.1."""
 
 _SMALL = {
     "vocab_size": 512,
     "sliding_window": 8,
     "window_size": 8,
-    "intermediate_size": 256, "ffn_dim": 256, "n_inner": 256, "ffn_hidden_size": 256, "moe_intermediate_size": 256,
+    "intermediate_size": 256, "ffn_dim": 256, "n_inner": 256, "ffn_hidden_size": 256,
+    "moe_intermediate_size": 256,
 }  # fmt: skip
-"""The largest sizes of the verified layers. Windows are so short that the verification's tokens do not fit into one."""
+"""The largest sizes of the verified layers. Windows are so short that the
+verification's tokens do not fit into one."""
 
-_KEY_HEADS, _GROUP = 2, 4  # of keys in narrow layers, and of queries that share one, at most
+# of keys in narrow layers, and of queries that share one, at most
+_KEY_HEADS, _GROUP = 2, 4
 
 
 class PrefixLayer(DynamicLayer):
-    """One layer's keys and values [1, heads, tokens, width] of a prompt prefix, as a cache that keeps nothing else.
+    """One layer's keys and values [1, heads, tokens, width] of a prompt prefix, as a
+    cache that keeps nothing else.
 
-    A batch sees them before its own. They are copied for it, as long as the layer's attention takes, unless the
-    attention reads them `apart`.
+    A batch sees them before its own. They are copied for it, as long as the layer's
+    attention takes, unless the attention reads them `apart`.
     """
 
-    def __init__(self, keys: torch.Tensor, values: torch.Tensor, *, apart: bool) -> None:
+    def __init__(
+        self, keys: torch.Tensor, values: torch.Tensor, *, apart: bool
+    ) -> None:
         super().__init__()
         self.keys, self.values = keys, values
         self._ahead = put_ahead if apart else copied_ahead
@@ -47,14 +67,20 @@ class PrefixLayer(DynamicLayer):
         self.is_initialized = True
 
     def update(
-        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
+        self,
+        key_states: torch.Tensor,
+        value_states: torch.Tensor,
+        *args: Any,
+        **kwargs: Any,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        return self._ahead(self.keys, key_states), self._ahead(self.values, value_states)
+        return self._ahead(self.keys, key_states), self._ahead(
+            self.values, value_states
+        )
 
 
 class SharedCache:
-    """Attention models: the prefix's keys and values, encoded part by part, so that they do not depend on what
-    follows.
+    """Attention models: the prefix's keys and values, encoded part by part, so that
+    they do not depend on what follows.
     """
 
     way: ClassVar[str] = "keys and values"
@@ -62,12 +88,15 @@ class SharedCache:
     def __init__(self, features: Features, parts: tuple[Ids, ...]) -> None:
         self.parts = parts
         self._features = features
-        # Explicit: the default of a sliding-window model drops what its first texts still need to see.
+        # Explicit: the default of a sliding-window model drops what its first texts
+        # still need to see.
         cache = DynamicCache()
         self._last, self._ends = [], []
         for part in parts:
             ids = torch.tensor([part], device=features.device)
-            self._last.append(features(ids, past_key_values=cache, use_cache=True)[0, -1].clone())
+            self._last.append(
+                features(ids, past_key_values=cache, use_cache=True)[0, -1].clone()
+            )
             self._ends.append(cache.get_seq_length())
         self._layers = [(layer.keys, layer.values) for layer in cache.layers]
 
@@ -75,24 +104,33 @@ class SharedCache:
         return self.parts[: len(parts)] == parts
 
     def last(self, parts: tuple[Ids, ...]) -> torch.Tensor:
-        """Return the features [width] of the last token of these parts, which predict a text's first token."""
+        """Return the features [width] of the last token of these parts, which predict a
+        text's first token."""
         return self._last[len(parts) - 1]
 
     def read(self, inputs: torch.Tensor, parts: tuple[Ids, ...]) -> torch.Tensor:
-        """Return features [texts, tokens, width] of `inputs` [texts, tokens] after these parts."""
+        """Return features [texts, tokens, width] of `inputs` [texts, tokens] after
+        these parts."""
         with self._features.after_prefix():
-            return self._features(inputs, past_key_values=self.cache(parts), use_cache=True)
+            return self._features(
+                inputs, past_key_values=self.cache(parts), use_cache=True
+            )
 
     def cache(self, parts: tuple[Ids, ...]) -> Cache:
         """Return the first of the encoded positions, as views."""
         end = self._ends[len(parts) - 1]
-        cut = ((keys[..., :end, :], values[..., :end, :]) for keys, values in self._layers)
+        cut = (
+            (keys[..., :end, :], values[..., :end, :]) for keys, values in self._layers
+        )
         apart = self._features.reads_apart
-        return Cache(layers=[PrefixLayer(keys, values, apart=apart) for keys, values in cut])
+        return Cache(
+            layers=[PrefixLayer(keys, values, apart=apart) for keys, values in cut]
+        )
 
 
 def keys_and_values_gb(features: Features, tokens: int) -> float | None:
-    """Return the GB of memory that the keys and values of this many tokens take, about; None if no heads are stated."""
+    """Return the GB of memory that the keys and values of this many tokens take, about;
+    None if no heads are stated."""
     config = features.model.config.get_text_config()
     heads = heads_of(config)
     if heads is None:
@@ -102,9 +140,11 @@ def keys_and_values_gb(features: Features, tokens: int) -> float | None:
 
 
 class SteppedState:
-    """Recurrent and hybrid models: a snapshot of the state; texts continue token by token from a copy of it.
+    """Recurrent and hybrid models: a snapshot of the state; texts continue token by
+    token from a copy of it.
 
-    More tokens at a time would silently ignore the state. A state cannot be cropped, so each prefix has its own.
+    More tokens at a time would silently ignore the state. A state cannot be cropped, so
+    each prefix has its own.
     """
 
     way: ClassVar[str] = "state, token by token"
@@ -112,7 +152,9 @@ class SteppedState:
     def __init__(self, features: Features, parts: tuple[Ids, ...]) -> None:
         self.parts = parts
         self._features = features
-        ids = torch.tensor([[token for part in parts for token in part]], device=features.device)
+        ids = torch.tensor(
+            [[token for part in parts for token in part]], device=features.device
+        )
         read, self._name, self._state = features.with_state(ids)
         self._last = read[0, -1].clone()
 
@@ -124,10 +166,16 @@ class SteppedState:
 
     def read(self, inputs: torch.Tensor, parts: tuple[Ids, ...]) -> torch.Tensor:
         state = copy.deepcopy(self._state)
-        state.reorder_cache(torch.zeros(len(inputs), dtype=torch.long, device=inputs.device))
+        state.reorder_cache(
+            torch.zeros(len(inputs), dtype=torch.long, device=inputs.device)
+        )
         tokens = inputs.split(1, dim=1)
         return torch.cat(
-            [self._features(token, use_cache=True, **{self._name: state}) for token in tokens], 1
+            [
+                self._features(token, use_cache=True, **{self._name: state})
+                for token in tokens
+            ],
+            1,
         )
 
 
@@ -141,7 +189,8 @@ def way_name(sharing: PrefixSharing | None) -> str:
 
 
 def sharing_of(features: Features, name: str) -> PrefixSharing | None:
-    """Choose how this model shares a prompt prefix; None if every text must be sent with it."""
+    """Choose how this model shares a prompt prefix; None if every text must be sent
+    with it."""
     try:
         chosen = _way_of(features)
         if chosen is not None and not _is_exact(chosen, features, name):
@@ -151,38 +200,58 @@ def sharing_of(features: Features, name: str) -> PrefixSharing | None:
         if is_out_of_memory(error):
             raise
         log.warning(
-            "%s: a prefix cannot be shared (%s: %s); it is put before every text, which takes many times as long",
-            name, type(error).__name__, error,
-        )  # fmt: skip
+            "%s: a prefix cannot be shared (%s: %s); it is put before every "
+            "text, which takes many times as long",
+            name,
+            type(error).__name__,
+            error,
+        )
         chosen = None
     log.info("%s: how texts are read after a prefix: %s", name, way_name(chosen))
     return chosen
 
 
 def _way_of(features: Features) -> PrefixSharing | None:
-    """Return the way that suits the model's layers: keys and values in all of them, or a state in some."""
+    """Return the way that suits the model's layers: keys and values in all of them, or
+    a state in some."""
     if features.stretches or features.mixes_texts:  # what was read before would change
         return None
     model = features.model
     layers = DynamicCache(config=model.config).layers
-    # the classes of transformers say so by `_is_stateful`, other classes by their layers alone
-    if model._is_stateful or any(isinstance(layer, LinearAttentionCacheLayerMixin) for layer in layers):
+    # the classes of transformers say so by `_is_stateful`, other classes by their
+    # layers alone
+    if model._is_stateful or any(
+        isinstance(layer, LinearAttentionCacheLayerMixin) for layer in layers
+    ):
         return SteppedState
-    return SharedCache if all(isinstance(layer, DynamicLayer) for layer in layers) else None
+    return (
+        SharedCache
+        if all(isinstance(layer, DynamicLayer) for layer in layers)
+        else None
+    )
 
 
 def _is_exact(way: PrefixSharing, features: Features, name: str) -> bool:
-    """Return whether texts after a shared prefix have the same features as texts that begin with it.
+    """Return whether texts after a shared prefix have the same features as texts that
+    begin with it.
 
-    Tries narrow layers first, which take a tenth of a second, and the layers' own width where a narrow model cannot be
-    made. Of the attentions the first that is exact is left in `features`.
+    Tries narrow layers first, which take a tenth of a second, and the layers' own width
+    where a narrow model cannot be made. Of the attentions the first that is exact is
+    left in `features`.
     """
     attentions = _attentions(features) if way is SharedCache else [features.attention]
-    trials = [_Trial(attention, narrow) for narrow in (True, False) for attention in attentions]
+    trials = [
+        _Trial(attention, narrow)
+        for narrow in (True, False)
+        for attention in attentions
+    ]
     off = math.inf
     for trial in trials:
         try:
-            off = _off(way, Features(_small(features.model, narrow=trial.narrow), trial.attention))
+            off = _off(
+                way,
+                Features(_small(features.model, narrow=trial.narrow), trial.attention),
+            )
         except Exception as error:
             if is_out_of_memory(error) or trial is trials[-1]:
                 raise
@@ -191,36 +260,47 @@ def _is_exact(way: PrefixSharing, features: Features, name: str) -> bool:
             features.attention = trial.attention
             return True
     log.warning(
-        "%s: a prefix that is shared by %s gives features that are off by %.2g of their norm from those of plain "
-        "concatenation, in a few layers in float32 (tolerance %g); it is put before every text, which takes "
+        "%s: a prefix that is shared by %s gives features that are off by %.2g "
+        "of their norm from those of plain "
+        "concatenation, in a few layers in float32 (tolerance %g); it is put "
+        "before every text, which takes "
         "many times as long",
-        name, way.way, off, _TOLERANCE,
-    )  # fmt: skip
+        name,
+        way.way,
+        off,
+        _TOLERANCE,
+    )
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """How a few layers are verified: their attention after a prefix, and whether they have few heads."""
+    """How a few layers are verified: their attention after a prefix, and whether they
+    have few heads."""
 
     attention: str
     narrow: bool
 
 
 def _attentions(features: Features) -> list[str]:
-    """Return the attentions after a prefix that may suit the model and its device, the quickest first."""
+    """Return the attentions after a prefix that may suit the model and its device, the
+    quickest first."""
     if features.attention != SHARED_PREFIX:
         return [features.attention]
     config = features.model.config.get_text_config()
-    if features.device.type == "cuda" and not gpu_reads_apart(config, features.device, features.dtype):
+    if features.device.type == "cuda" and not gpu_reads_apart(
+        config, features.device, features.dtype
+    ):
         return ["sdpa"]
     return [SHARED_PREFIX, "sdpa"]
 
 
 def _small(model: Any, *, narrow: bool) -> Any:
-    """Make the first layers of the model's class, with random weights, in float32 on the CPU.
+    """Make the first layers of the model's class, with random weights, in float32 on
+    the CPU.
 
-    At least two layers, and as many as it takes to have one of each kind. With `narrow` they have few heads.
+    At least two layers, and as many as it takes to have one of each kind. With `narrow`
+    they have few heads.
     """
     kinds = [type(layer) for layer in DynamicCache(config=model.config).layers]
     count = max(2, *(kinds.index(kind) + 1 for kind in kinds))
@@ -228,13 +308,15 @@ def _small(model: Any, *, narrow: bool) -> Any:
     config.quantization_config = None
     text = config.get_text_config()
     for key, value in list(vars(text).items()):
-        if isinstance(value, list) and len(value) == text.num_hidden_layers:  # a value for each layer
+        # a value for each layer
+        if isinstance(value, list) and len(value) == text.num_hidden_layers:
             setattr(text, key, value[:count])
     text.num_hidden_layers = count
     for key, most in _SMALL.items():
         if isinstance(size := getattr(text, key, None), int):
             setattr(text, key, min(size, most))
-    if isinstance(getattr(text, "pad_token_id", None), int):  # some configurations take no other value
+    # some configurations take no other value
+    if isinstance(getattr(text, "pad_token_id", None), int):
         text.pad_token_id = min(text.pad_token_id, text.vocab_size - 1)
     if narrow:
         _narrow(text)
@@ -242,13 +324,17 @@ def _small(model: Any, *, narrow: bool) -> Any:
         torch.manual_seed(0)
         small = type(model)._from_config(config, dtype=torch.float32).eval()
         for weight in small.parameters():
-            if weight.dim() > 1:  # wide enough for attention to tell one token from another
-                weight.mul_(2 * weight.shape[-1] ** -0.5 / weight.std().clamp(min=1e-12))
+            # wide enough for attention to tell one token from another
+            if weight.dim() > 1:
+                weight.mul_(
+                    2 * weight.shape[-1] ** -0.5 / weight.std().clamp(min=1e-12)
+                )
     return small
 
 
 def _narrow(config: Any) -> None:
-    """Leave a configuration few heads of their own width, grouped as they were, and hidden states to match."""
+    """Leave a configuration few heads of their own width, grouped as they were, and
+    hidden states to match."""
     heads = heads_of(config)
     if heads is None:
         return
@@ -265,10 +351,16 @@ def _narrow(config: Any) -> None:
 
 
 def _off(way: PrefixSharing, features: Features) -> float:
-    """Return the largest distance between features after a shared prefix and after plain concatenation."""
-    # three parts, so that a prefix is also shared in part; the second text repeats the prefix's beginning
+    """Return the largest distance between features after a shared prefix and after
+    plain concatenation."""
+    # three parts, so that a prefix is also shared in part; the second text repeats the
+    # prefix's beginning
     ids = torch.arange(24).remainder(features.vocabulary)
-    parts = (tuple(ids[:5].tolist()), tuple(ids[5:12].tolist()), tuple(ids[12:16].tolist()))
+    parts = (
+        tuple(ids[:5].tolist()),
+        tuple(ids[5:12].tolist()),
+        tuple(ids[12:16].tolist()),
+    )
     texts = torch.stack([ids[16:], ids[:8]])
     encoded = way(features, parts)
     prefixes = [parts[:2], parts] if encoded.serves(parts[:2]) else [parts]
@@ -276,11 +368,20 @@ def _off(way: PrefixSharing, features: Features) -> float:
 
 
 def _distance(
-    encoded: EncodedPrefix, parts: tuple[Ids, ...], texts: torch.Tensor, features: Features
+    encoded: EncodedPrefix,
+    parts: tuple[Ids, ...],
+    texts: torch.Tensor,
+    features: Features,
 ) -> float:
-    """Return the Euclidean distance, relative to the norm of the features that are expected."""
+    """Return the Euclidean distance, relative to the norm of the features that are
+    expected."""
     prompt_prefix = torch.tensor([token for part in parts for token in part])
-    whole = features(torch.cat([prompt_prefix.expand(len(texts), -1), texts], dim=1), use_cache=False)
+    whole = features(
+        torch.cat([prompt_prefix.expand(len(texts), -1), texts], dim=1), use_cache=False
+    )
     last, after = whole[0, len(prompt_prefix) - 1], whole[:, len(prompt_prefix) :]
     pairs = [(encoded.last(parts), last), (encoded.read(texts, parts), after)]
-    return max(float((shared - expected).norm() / expected.norm()) for shared, expected in pairs)
+    return max(
+        float((shared - expected).norm() / expected.norm())
+        for shared, expected in pairs
+    )

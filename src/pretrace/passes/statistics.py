@@ -1,10 +1,12 @@
-"""Per-token statistics from hidden states, without full-vocabulary rows that outlive a chunk.
+"""Per-token statistics from hidden states, without full-vocabulary rows that outlive a
+chunk.
 
-For logits z over the vocabulary, p = softmax(z) and the token y that came: the log-probability ln p(y) in nats, the
-entropy -sum p ln p in nats, the variance of ln p under p in nats squared (Min-K%++: its square root is sigma), the
-highest ln p of any token, the rank of y (how many tokens are likelier, 0 for the likeliest), and ln of the summed p of
-the 40 likeliest tokens (all that tie with the 40th count). Logits and reductions are float32, whatever the weights'
-dtype.
+For logits z over the vocabulary, p = softmax(z) and the token y that came: the
+log-probability ln p(y) in nats, the entropy -sum p ln p in nats, the variance of ln p
+under p in nats squared (Min-K%++: its square root is sigma), the highest ln p of any
+token, the rank of y (how many tokens are likelier, 0 for the likeliest), and ln of the
+summed p of the 40 likeliest tokens (all that tie with the 40th count). Logits and
+reductions are float32, whatever the weights' dtype.
 """
 
 import math
@@ -20,24 +22,32 @@ from pretrace.passes.requests import TOKEN_STATISTICS, TOP
 
 _CHUNK = 256  # scored positions that go through the head at a time on a CPU
 _GPU_CHUNK = 1024  # the same on a GPU, whose calls take long for small models
-_GPU_LOGITS = 1 << 26  # of such a chunk, at most, but for `_CHUNK` rows: 268 MB in each of three buffers
-_BLOCK = 1 << 17  # logits reduced at a time on a CPU, at least 4 rows: in cache, and in few calls
+# of such a chunk, at most, but for `_CHUNK` rows: 268 MB in each of three buffers
+_GPU_LOGITS = 1 << 26
+# logits reduced at a time on a CPU, at least 4 rows: in cache, and in few calls
+_BLOCK = 1 << 17
 _SLICE = 2048  # columns of the vocabulary in one product of narrow numbers on a CPU
 _SLICED_ROWS = 64  # rows of a slice that are reduced at a time: in cache
 _SLICED_AT_ONCE = 2048  # rows that one product of a slice serves
 _KEPT_ROWS = 512  # the same where their logits are kept for all slices
-_ALIKE = {True: 1e-4, False: 0.03}  # of logits' norm, in float32 or narrower: two ways to the same
-_GROUP = 64  # columns whose highest logit is compared first, in search of the 40 likeliest
+# of logits' norm, in float32 or narrower: two ways to the same
+_ALIKE = {True: 1e-4, False: 0.03}
+# columns whose highest logit is compared first, in search of the 40 likeliest
+_GROUP = 64
 
 
 class OutputHead:
     """A linear output layer with the buffers of its reductions, allocated once.
 
-    `finish` makes the model's logits where the model does more with hidden states than this layer.
+    `finish` makes the model's logits where the model does more with hidden states than
+    this layer.
     """
 
     def __init__(
-        self, weight: torch.Tensor, bias: torch.Tensor | None, finish: "_Finish | None" = None
+        self,
+        weight: torch.Tensor,
+        bias: torch.Tensor | None,
+        finish: "_Finish | None" = None,
     ) -> None:
         self._finish = finish
         self._on_gpu = weight.device.type == "cuda"
@@ -45,7 +55,9 @@ class OutputHead:
         # a CPU has no product of narrow numbers that is not rounded to them
         self._weight = (weight if self._on_gpu else weight.float()).t()
         self._bias = None if bias is None else bias.float()
-        self._in_slices = self._narrow == torch.bfloat16 and not self._on_gpu and finish is None
+        self._in_slices = (
+            self._narrow == torch.bfloat16 and not self._on_gpu and finish is None
+        )
 
     @cached_property
     def _chunk(self) -> int:
@@ -64,41 +76,67 @@ class OutputHead:
     def _reduce(self) -> "Reduction":
         return Reduction(self._weight.shape[1], self._weight.device)
 
-    def statistics(self, hidden: torch.Tensor, targets: torch.Tensor, statistics: str) -> torch.Tensor:
-        """Return float32 [numbers, n] of `hidden` [n, width] and `targets` [n], rows as in `TOKEN_STATISTICS`."""
-        hidden, targets = hidden.to(self._weight.device, self._narrow), targets.to(self._weight.device)
-        out = torch.empty(len(TOKEN_STATISTICS[statistics]), len(targets), device=hidden.device)
+    def statistics(
+        self, hidden: torch.Tensor, targets: torch.Tensor, statistics: str
+    ) -> torch.Tensor:
+        """Return float32 [numbers, n] of `hidden` [n, width] and `targets` [n], rows as
+        in `TOKEN_STATISTICS`."""
+        hidden, targets = (
+            hidden.to(self._weight.device, self._narrow),
+            targets.to(self._weight.device),
+        )
+        out = torch.empty(
+            len(TOKEN_STATISTICS[statistics]), len(targets), device=hidden.device
+        )
         fill, size = self._whole, self._chunk
         if self._in_slices:
             # the 40 likeliest are found in whole rows
-            fill, size = self._by_slices, _KEPT_ROWS if len(out) > 5 else _SLICED_AT_ONCE
+            fill, size = (
+                self._by_slices,
+                _KEPT_ROWS if len(out) > 5 else _SLICED_AT_ONCE,
+            )
         for chunk in spans(len(targets), size):
             fill(hidden[chunk], targets[chunk], out[:, chunk])
         return out
 
-    def _whole(self, hidden: torch.Tensor, targets: torch.Tensor, out: torch.Tensor) -> None:
+    def _whole(
+        self, hidden: torch.Tensor, targets: torch.Tensor, out: torch.Tensor
+    ) -> None:
         self._reduce(self._whole_logits(hidden), targets, out)
 
     def _whole_logits(self, hidden: torch.Tensor) -> torch.Tensor:
-        """Return float32 [n, vocabulary] of `hidden` [n, width], in a buffer that the next call fills again."""
-        return self.layer(hidden) if self._finish is None else self._finish(hidden, self.layer)
+        """Return float32 [n, vocabulary] of `hidden` [n, width], in a buffer that the
+        next call fills again."""
+        return (
+            self.layer(hidden)
+            if self._finish is None
+            else self._finish(hidden, self.layer)
+        )
 
     def layer(self, inputs: torch.Tensor) -> torch.Tensor:
-        """Return float32 [..., vocabulary] of `inputs` [..., width], in that buffer: what the layer makes of them."""
+        """Return float32 [..., vocabulary] of `inputs` [..., width], in that buffer:
+        what the layer makes of them."""
         rows = inputs.reshape(-1, inputs.shape[-1])
         logits = self._logits[: len(rows)]
         self._product(rows, slice(None), logits)
         return logits.view(*inputs.shape[:-1], logits.shape[1])
 
-    def _by_slices(self, hidden: torch.Tensor, targets: torch.Tensor, out: torch.Tensor) -> None:
-        """Fill `out` slice by slice of the vocabulary, because whole rows of logits do not stay in cache."""
+    def _by_slices(
+        self, hidden: torch.Tensor, targets: torch.Tensor, out: torch.Tensor
+    ) -> None:
+        """Fill `out` slice by slice of the vocabulary, because whole rows of logits do
+        not stay in cache."""
         hidden, rows = hidden.float(), len(targets)
         own, in_slice = self._own(hidden, targets), hidden.new_empty(rows)
         merged = _Merged(own, len(out))
         for span in spans(self._weight.shape[1], _SLICE):
             width = span.stop - span.start
             kept = len(out) > 5
-            logits = self._logits[:rows, span] if kept else self._slice[: rows * width].view(rows, width)
+            logits = (
+                self._logits[:rows, span]
+                if kept
+                else self._slice[: rows * width].view(rows, width)
+            )
             self._product(hidden, span, logits)
             inside = ((targets >= span.start) & (targets < span.stop)).nonzero()[:, 0]
             in_slice[inside] = logits[inside, targets[inside] - span.start]
@@ -115,18 +153,26 @@ class OutputHead:
             out[:, few] = values
 
     def _own(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        """Return the logits of the targets alone, in small products that round as the slices' do."""
+        """Return the logits of the targets alone, in small products that round as the
+        slices' do."""
         own = hidden.new_empty(len(targets))
         for block in spans(len(targets), _SLICED_ROWS):
-            product = hidden.new_empty(block.stop - block.start, block.stop - block.start)
+            product = hidden.new_empty(
+                block.stop - block.start, block.stop - block.start
+            )
             self._product(hidden[block], targets[block], product)
             own[block] = product.diagonal()
         return own
 
-    def _product(self, hidden: torch.Tensor, columns: slice | torch.Tensor, out: torch.Tensor) -> None:
-        """`hidden` [n, width] by these columns of the weights, with the bias, summed and kept in float32."""
+    def _product(
+        self, hidden: torch.Tensor, columns: slice | torch.Tensor, out: torch.Tensor
+    ) -> None:
+        """`hidden` [n, width] by these columns of the weights, with the bias, summed
+        and kept in float32."""
         weight = self._weight[:, columns]
-        narrow = self._narrow if self._finish is None or self._finish.keeps_inputs else None
+        narrow = (
+            self._narrow if self._finish is None or self._finish.keeps_inputs else None
+        )
         if narrow and self._on_gpu:
             torch.mm(hidden.to(narrow), weight, out_dtype=torch.float32, out=out)
         else:
@@ -136,19 +182,27 @@ class OutputHead:
             out += self._bias[columns]
 
     def logits(self, hidden: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        """Return float32 [n, m], logits of `ids` [m] after `hidden` [n, width], summed in float32."""
-        hidden, ids = hidden.to(self._weight.device, self._narrow), ids.to(self._weight.device)
+        """Return float32 [n, m], logits of `ids` [m] after `hidden` [n, width], summed
+        in float32."""
+        hidden, ids = (
+            hidden.to(self._weight.device, self._narrow),
+            ids.to(self._weight.device),
+        )
         if self._finish is not None:
-            return torch.cat([self._whole_logits(rows)[:, ids] for rows in hidden.split(_CHUNK)])
+            return torch.cat(
+                [self._whole_logits(rows)[:, ids] for rows in hidden.split(_CHUNK)]
+            )
         logits = hidden.float() @ self._weight[:, ids].float()
         return logits if self._bias is None else logits + self._bias[ids]
 
 
 @contextmanager
 def products_in_bfloat16(allowed: bool) -> Iterator[None]:
-    """Within, a CPU may multiply float32 numbers as bfloat16: nothing is rounded where each of them is one.
+    """Within, a CPU may multiply float32 numbers as bfloat16: nothing is rounded where
+    each of them is one.
 
-    Their sums are float32. Processors without such products have faster ones of float32 then, too.
+    Their sums are float32. Processors without such products have faster ones of float32
+    then, too.
     """
     mkldnn: Any = torch.backends.mkldnn
     before = mkldnn.matmul.fp32_precision
@@ -160,20 +214,28 @@ def products_in_bfloat16(allowed: bool) -> Iterator[None]:
 
 
 class Reduction:
-    """Logits in any float dtype -> the statistics of their targets, in float32, block by block."""
+    """Logits in any float dtype -> the statistics of their targets, in float32, block
+    by block."""
 
     def __init__(self, vocabulary: int, device: torch.device) -> None:
         chunk = chunk_rows(vocabulary, device)
-        self._rows = min(max(4, _BLOCK // vocabulary), chunk) if device.type == "cpu" else chunk
+        self._rows = (
+            min(max(4, _BLOCK // vocabulary), chunk) if device.type == "cpu" else chunk
+        )
         self._shifted = torch.empty(self._rows, vocabulary, device=device)
         self._weighted = torch.empty_like(self._shifted)
 
-    def __call__(self, logits: torch.Tensor, targets: torch.Tensor, out: torch.Tensor) -> None:
-        """`logits` [n, vocabulary], `targets` [n]; fills `out` [numbers, n], rows as in `TOKEN_STATISTICS`."""
+    def __call__(
+        self, logits: torch.Tensor, targets: torch.Tensor, out: torch.Tensor
+    ) -> None:
+        """`logits` [n, vocabulary], `targets` [n]; fills `out` [numbers, n], rows as in
+        `TOKEN_STATISTICS`."""
         for block in spans(len(targets), self._rows):
             self._block(logits[block].float(), targets[block], out[:, block])
 
-    def _block(self, logits: torch.Tensor, targets: torch.Tensor, out: torch.Tensor) -> None:
+    def _block(
+        self, logits: torch.Tensor, targets: torch.Tensor, out: torch.Tensor
+    ) -> None:
         z, p = self._shifted[: len(targets)], self._weighted[: len(targets)]
         torch.sub(logits, logits.amax(-1, keepdim=True), out=z)
         own = z.gather(1, targets[:, None])
@@ -188,10 +250,12 @@ class Reduction:
 
 
 class _Merged:
-    """Sums of rows whose logits come slice by slice: each slice's maximum, and its sums below that maximum."""
+    """Sums of rows whose logits come slice by slice: each slice's maximum, and its sums
+    below that maximum."""
 
     def __init__(self, own: torch.Tensor, numbers: int) -> None:
-        """`own` [n], the logits of the targets; `numbers`: how many statistics are wanted."""
+        """`own` [n], the logits of the targets; `numbers`: how many statistics are
+        wanted."""
         self._own, self._numbers = own, numbers
         self._ranks = torch.zeros_like(own)
         self._sums: list[torch.Tensor] = []
@@ -206,7 +270,10 @@ class _Merged:
         self._sums.append(sums)
 
     def _block(self, logits: torch.Tensor, rows: slice, sums: torch.Tensor) -> None:
-        z, p = (buffer[: logits.numel()].view(logits.shape) for buffer in (self._shifted, self._weighted))
+        z, p = (
+            buffer[: logits.numel()].view(logits.shape)
+            for buffer in (self._shifted, self._weighted)
+        )
         if self._numbers > 4:
             self._ranks[rows] += torch.gt(logits, self._own[rows, None], out=p).sum(-1)
         highest = logits.amax(-1, keepdim=True)
@@ -217,13 +284,18 @@ class _Merged:
             torch.sum(p.mul_(z), -1, out=weighted)
 
     def fill(self, out: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Fill `out` [numbers, n] up to the ranks; return each highest logit and sum of e^z below it, [n]."""
+        """Fill `out` [numbers, n] up to the ranks; return each highest logit and sum of
+        e^z below it, [n]."""
         highest, *sums = torch.stack(self._sums, dim=1)  # each [slices, n]
         most = highest.amax(0)
         shift = highest - most
         if len(sums) > 1:  # z and z^2 below the maximum of all, not of the slice
             total, mean, square = sums
-            sums = [total, mean + shift * total, square + 2 * shift * mean + shift.square() * total]
+            sums = [
+                total,
+                mean + shift * total,
+                square + 2 * shift * mean + shift.square() * total,
+            ]
         total, *weighted = (part.mul(shift.exp()).sum(0) for part in sums)
         _fill(out, self._own - most, total, *weighted)
         if len(out) > 4:
@@ -231,8 +303,11 @@ class _Merged:
         return most, total
 
 
-def _fill(out: torch.Tensor, own: torch.Tensor, total: torch.Tensor, *weighted: torch.Tensor) -> None:
-    """Fill ln p, entropy, variance and highest ln p, given the targets' z and the sums of e^z, z e^z, z^2 e^z [n].
+def _fill(
+    out: torch.Tensor, own: torch.Tensor, total: torch.Tensor, *weighted: torch.Tensor
+) -> None:
+    """Fill ln p, entropy, variance and highest ln p, given the targets' z and the sums
+    of e^z, z e^z, z^2 e^z [n].
 
     z are logits less the highest one; without the last two sums only ln p is filled.
     """
@@ -242,13 +317,15 @@ def _fill(out: torch.Tensor, own: torch.Tensor, total: torch.Tensor, *weighted: 
         return
     mean, square = (part / total for part in weighted)
     torch.add(mean, highest, out=out[1]).neg_()
-    # rounding can leave a one-point distribution just below 0, and a NaN in its square root
+    # rounding can leave a one-point distribution just below 0, and a NaN in its square
+    # root
     torch.clamp(square.addcmul_(mean, mean, value=-1), min=0, out=out[2])
     out[3] = highest
 
 
 def _exp(z: torch.Tensor, out: torch.Tensor) -> None:
-    """Fill `out` with e^z: by powers of two, because torch's exp calls MKL, which is slow on processors of AMD."""
+    """Fill `out` with e^z: by powers of two, because torch's exp calls MKL, which is
+    slow on processors of AMD."""
     torch.exp2(torch.mul(z, math.log2(math.e), out=out), out=out)
 
 
@@ -275,7 +352,8 @@ def _likeliest(z: torch.Tensor, count: int) -> torch.Tensor:
 
 
 def _tie(likeliest: torch.Tensor) -> torch.Tensor:
-    """Return whether in each row [n, 41], sorted, the last ties with the 40th, as more tokens may."""
+    """Return whether in each row [n, 41], sorted, the last ties with the 40th, as more
+    tokens may."""
     if likeliest.shape[1] <= TOP:
         return torch.zeros(len(likeliest), dtype=torch.bool)
     return likeliest[:, TOP] == likeliest[:, TOP - 1]
@@ -296,18 +374,21 @@ _Layer = Callable[[torch.Tensor], torch.Tensor]
 
 
 class _Finish:
-    """What a model's own code makes of its last hidden states: it may scale or cap logits, or transform the states.
+    """What a model's own code makes of its last hidden states: it may scale or cap
+    logits, or transform the states.
 
     `keeps_inputs`: whether the output layer reads the hidden states as they are.
     """
 
     def __init__(self, model: Any, read: Any, dtype: torch.dtype) -> None:
-        """`read`: what the base model returned of some tokens; `dtype`: how its hidden states are taken."""
+        """`read`: what the base model returned of some tokens; `dtype`: how its hidden
+        states are taken."""
         self._model, self._read, self._dtype = model, read, dtype
         self.keeps_inputs = False
 
     def __call__(self, hidden: torch.Tensor, layer: _Layer) -> torch.Tensor:
-        """Return float32 [n, vocabulary] of `hidden` [n, width], with `layer` in the place of the output layer."""
+        """Return float32 [n, vocabulary] of `hidden` [n, width], with `layer` in the
+        place of the output layer."""
         self._read["last_hidden_state"] = hidden.to(self._dtype)[None]
         ids = torch.zeros(1, len(hidden), dtype=torch.long, device=hidden.device)
         with (
@@ -320,7 +401,8 @@ class _Finish:
 
 @contextmanager
 def _replaced(module: torch.nn.Module, forward: Callable[..., Any]) -> Iterator[None]:
-    """Within, `forward` is what the module computes; accelerate's hooks may have replaced its own already."""
+    """Within, `forward` is what the module computes; accelerate's hooks may have
+    replaced its own already."""
     before = vars(module).get("forward")
     module.forward = forward
     try:
@@ -332,7 +414,8 @@ def _replaced(module: torch.nn.Module, forward: Callable[..., Any]) -> Iterator[
 
 
 def base_of(model: Any) -> Any:
-    """Return the part of a model that makes its last hidden states; the model itself if no part is named."""
+    """Return the part of a model that makes its last hidden states; the model itself if
+    no part is named."""
     if model.base_model is not model:
         return model.base_model
     return (
@@ -341,10 +424,12 @@ def base_of(model: Any) -> Any:
 
 
 def output_layer(model: Any) -> OutputHead | None:
-    """Return what makes logits of the base model's last hidden states, in float32; None if nothing does.
+    """Return what makes logits of the base model's last hidden states, in float32; None
+    if nothing does.
 
-    It is one linear layer, or the model's own code around this layer. Which of them shows when the layer is replaced by
-    one that returns marks: numbers so large that any cap or scale changes them.
+    It is one linear layer, or the model's own code around this layer. Which of them
+    shows when the layer is replaced by one that returns marks: numbers so large that
+    any cap or scale changes them.
     """
     layer, base = model.get_output_embeddings(), base_of(model)
     if not isinstance(layer, torch.nn.Linear) or base is model:
@@ -352,14 +437,20 @@ def output_layer(model: Any) -> OutputHead | None:
     probe = torch.arange(8, device=model.device).remainder(layer.weight.shape[0])[None]
     inputs, reads = [], []
     # whole numbers up to 64, which every type has
-    marks = torch.arange(8 * layer.weight.shape[0], device=layer.weight.device).remainder(129).sub(64.0)
+    marks = (
+        torch.arange(8 * layer.weight.shape[0], device=layer.weight.device)
+        .remainder(129)
+        .sub(64.0)
+    )
     marks = marks.view(8, -1)
 
     def marked(hidden: torch.Tensor) -> torch.Tensor:
         inputs.append(hidden)
         return marks.view(*hidden.shape[:-1], -1)
 
-    hook = base.register_forward_hook(lambda module, arguments, output: reads.append(output))
+    hook = base.register_forward_hook(
+        lambda module, arguments, output: reads.append(output)
+    )
     try:
         with _replaced(layer, marked):
             finished = model(input_ids=probe, use_cache=False).logits[0]
@@ -378,8 +469,11 @@ def output_layer(model: Any) -> OutputHead | None:
     return _finished_head(model, layer, probe, reads[0])
 
 
-def _finished_head(model: Any, layer: torch.nn.Linear, probe: torch.Tensor, read: Any) -> OutputHead | None:
-    """Return the layer in the model's own code, if that gives the model's logits; else None."""
+def _finished_head(
+    model: Any, layer: torch.nn.Linear, probe: torch.Tensor, read: Any
+) -> OutputHead | None:
+    """Return the layer in the model's own code, if that gives the model's logits; else
+    None."""
     hidden = read.last_hidden_state[0].to(layer.weight.device)
     logits = model(input_ids=probe, use_cache=False).logits[0].to(hidden.device).float()
     logits = logits.log_softmax(-1).clamp(min=-100)
@@ -387,16 +481,24 @@ def _finished_head(model: Any, layer: torch.nn.Linear, probe: torch.Tensor, read
         finish = _Finish(model, read, dtype)
         head = OutputHead(layer.weight, layer.bias, finish)
 
-        def watched(inputs: torch.Tensor, finish: _Finish = finish, head: OutputHead = head) -> torch.Tensor:
-            finish.keeps_inputs = torch.equal(inputs.reshape(hidden.shape).float(), hidden.float())
+        def watched(
+            inputs: torch.Tensor, finish: _Finish = finish, head: OutputHead = head
+        ) -> torch.Tensor:
+            finish.keeps_inputs = torch.equal(
+                inputs.reshape(hidden.shape).float(), hidden.float()
+            )
             return head.layer(inputs)
 
         try:
             finished = finish(hidden, watched).log_softmax(-1).clamp(min=-100)
-        except Exception as error:  # layers in between have narrow weights, or need other inputs
+        except (
+            Exception
+        ) as error:  # layers in between have narrow weights, or need other inputs
             if is_out_of_memory(error):
                 raise
             continue
-        if (finished - logits).norm() <= _ALIKE[model.dtype == torch.float32] * logits.norm():
+        if (finished - logits).norm() <= _ALIKE[
+            model.dtype == torch.float32
+        ] * logits.norm():
             return head
     return None

@@ -1,7 +1,9 @@
-"""The content-addressed store of chunks of passes and answers: {key}.parquet, {key}.json with its SHA-256 and cost.
+"""The content-addressed store of chunks of passes and answers: {key}.parquet,
+{key}.json with its SHA-256 and cost.
 
-The record is written last: a file without one was not finished. Neither is ever changed, so that jobs may
-share a store, and what a failed or killed job had finished is found by the next.
+The record is written last: a file without one was not finished. Neither is ever
+changed, so that jobs may share a store, and what a failed or killed job had finished is
+found by the next.
 """
 
 import contextlib
@@ -39,13 +41,20 @@ PASS_SCHEMA = pa.schema(
 )
 
 
-def chunk_table(chunk: list[Request], prompt_prefix: PromptPrefix, values: list[np.ndarray]) -> pa.Table:
-    """Return the store's rows of one chunk; `values` as `Engine.statistics` gives them."""
+def chunk_table(
+    chunk: list[Request], prompt_prefix: PromptPrefix, values: list[np.ndarray]
+) -> pa.Table:
+    """Return the store's rows of one chunk; `values` as `Engine.statistics` gives
+    them."""
     scored = [request.scored_tokens(prompt_prefix) for request in chunk]
-    offsets = pa.array(np.concatenate([[0], np.cumsum([len(tokens) for tokens in scored])]), pa.int32())
+    offsets = pa.array(
+        np.concatenate([[0], np.cumsum([len(tokens) for tokens in scored])]), pa.int32()
+    )
 
     def lists(parts: list[np.ndarray], name: str) -> pa.Array:
-        values = pa.array(np.concatenate(parts), PASS_SCHEMA.field(name).type.value_type)
+        values = pa.array(
+            np.concatenate(parts), PASS_SCHEMA.field(name).type.value_type
+        )
         return pa.ListArray.from_arrays(offsets, values)
 
     columns = {
@@ -58,9 +67,13 @@ def chunk_table(chunk: list[Request], prompt_prefix: PromptPrefix, values: list[
         "skipped": [request.skip_reason(prompt_prefix) for request in chunk],
     }
     # the kinds of statistics differ in their number
-    [names] = [names for names in TOKEN_STATISTICS.values() if len(names) == len(values[0])]
+    [names] = [
+        names for names in TOKEN_STATISTICS.values() if len(names) == len(values[0])
+    ]
     for name in TOKEN_STATISTICS["top40"]:
-        parts = [value[names.index(name)] for value in values] if name in names else None
+        parts = (
+            [value[names.index(name)] for value in values] if name in names else None
+        )
         columns[name] = [None] * len(chunk) if parts is None else lists(parts, name)
     return pa.Table.from_pydict(columns, schema=PASS_SCHEMA)
 
@@ -70,7 +83,8 @@ class Store:
         self.path = Path(path)
 
     def remove_abandoned(self) -> None:
-        """Remove unfinished files that nothing has written to for a day: their writer was killed.
+        """Remove unfinished files that nothing has written to for a day: their writer
+        was killed.
 
         A living job writes its file at once.
         """
@@ -88,7 +102,8 @@ class Store:
         return self.path / f"{key}.parquet"
 
     def record(self, key: str) -> dict[str, Any] | None:
-        """Return the record of a stored chunk whose file is whole, else None; damaged files are removed."""
+        """Return the record of a stored chunk whose file is whole, else None; damaged
+        files are removed."""
         file, record_file = self.file(key), self._record_file(key)
         if not record_file.is_file():
             return None
@@ -98,13 +113,18 @@ class Store:
                 return record
             log.warning("%s is damaged and is computed again", file)
         except (InputError, FileNotFoundError, KeyError, TypeError):
-            log.warning("%s or its record is missing or damaged; it is computed again", file)
+            log.warning(
+                "%s or its record is missing or damaged; it is computed again", file
+            )
         record_file.unlink()
         file.unlink(missing_ok=True)
         return None
 
-    def write(self, key: str, table: pa.Table, cost: Mapping[str, Any]) -> dict[str, Any]:
-        """Write a chunk's rows, then its record, which says that they are whole; returns the record."""
+    def write(
+        self, key: str, table: pa.Table, cost: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Write a chunk's rows, then its record, which says that they are whole;
+        returns the record."""
         with atomic_path(self.file(key)) as part:
             pq.write_table(table, part, compression="zstd")
             record = {**cost, "sha256": sha256_file(part)}

@@ -1,4 +1,5 @@
-"""What a tokenizer makes of a study's texts: characters it loses, special tokens that texts spell, another reading."""
+"""What a tokenizer makes of a study's texts: characters it loses, special tokens that
+texts spell, another reading."""
 
 import unicodedata
 from collections import Counter
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from pretrace.models.target import Target
 
 MOST_LOST = 0.1
-"""The share of a text's characters that a tokenizer may lose, and the share of such texts that a pass may have."""
+"""The share of a text's characters that a tokenizer may lose, and the share of such
+texts that a pass may have."""
 _NAMED = 3  # texts that a remark names
 _NO_LETTERS = {"Mn", "Cc", "Cf", "Zs", "Zl", "Zp"}
 """Accents, control characters and white space, which tokenizers normalise."""
@@ -41,42 +43,57 @@ class TextCheck:
         self._witness, self._unwitnessed = witness_of(
             target.checkpoint, self._tokenizer, target.tokenizer_from
         )
-        self._decoded, self._spelled = decoder_of(self._tokenizer), special_tokens_in(self._tokenizer)
+        self._decoded, self._spelled = (
+            decoder_of(self._tokenizer),
+            special_tokens_in(self._tokenizer),
+        )
         self._unknown_id = _unknown_id(self._tokenizer)
 
-    def __call__(self, texts: Sequence[tuple[str, int, str]], encoded: Sequence[Sequence[int]]) -> None:
+    def __call__(
+        self, texts: Sequence[tuple[str, int, str]], encoded: Sequence[Sequence[int]]
+    ) -> None:
         """Take note of texts (id, variant, text) and their token ids.
 
-        Raises `InputError` for a text with a token that the model has no place for, and for one that the class which
-        the checkpoint names would read differently.
+        Raises `InputError` for a text with a token that the model has no place for, and
+        for one that the class which the checkpoint names would read differently.
         """
         self._compare(texts, encoded)
-        for (text_id, _, text), ids, decoded in zip(texts, encoded, self._decoded(encoded), strict=True):
+        for (text_id, _, text), ids, decoded in zip(
+            texts, encoded, self._decoded(encoded), strict=True
+        ):
             if ids and max(ids) >= self._vocabulary:
                 token = self._tokenizer.convert_ids_to_tokens(max(ids))
                 raise InputError(
-                    f"text '{text_id}' holds '{token}', token {max(ids)} of the tokenizer, and the model's vocabulary "
-                    f"has {self._vocabulary}: it was added to the tokenizer alone. Set special_tokens: as_spelled in "
-                    "the model's entry, remove the token from tokenizer.json, or leave out the text."
+                    f"text '{text_id}' holds '{token}', token {max(ids)} of the "
+                    f"tokenizer, and the model's vocabulary "
+                    f"has {self._vocabulary}: it was added to the tokenizer "
+                    f"alone. Set special_tokens: as_spelled in "
+                    "the model's entry, remove the token from tokenizer.json, or "
+                    "leave out the text."
                 )
             if spelled := self._spelled(text):
                 self._special[text_id] = spelled[0]
             if decoded != text:
                 self._take_note(text_id, text, ids, decoded)
 
-    def _take_note(self, text_id: str, text: str, ids: Sequence[int], decoded: str) -> None:
+    def _take_note(
+        self, text_id: str, text: str, ids: Sequence[int], decoded: str
+    ) -> None:
         if unknown := sum(id == self._unknown_id for id in ids):
             self._unknown[text_id] = max(unknown, self._unknown[text_id])
         letters = _letters(text)
         if lost := self._lost_letters(text, ids).total():
-            self._lost[text_id] = max(lost / letters.total(), self._lost.get(text_id, 0))
+            self._lost[text_id] = max(
+                lost / letters.total(), self._lost.get(text_id, 0)
+            )
         elif _canonical(text) != _canonical(decoded):
             self._changed[text_id] = None
 
     def _lost_letters(self, text: str, ids: Sequence[int]) -> Counter[str]:
         """Count the letters of a text that no token covers but an unknown one.
 
-        Decoding would not do: a tokenizer that loses nothing may have no decoder, or half of one.
+        Decoding would not do: a tokenizer that loses nothing may have no decoder, or
+        half of one.
         """
         backend = getattr(self._tokenizer, "backend_tokenizer", None)
         if backend is None:
@@ -87,21 +104,32 @@ class TextCheck:
         for id, (start, stop) in zip(encoding.ids, encoding.offsets, strict=True):
             if id != self._unknown_id:
                 is_covered[start:stop] = [True] * (stop - start)
-        return _letters("".join(text[place] for place, covered in enumerate(is_covered) if not covered))
+        return _letters(
+            "".join(
+                text[place] for place, covered in enumerate(is_covered) if not covered
+            )
+        )
 
-    def _compare(self, texts: Sequence[tuple[str, int, str]], encoded: Sequence[Sequence[int]]) -> None:
+    def _compare(
+        self, texts: Sequence[tuple[str, int, str]], encoded: Sequence[Sequence[int]]
+    ) -> None:
         if self._witness is None:
             return
         others = self._witness.encode([text for _, _, text in texts])
         for (text_id, _, _), ids, other in zip(texts, encoded, others, strict=True):
             if list(ids) == list(other):
                 continue
-            place = next((i for i, (a, b) in enumerate(zip(ids, other, strict=False)) if a != b), 0)
+            place = next(
+                (i for i, (a, b) in enumerate(zip(ids, other, strict=False)) if a != b),
+                0,
+            )
             ours = self._tokenizer.convert_ids_to_tokens(list(ids[place : place + 5]))
             theirs = self._witness.pieces(list(other[place : place + 5]))
             raise InputError(
-                f"{self._tokenizer.name_or_path}: text '{text_id}' has {len(ids)} tokens by its tokenizer's file and "
-                f"{len(other)} by {self._witness.name}; from token {place + 1} on {' '.join(map(str, ours))} ... and "
+                f"{self._tokenizer.name_or_path}: text '{text_id}' has "
+                f"{len(ids)} tokens by its tokenizer's file and "
+                f"{len(other)} by {self._witness.name}; from token {place + 1} "
+                f"on {' '.join(map(str, ours))} ... and "
                 f"{' '.join(map(str, theirs))} ... {self._witness.remedy}"
             )
 
@@ -110,33 +138,54 @@ class TextCheck:
         unreadable = [id for id in text_ids if self._lost.get(id, 0) > MOST_LOST]
         if len(unreadable) > MOST_LOST * len(text_ids):
             raise InputError(
-                f"{self._tokenizer.name_or_path}: the tokenizer does not know or drops more than "
-                f"{MOST_LOST:.0%} of the characters of {_name_texts(unreadable)}, {len(unreadable)} of {len(text_ids)}"
-                ", whose scores would be about other texts. Leave them out, or choose a model that reads their script."
+                f"{self._tokenizer.name_or_path}: the tokenizer does not know or "
+                f"drops more than "
+                f"{MOST_LOST:.0%} of the characters of "
+                f"{_name_texts(unreadable)}, {len(unreadable)} of {len(text_ids)}"
+                ", whose scores would be about other texts. Leave them out, or "
+                "choose a model that reads their script."
             )
 
     def facts(self, start_tokens: Iterable[str]) -> dict[str, Any]:
-        """Return how texts were read, for the manifest: the start token of each run in words, and remarks."""
-        starts = {name: start_in_words(self._tokenizer, name) for name in sorted(set(start_tokens))}
+        """Return how texts were read, for the manifest: the start token of each run in
+        words, and remarks."""
+        starts = {
+            name: start_in_words(self._tokenizer, name)
+            for name in sorted(set(start_tokens))
+        }
         return {"starts": starts, "remarks": list(self._remarks(starts))}
 
     def _remarks(self, starts: Collection[str]) -> Iterable[str]:
         if self._unwitnessed:
             yield self._unwitnessed
-        if "tokenizer" in starts and (contradiction := bos_contradiction(self._tokenizer)):
+        if "tokenizer" in starts and (
+            contradiction := bos_contradiction(self._tokenizer)
+        ):
             yield contradiction
         if self._lost:
             worst = max(self._lost, key=lambda id: (self._lost[id], id))
             yield (
-                f"characters that the tokenizer does not know or drops in {_name_texts(self._lost)}; unknown tokens: "
-                f"{self._unknown.total()}; most in '{worst}', {self._lost[worst]:.0%} of its characters"
+                f"characters that the tokenizer does not know or drops in "
+                f"{_name_texts(self._lost)}; unknown tokens: "
+                f"{self._unknown.total()}; most in '{worst}', "
+                f"{self._lost[worst]:.0%} of its characters"
             )
         if self._changed:
-            yield f"white space, case or letters that the tokenizer changes in {_name_texts(self._changed)}"
+            yield (
+                f"white space, case or letters that the tokenizer changes in "
+                f"{_name_texts(self._changed)}"
+            )
         if self._special:
-            way = "as they are spelled" if self._tokenizer.split_special_tokens else "as control tokens"
+            way = (
+                "as they are spelled"
+                if self._tokenizer.split_special_tokens
+                else "as control tokens"
+            )
             first = next(iter(self._special.values()))
-            yield f"special tokens such as {first} in {_name_texts(self._special)}, read {way}"
+            yield (
+                f"special tokens such as {first} in {_name_texts(self._special)}, "
+                f"read {way}"
+            )
 
 
 def _name_texts(text_ids: Collection[str]) -> str:
@@ -147,7 +196,8 @@ def _name_texts(text_ids: Collection[str]) -> str:
 
 
 def _unknown_id(tokenizer: Any) -> int | None:
-    """Return the id for what the vocabulary lacks; None if nothing stands for it, though an end token may be named."""
+    """Return the id for what the vocabulary lacks; None if nothing stands for it,
+    though an end token may be named."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None or not hasattr(backend.model, "unk_token"):
         ends = tokenizer.unk_token in (tokenizer.bos_token, tokenizer.eos_token)
@@ -157,9 +207,12 @@ def _unknown_id(tokenizer: Any) -> int | None:
 
 
 def _letters(text: str) -> Counter[str]:
-    """Count a text's characters without case, accents and white space, so that only lost ones differ."""
+    """Count a text's characters without case, accents and white space, so that only
+    lost ones differ."""
     letters = unicodedata.normalize("NFKD", text.casefold())
-    return Counter(letter for letter in letters if unicodedata.category(letter) not in _NO_LETTERS)
+    return Counter(
+        letter for letter in letters if unicodedata.category(letter) not in _NO_LETTERS
+    )
 
 
 def _canonical(text: str) -> str:

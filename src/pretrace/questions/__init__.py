@@ -1,1 +1,2 @@
-"""Questions about passages, their answers, and the accuracy of documents. Light to import."""
+"""Questions about passages, their answers, and the accuracy of documents. Light to
+import."""

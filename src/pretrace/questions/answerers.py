@@ -24,20 +24,33 @@ def answerer_of(
     threads: int,
     **placement: Any,
 ) -> Iterator[Answerer]:
-    """Open a model: behind an API if `entry` has `api`, else the checkpoint, loaded as `entry` says.
+    """Open a model: behind an API if `entry` has `api`, else the checkpoint, loaded as
+    `entry` says.
 
-    An API needs `model`, `api_answers` (the file of its answers) and `budget_usd`; its `checkpoint_json` is its
-    tokenizer's, or empty. A checkpoint needs `local_answers` (the folder of its answers), `batch_tokens`, `threads` and
-    the `placement`: `device`, `gpus`. `batch_tokens` may be `auto`. `name` begins log lines.
+    An API needs `model`, `api_answers` (the file of its answers) and `budget_usd`; its
+    `checkpoint_json` is its tokenizer's, or empty. A checkpoint needs `local_answers`
+    (the folder of its answers), `batch_tokens`, `threads` and the `placement`:
+    `device`, `gpus`. `batch_tokens` may be `auto`. `name` begins log lines.
     """
-    # imports are here, so that models behind APIs need no torch and others need no client
+    # imports are here, so that models behind APIs need no torch and others need no
+    # client
     if "api" in entry:
         from pretrace.models.api.client import connect
         from pretrace.questions.over_api import ApiAnswerer
 
-        with connect(model, entry["api"], store=api_answers, budget_usd=budget_usd) as client:
-            encoding = {key: entry[key] for key in ("special_tokens", "tokenizer_from") if key in entry}
-            tokenizer = load_tokenizer(Path(checkpoint_json), **encoding) if checkpoint_json else None
+        with connect(
+            model, entry["api"], store=api_answers, budget_usd=budget_usd
+        ) as client:
+            encoding = {
+                key: entry[key]
+                for key in ("special_tokens", "tokenizer_from")
+                if key in entry
+            }
+            tokenizer = (
+                load_tokenizer(Path(checkpoint_json), **encoding)
+                if checkpoint_json
+                else None
+            )
             yield ApiAnswerer(client, tokenizer)
         return
     from pretrace.models.devices import torch_settings

@@ -18,12 +18,14 @@ Advance = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One question. A chat model gets `system` (unless "") and `user` as messages and answers them; any other
-    model gets one text, `system`, an empty line and `user`, and continues it.
+    """One question. A chat model gets `system` (unless "") and `user` as messages and
+    answers them; any other model gets one text, `system`, an empty line and `user`, and
+    continues it.
 
-    With `written`, the letter is the token after that many written tokens, in one spelling: DE-COP's code reads open
-    models this way, because it asks them to put the letter between other signs. A prompt that is `templated` has the
-    signs of a chat in its text, which any model continues.
+    With `written`, the letter is the token after that many written tokens, in one
+    spelling: DE-COP's code reads open models this way, because it asks them to put the
+    letter between other signs. A prompt that is `templated` has the signs of a chat in
+    its text, which any model continues.
     """
 
     user: str
@@ -38,12 +40,15 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Prompts that are answered together: a passage's in every order of its options, or some passages' of a document.
+    """Prompts that are answered together: a passage's in every order of its options, or
+    some passages' of a document.
 
-    What a model answers depends on the question alone, not on those that are asked before or beside it.
+    What a model answers depends on the question alone, not on those that are asked
+    before or beside it.
 
     prompts  each has an answer of its own
-    frame    the prompt with other options in place of the passage's, if it has options: what both begin with is read
+    frame    the prompt with other options in place of the passage's, if it has options:
+    what both begin with is read
              once for all questions with this frame
     """
 
@@ -55,11 +60,14 @@ class Question:
 class Letters:
     """The answer to a multiple-choice question.
 
-    probabilities  of A, B, C, D at the answer position, among these four (they sum to 1); None if the model gave
+    probabilities  of A, B, C, D at the answer position, among these four (they sum to
+    1); None if the model gave
                    text alone
-    answer         the most probable letter, else the one in the model's text; None: unusable
+    answer         the most probable letter, else the one in the model's text; None:
+    unusable
     reason         why it is unusable, else None
-    skipped        whether it could not be asked: no answer then, rather than a wrong one
+    skipped        whether it could not be asked: no answer then, rather than a wrong
+    one
     """
 
     probabilities: tuple[float, float, float, float] | None
@@ -70,7 +78,8 @@ class Letters:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A text that a model wrote; None, with a reason, if it wrote none (a refusal by a filter, say).
+    """A text that a model wrote; None, with a reason, if it wrote none (a refusal by a
+    filter, say).
 
     `skipped` as in `Letters`.
     """
@@ -81,16 +90,17 @@ class Reply:
 
 
 class Answerer(Protocol):
-    """A model that answers and writes: `local.LocalAnswerer`, a checkpoint, or `over_api.ApiAnswerer`.
+    """A model that answers and writes: `local.LocalAnswerer`, a checkpoint, or
+    `over_api.ApiAnswerer`.
 
-    Answers have the order of the questions and of their prompts. A killed method is called again with the same
-    questions, so an implementation keeps its answers.
+    Answers have the order of the questions and of their prompts. A killed method is
+    called again with the same questions, so an implementation keeps its answers.
     """
 
     @property
     def seconds(self) -> float:
-        """What it took to answer what has been asked so far; of an answer that a checkpoint gave before, what it took
-        then."""
+        """What it took to answer what has been asked so far; of an answer that a
+        checkpoint gave before, what it took then."""
 
     @property
     def chat(self) -> bool:
@@ -98,28 +108,41 @@ class Answerer(Protocol):
 
     @property
     def tokenizer(self) -> Any:
-        """The model's own tokenizer, None if it is unknown: texts are then split, and answers cut, in words."""
+        """The model's own tokenizer, None if it is unknown: texts are then split, and
+        answers cut, in words."""
 
-    def letters(self, questions: Sequence[Question], progress: Advance) -> list[list[Letters]]:
-        """Return for each multiple-choice question the letters that answer its prompts."""
+    def letters(
+        self, questions: Sequence[Question], progress: Advance
+    ) -> list[list[Letters]]:
+        """Return for each multiple-choice question the letters that answer its
+        prompts."""
 
-    def replies(self, questions: Sequence[Question], units: int, progress: Advance) -> list[list[Reply]]:
-        """Return for each question the texts that the model writes to its prompts, greedily.
+    def replies(
+        self, questions: Sequence[Question], units: int, progress: Advance
+    ) -> list[list[Reply]]:
+        """Return for each question the texts that the model writes to its prompts,
+        greedily.
 
         Each has at most this many units of `split_units`.
         """
 
     def write(
-        self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Advance
+        self,
+        prompts: Sequence[Prompt],
+        most: Sequence[int],
+        again: int,
+        progress: Advance,
     ) -> list[Reply]:
-        """Sample a text of at most `most` tokens for each prompt, at PARAPHRASE_TEMPERATURE.
+        """Sample a text of at most `most` tokens for each prompt, at
+        PARAPHRASE_TEMPERATURE.
 
         `again` counts the rounds, and each round gives other answers.
         """
 
 
 def split_units(text: str, units: int, tokenizer: Any = None) -> tuple[str, str] | None:
-    """Return the first `units` of a text and the next `units`; None if it has fewer than twice as many.
+    """Return the first `units` of a text and the next `units`; None if it has fewer
+    than twice as many.
 
     Units are tokens, or words without a `tokenizer`.
     """
@@ -131,16 +154,20 @@ def split_units(text: str, units: int, tokenizer: Any = None) -> tuple[str, str]
     if len(ids) < 2 * units:
         return None
     plain = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
-    return tokenizer.decode(ids[:units], **plain), tokenizer.decode(ids[units : 2 * units], **plain)
+    return tokenizer.decode(ids[:units], **plain), tokenizer.decode(
+        ids[units : 2 * units], **plain
+    )
 
 
 _LETTER = re.compile(
-    r"\W*(?:(?:the )?(?:correct )?answer(?: is)?\W+)?([A-D])(?!\w|['\u2019]\w)", re.IGNORECASE
+    r"\W*(?:(?:the )?(?:correct )?answer(?: is)?\W+)?([A-D])(?!\w|['\u2019]\w)",
+    re.IGNORECASE,
 )
 
 
 def letter_in(text: str) -> str | None:
-    """Return the letter that an answer in words opens with (`B`, `B. It was`, `'b'`, `Answer: B`), or None.
+    """Return the letter that an answer in words opens with (`B`, `B. It was`, `'b'`,
+    `Answer: B`), or None.
 
     A lower-case letter counts alone: "a passage" chooses nothing.
     """
@@ -150,6 +177,7 @@ def letter_in(text: str) -> str | None:
     letter, rest = match[1], text[match.end() :]
     if letter.islower() and re.match(r"\s*\w", rest):
         return None
-    if letter == "A" and re.match(r" [a-z]", rest):  # the article: "A passage like this"
+    # the article: "A passage like this"
+    if letter == "A" and re.match(r" [a-z]", rest):
         return None
     return letter.upper()

@@ -1,8 +1,12 @@
-"""Name cloze: a passage with all occurrences of one name masked, and whether an answer gives that name.
+"""Name cloze: a passage with all occurrences of one name masked, and whether an answer
+gives that name.
 
-Chang et al., Speak, Memory: An Archaeology of Books Known to ChatGPT/GPT-4, EMNLP 2023, as DE-COP modifies it (section
-5.1.1): every occurrence of a repeated proper name is masked, or a common noun without a name. No name
-tagger ships its model in its own package, so a rule finds names, and every machine masks the same word.
+Chang et al., Speak, Memory: An Archaeology of Books Known to ChatGPT/GPT-4, EMNLP 2023,
+as DE-COP modifies it (section
+5.1.1): every occurrence of a repeated proper name is masked, or a common noun without a
+name. No name
+tagger ships its model in its own package, so a rule finds names, and every machine
+masks the same word.
 """
 
 import re
@@ -21,9 +25,25 @@ ANSWER_UNITS = 16
 
 _WORD = re.compile(r"[^\W\d_]+(?:[-'\u2019][^\W\d_]+)*")
 _POSSESSIVE = re.compile(r"['\u2019]s$")
-_TITLES = frozenset({"mr", "mrs", "ms", "miss", "dr", "sir", "lady", "lord", "mister", "madam"})
+_TITLES = frozenset(
+    {"mr", "mrs", "ms", "miss", "dr", "sir", "lady", "lord", "mister", "madam"}
+)
 _DETERMINERS = frozenset(
-    ["the", "a", "an", "this", "that", "my", "our", "your", "his", "her", "its", "their", "every"]
+    [
+        "the",
+        "a",
+        "an",
+        "this",
+        "that",
+        "my",
+        "our",
+        "your",
+        "his",
+        "her",
+        "its",
+        "their",
+        "every",
+    ]
 )
 _ABBREVIATED = re.compile(r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St)\.$")
 """Abbreviations whose full stop does not end a sentence."""
@@ -50,11 +70,13 @@ class _Word:
 
 
 def mask(text: str) -> Cloze | None:
-    """Mask the passage's most frequent name, otherwise a common noun; None if it has neither.
+    """Mask the passage's most frequent name, otherwise a common noun; None if it has
+    neither.
 
-    A name is a word with a capital letter inside a sentence (not a function word, nor a form of address) that the
-    passage never has in lower case. A noun, without a name, is a word in lower case of three letters or more
-    between a determiner and a function word or a mark of punctuation ("the house of"). The most frequent is taken; of
+    A name is a word with a capital letter inside a sentence (not a function word, nor a
+    form of address) that the passage never has in lower case. A noun, without a name,
+    is a word in lower case of three letters or more between a determiner and a function
+    word or a mark of punctuation ("the house of"). The most frequent is taken; of
     equally frequent ones, the first.
     """
     words = list(_words(text))
@@ -72,7 +94,9 @@ def _words(text: str) -> Iterator[_Word]:
     for match in _WORD.finditer(text):
         word = _POSSESSIVE.sub("", match[0])
         before = text[: match.start()].rstrip(_OPENING)
-        ends_a_sentence = before[-1:] in _SENTENCE_ENDS and not _ABBREVIATED.search(before)
+        ends_a_sentence = before[-1:] in _SENTENCE_ENDS and not _ABBREVIATED.search(
+            before
+        )
         opens = not before or ends_a_sentence
         start = match.start()
         yield _Word(start, start + len(word), word, opens)
@@ -85,7 +109,13 @@ def _names(words: list[_Word], counts: Counter[str]) -> list[str]:
         lower = word.text.lower()
         is_capital = word.text[0].isupper() and not word.opens
         is_i = re.split("['\u2019]", lower)[0] == "i"
-        if is_capital and len(lower) > 1 and lower not in no_names and not is_i and not counts[lower]:
+        if (
+            is_capital
+            and len(lower) > 1
+            and lower not in no_names
+            and not is_i
+            and not counts[lower]
+        ):
             names.append(word.text)
     return names
 
@@ -94,14 +124,19 @@ def _nouns(words: list[_Word], text: str) -> list[str]:
     nouns = []
     for place, word in enumerate(words[1:], start=1):
         follows_determiner = words[place - 1].text.lower() in _DETERMINERS
-        is_plain = len(word.text) >= 3 and word.text.islower() and word.text not in function_words()
+        is_plain = (
+            len(word.text) >= 3
+            and word.text.islower()
+            and word.text not in function_words()
+        )
         if follows_determiner and is_plain and _ends_a_phrase(words, place, text):
             nouns.append(word.text)
     return nouns
 
 
 def _ends_a_phrase(words: list[_Word], place: int, text: str) -> bool:
-    """Return whether a function word, a mark of punctuation or nothing follows the word at a place."""
+    """Return whether a function word, a mark of punctuation or nothing follows the word
+    at a place."""
     if place + 1 == len(words):
         return True
     after = words[place + 1]
@@ -113,14 +148,16 @@ _NAMED = re.compile(r"<name>(.*?)(?:</name>|$)", re.DOTALL | re.IGNORECASE)
 
 
 def name_given(reply: str) -> str:
-    """Return the word that an answer gives: the text in <name> tags, otherwise the first line."""
+    """Return the word that an answer gives: the text in <name> tags, otherwise the
+    first line."""
     match = _NAMED.search(reply)
     lines = (match[1] if match else reply).strip().splitlines()
     return lines[0].strip() if lines else ""
 
 
 def matches(reply: str, word: str) -> bool:
-    """Compare answer and word but for case, accents' encoding, punctuation around them and a possessive."""
+    """Compare answer and word but for case, accents' encoding, punctuation around them
+    and a possessive."""
     return _normal(name_given(reply)) == _normal(word)
 
 

@@ -1,12 +1,16 @@
-"""Answers collected elsewhere: a file with one row for each answer, or the files that DE-COP's authors released.
+"""Answers collected elsewhere: a file with one row for each answer, or the files that
+DE-COP's authors released.
 
-A row has `document`, `label` (1 suspect or member, 0 clean, null unknown), `passage`, `permutation`, `true_answer`, and
-`answer` or `p_a` to `p_d`; optional `task` (default, de_cop), `setting`, `subset`, `length`, `paraphraser`, `correct`
-(of completion and name_cloze, whose `answer` is text) and `reason`. Others are ignored.
+A row has `document`, `label` (1 suspect or member, 0 clean, null unknown), `passage`,
+`permutation`, `true_answer`, and `answer` or `p_a` to `p_d`; optional `task` (default,
+de_cop), `setting`, `subset`, `length`, `paraphraser`, `correct` (of completion and
+name_cloze, whose `answer` is text) and `reason`. Others are ignored.
 
-The released answers have one row for each question: `book`, `suspect` (the label), `passage`, `order` and `answer` (the
-true letter). `MODEL:A` to `MODEL:D` are a model's probabilities of the letters; a column MODEL has the letters of a
-model without probabilities. The released scores have one row for each book: `book` (its title) and `MODEL:METHOD`.
+The released answers have one row for each question: `book`, `suspect` (the label),
+`passage`, `order` and `answer` (the true letter). `MODEL:A` to `MODEL:D` are a model's
+probabilities of the letters; a column MODEL has the letters of a model without
+probabilities. The released scores have one row for each book: `book` (its title) and
+`MODEL:METHOD`.
 
 Reading needs no pandas, because files are checked while a study is planned.
 """
@@ -32,7 +36,12 @@ from pretrace.benchmarks.columns import (
 )
 from pretrace.benchmarks.rows import Row, only_columns, rows
 from pretrace.benchmarks.slices import Slice
-from pretrace.questions.answering import OPTION_LETTERS, ORDERS, PROBABILITIES, letter_in
+from pretrace.questions.answering import (
+    OPTION_LETTERS,
+    ORDERS,
+    PROBABILITIES,
+    letter_in,
+)
 from pretrace.questions.known import QUESTION_METHODS
 from pretrace.runtime.errors import InputError, explain_failure, nearest
 from pretrace.runtime.logs import log
@@ -42,55 +51,87 @@ if TYPE_CHECKING:
 
 _QUESTION = ("document", "label", "passage", "permutation", "true_answer")
 """Our names of the columns of a `Question`."""
-_KEY = ["task", "setting", "paraphraser", "subset", "length", "document", "passage", "permutation"]
+_KEY = [
+    "task",
+    "setting",
+    "paraphraser",
+    "subset",
+    "length",
+    "document",
+    "passage",
+    "permutation",
+]
 ROUNDING = 0.02
-"""How much above 1 the probabilities of a question may sum to: what rounding to two digits can add."""
+"""How much above 1 the probabilities of a question may sum to: what rounding to two
+digits can add."""
 SCORES = {
     "perplexity": ("loss", "form=perplexity"),
-    "zlib": ("zlib", ""),  # of the logarithm of the perplexity, not of the perplexity as the paper says
+    # of the logarithm of the perplexity, not of the perplexity as the paper says
+    "zlib": ("zlib", ""),
     "lowercase": ("lowercase", ""),  # likewise
     "min_k": ("min_k", "k=0.2"),  # k is not stated
 }
-"""The method in the released scores -> ours, and its setting. Theirs are lower for members, ours higher."""
+"""The method in the released scores -> ours, and its setting. Theirs are lower for
+members, ours higher."""
 
 
 def check_answers(path: Path, model: str | None = None, *, metrics: bool) -> set[Slice]:
-    """Read the answers and return their slices; raise `InputError` (file, row, column, remedy) at the first mistake.
+    """Read the answers and return their slices; raise `InputError` (file, row, column,
+    remedy) at the first mistake.
 
-    With `model`, the file is the released one. With `metrics`, it needs documents of both labels.
+    With `model`, the file is the released one. With `metrics`, it needs documents of
+    both labels.
     """
     answers = _answers(path, model)
-    documents = Counter(answers.group_by(["document", "label"]).aggregate([])["label"].to_pylist())
+    documents = Counter(
+        answers.group_by(["document", "label"]).aggregate([])["label"].to_pylist()
+    )
     if metrics and not (documents[0] and documents[1]):
         raise InputError(
-            f"{path}: metrics need documents of both labels, but it has {documents[1]} with label 1 and "
+            f"{path}: metrics need documents of both labels, but it has "
+            f"{documents[1]} with label 1 and "
             f"{documents[0]} with label 0. Add those that are missing."
         )
     if answers["answer"].null_count == len(answers):
-        raise InputError(f"{path}: no answer is usable; 'answer' must hold a letter, A, B, C or D.")
+        raise InputError(
+            f"{path}: no answer is usable; 'answer' must hold a letter, A, B, C or D."
+        )
     slices = answers.group_by(["subset", "length"]).aggregate([]).to_pylist()
     return {Slice(part["subset"], part["length"]) for part in slices}
 
 
 def read_answers(path: Path, model: str | None = None) -> "pa.Table":
-    """Read the answers as an Arrow table of `table.ANSWER_SCHEMA`, sorted by its keys; the log says what it holds.
+    """Read the answers as an Arrow table of `table.ANSWER_SCHEMA`, sorted by its keys;
+    the log says what it holds.
 
     With `model`, they are that model's of the released file, in its order.
     """
     answers = _answers(path, model)
     tasks = Counter(answers["task"].to_pylist())
-    log.info("%s: %d answers (%s)", path, len(answers), ", ".join(f"{n} {task}" for task, n in tasks.items()))
+    log.info(
+        "%s: %d answers (%s)",
+        path,
+        len(answers),
+        ", ".join(f"{n} {task}" for task, n in tasks.items()),
+    )
     unusable = Counter(answers["reason"].drop_null().to_pylist())
     # a released file cannot be mended
     tell = log.warning if model is None else log.info
     for reason, count in sorted(unusable.items()):
         tell("%s: %d answers are unusable: %s", path, count, reason)
     incomplete = 0
-    for passage in answers.group_by(_KEY[:-1]).aggregate([([], "count_all")]).to_pylist():
+    for passage in (
+        answers.group_by(_KEY[:-1]).aggregate([([], "count_all")]).to_pylist()
+    ):
         has_options = QUESTION_METHODS[passage["task"]].options
         incomplete += has_options and passage["count_all"] < len(ORDERS)
     if incomplete:
-        log.warning("%s: %d passages lack some of the %d orders of options", path, incomplete, len(ORDERS))
+        log.warning(
+            "%s: %d passages lack some of the %d orders of options",
+            path,
+            incomplete,
+            len(ORDERS),
+        )
     keys = [(key, "ascending", "at_start") for key in _KEY]
     return answers if model else answers.sort_by(keys)
 
@@ -111,15 +152,21 @@ def _answers(path: Path, model: str | None) -> "pa.Table":
 
 
 def _check_questions(questions: "pa.Table", place: Callable[[int], str]) -> None:
-    """Check that a document has one label and a question one answer; `place` tells where a row comes from."""
+    """Check that a document has one label and a question one answer; `place` tells
+    where a row comes from."""
     numbered = questions.append_column("row", [range(len(questions))])
-    labels = numbered.group_by(["document", "label"]).aggregate([("row", "min")]).sort_by("row_min")
+    labels = (
+        numbered.group_by(["document", "label"])
+        .aggregate([("row", "min")])
+        .sort_by("row_min")
+    )
     first: dict[str, Row] = {}
     for group in labels.to_pylist():
         before = first.setdefault(group["document"], group)
         if group is not before:
             raise InputError(
-                f"{place(group['row_min'])}: label of document '{group['document']}' is {_shown(group['label'])}, "
+                f"{place(group['row_min'])}: label of document "
+                f"'{group['document']}' is {_shown(group['label'])}, "
                 f"and was {_shown(before['label'])} at "
                 f"{place(before['row_min'])}; a document has one label."
             )
@@ -129,8 +176,10 @@ def _check_questions(questions: "pa.Table", place: Callable[[int], str]) -> None
         twice = (row for row in answered.to_pylist() if row["row_min"] < row["row_max"])
         question = min(twice, key=lambda row: row["row_min"])
         raise InputError(
-            f"{place(question['row_max'])}: this question was answered before, at {place(question['row_min'])} "
-            f"(document '{question['document']}', passage {question['passage']}, permutation "
+            f"{place(question['row_max'])}: this question was answered before, "
+            f"at {place(question['row_min'])} "
+            f"(document '{question['document']}', passage {question['passage']}, "
+            f"permutation "
             f"{question['permutation']}); give one answer each."
         )
 
@@ -166,7 +215,8 @@ class Collected(Columns):
 
 
 class Choice(Collected):
-    """An answer to a multiple-choice question: its order, its right letter, probabilities and the letter chosen."""
+    """An answer to a multiple-choice question: its order, its right letter,
+    probabilities and the letter chosen."""
 
     permutation: Order
     """a whole number, 0 to 23"""
@@ -220,16 +270,27 @@ class ReleasedBook(Columns):
 
 
 _NOTHING: Row = dict.fromkeys(("setting", "subset", "paraphraser"), "") | dict.fromkeys(
-    ("length", "permutation", "true_answer", *PROBABILITIES, "answer", "correct", "reason")
+    (
+        "length",
+        "permutation",
+        "true_answer",
+        *PROBABILITIES,
+        "answer",
+        "correct",
+        "reason",
+    )
 )
 
 
 def _read_rows(path: Path) -> Iterator[tuple[str, Row]]:
-    """Yield each row with its place as a row of the answers table (`table.ANSWER_SCHEMA`), checked."""
+    """Yield each row with its place as a row of the answers table
+    (`table.ANSWER_SCHEMA`), checked."""
     for where, row in rows(path, only_of(Choice, Written)):
         task = str(row.get("task") or "de_cop")
         if task not in QUESTION_METHODS:
-            raise InputError(f"{where}: unknown task '{task}': {nearest(task, QUESTION_METHODS)}")
+            raise InputError(
+                f"{where}: unknown task '{task}': {nearest(task, QUESTION_METHODS)}"
+            )
         if QUESTION_METHODS[task].options:
             yield where, _NOTHING | _choice(where, row) | {"task": task}
         else:
@@ -239,13 +300,20 @@ def _read_rows(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def _choice(where: str, row: Row) -> Row:
-    """Return an answer to a multiple-choice question with the letter that was chosen, or why none was."""
-    answer = dict.fromkeys(PROBABILITIES) | {"answer": None} | checked_row(where, row, Choice)
+    """Return an answer to a multiple-choice question with the letter that was chosen,
+    or why none was."""
+    answer = (
+        dict.fromkeys(PROBABILITIES)
+        | {"answer": None}
+        | checked_row(where, row, Choice)
+    )
     probabilities: list[Any] = [answer[name] for name in PROBABILITIES]
     written = answer["answer"]
     has_probabilities = probabilities != [None] * len(OPTION_LETTERS)
     if "answer" not in row and not has_probabilities:
-        raise InputError(f"{where}: there is neither 'answer' nor 'p_a' to 'p_d'; give one or both.")
+        raise InputError(
+            f"{where}: there is neither 'answer' nor 'p_a' to 'p_d'; give one or both."
+        )
     if has_probabilities:
         _check_probabilities(where, {name: answer[name] for name in PROBABILITIES})
     letter = letter_in(written) if written is not None else None
@@ -253,32 +321,47 @@ def _choice(where: str, row: Row) -> Row:
         letter = OPTION_LETTERS[probabilities.index(max(probabilities))]
     missing = "no answer" if written is None else "no letter in the answer"
     reason = None if letter else missing
-    return answer | {"answer": letter, "correct": letter == answer["true_answer"], "reason": reason}
+    return answer | {
+        "answer": letter,
+        "correct": letter == answer["true_answer"],
+        "reason": reason,
+    }
 
 
 def _check_probabilities(where: str, probabilities: Row) -> None:
-    """Raise `InputError` unless each column has a probability and they sum to at most 1, or all are empty."""
-    given: Row = {column: None if value != value else value for column, value in probabilities.items()}
+    """Raise `InputError` unless each column has a probability and they sum to at most
+    1, or all are empty."""
+    given: Row = {
+        column: None if value != value else value
+        for column, value in probabilities.items()
+    }
     if {*given.values()} == {None}:
         return
     for column, value in given.items():
         if value is None:
-            raise InputError(f"{where}: {column} is empty; give a probability, as for the other letters.")
+            raise InputError(
+                f"{where}: {column} is empty; give a probability, as for the "
+                f"other letters."
+            )
         try:
             is_probability = 0 <= float(value) <= 1
         except (TypeError, ValueError):
             is_probability = False
         if not is_probability:
-            raise InputError(f"{where}: {column} is {value!r:.60}; it must be a probability, 0 to 1.")
+            raise InputError(
+                f"{where}: {column} is {value!r:.60}; it must be a probability, 0 to 1."
+            )
     total = sum(map(float, given.values()))
     if total > 1 + ROUNDING:
         raise InputError(
-            f"{where}: {', '.join(given)} sum to {total:.4g}; probabilities of the letters sum to at most 1."
+            f"{where}: {', '.join(given)} sum to {total:.4g}; probabilities of "
+            f"the letters sum to at most 1."
         )
 
 
 def _read_released(path: Path, model: str) -> "pa.Table":
-    """Read a model's answers from the released file. Questions without its probabilities were not asked: left out."""
+    """Read a model's answers from the released file. Questions without its
+    probabilities were not asked: left out."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -287,23 +370,33 @@ def _read_released(path: Path, model: str) -> "pa.Table":
     from pretrace.questions.table import ANSWER_SCHEMA
 
     if not path.is_file():
-        raise InputError(f"{path} does not exist; give the Parquet file of released answers.")
+        raise InputError(
+            f"{path} does not exist; give the Parquet file of released answers."
+        )
     questions = _questions(path, path.stat().st_mtime_ns)
     names = [f"{model}:{letter}" for letter in OPTION_LETTERS]
     table = _read_columns(path, [*names, model])
     given: dict[str, Any] = {}
     if not table.column_names:
-        known = {name.partition(":")[0] for name in pq.read_schema(path).names} - {*Question.model_fields}
-        raise InputError(f"{path}: there are no answers of '{model}': {nearest(model, known)}")
+        known = {name.partition(":")[0] for name in pq.read_schema(path).names} - {
+            *Question.model_fields
+        }
+        raise InputError(
+            f"{path}: there are no answers of '{model}': {nearest(model, known)}"
+        )
     if model in table.column_names:
         letters = table[model].cast("string")
         answer = pc.if_else(pc.is_in(letters, pa.array(OPTION_LETTERS)), letters, None)
     else:
         if lacking := [name for name in names if name not in table.column_names]:
             absent = f"there is no column '{lacking[0]}'"
-            raise InputError(f"{path}: {absent}; give the probabilities of all four letters.")
+            raise InputError(
+                f"{path}: {absent}; give the probabilities of all four letters."
+            )
         try:
-            shares = np.column_stack([table[name].cast("float64").to_numpy() for name in names])
+            shares = np.column_stack(
+                [table[name].cast("float64").to_numpy() for name in names]
+            )
         except pa.ArrowException:
             shares = np.full((1, 1), np.inf)
         asked = ~np.isnan(shares).all(axis=1)
@@ -312,11 +405,19 @@ def _read_released(path: Path, model: str) -> "pa.Table":
             for row, values in enumerate(table.select(names).to_pylist(), start=1):
                 _check_probabilities(f"{path}, row {row}", values)
         if not asked.any():
-            raise InputError(f"{path}: all probabilities of '{model}' are empty; give at least one answer.")
+            raise InputError(
+                f"{path}: all probabilities of '{model}' are empty; give at "
+                f"least one answer."
+            )
         questions, shares = questions.filter(asked), shares[asked]
         answer = pa.array(np.array(OPTION_LETTERS)[shares.argmax(axis=1)])
         given = dict(zip(PROBABILITIES, shares.T, strict=True))
-    constant = {"task": "de_cop", "setting": "", "subset": "", "paraphraser": "paraphrase"}
+    constant = {
+        "task": "de_cop",
+        "setting": "",
+        "subset": "",
+        "paraphraser": "paraphrase",
+    }
     columns = dict.fromkeys(ANSWER_SCHEMA.names, pa.nulls(len(questions)))
     for name, value in constant.items():
         columns[name] = pa.repeat(value, len(questions))
@@ -333,7 +434,8 @@ def _read_released(path: Path, model: str) -> "pa.Table":
 # the questions of all models: nine models have their answers in one file
 @cache
 def _questions(path: Path, changed: int) -> "pa.Table":
-    """Read the questions of the released file in our names and types; a file of another time is read again."""
+    """Read the questions of the released file in our names and types; a file of another
+    time is read again."""
     import numpy as np
     import pyarrow as pa
 
@@ -349,7 +451,9 @@ def _questions(path: Path, changed: int) -> "pa.Table":
         _, rows = np.unique(encoded.indices, return_index=True)
         values = []
         for value, row in zip(encoded.dictionary.to_pylist(), rows, strict=True):
-            checked = checked_row(f"{path}, row {row + 1}", example | {name: value}, Question)
+            checked = checked_row(
+                f"{path}, row {row + 1}", example | {name: value}, Question
+            )
             values.append(checked[name])
         columns[ours] = pa.array(values).take(encoded.indices)
     _check_questions(pa.table(columns), lambda row: f"{path}, row {row + 1}")
@@ -361,23 +465,32 @@ def _read_columns(path: Path, columns: Iterable[str]) -> "pa.Table":
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with explain_failure(f"{path}: cannot be read as Parquet, the format of the released answers"):
+    with explain_failure(
+        f"{path}: cannot be read as Parquet, the format of the released answers"
+    ):
         table = pq.ParquetFile(path).read(list(columns))
         plain = []
         for column in table.schema:
-            kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+            kind = (
+                column.type.value_type
+                if pa.types.is_dictionary(column.type)
+                else column.type
+            )
             if pa.types.is_nested(kind):
                 raise InputError(
-                    f"{path}: column '{column.name}' holds lists or structures; give plain values."
+                    f"{path}: column '{column.name}' holds lists or structures; "
+                    f"give plain values."
                 )
             plain.append((column.name, kind))
         return table.cast(pa.schema(plain)).combine_chunks()
 
 
 def released_scores(path: Path, model: str) -> list[tuple[str, str, str, float]]:
-    """Read (title, method, setting, score) of a model; empty if the released scores have none of it.
+    """Read (title, method, setting, score) of a model; empty if the released scores
+    have none of it.
 
-    Raises `InputError` at the first row that has no title, a title again, or a score that is not a number.
+    Raises `InputError` at the first row that has no title, a title again, or a score
+    that is not a number.
     """
     places: dict[str, str] = {}
     scores = []
@@ -395,9 +508,14 @@ def released_scores(path: Path, model: str) -> list[tuple[str, str, str, float]]
             except (TypeError, ValueError):
                 score = math.inf
             if math.isinf(score):
-                raise InputError(f"{where}: {model}:{name} is {value!r:.60}; it must be a number, or empty.")
+                raise InputError(
+                    f"{where}: {model}:{name} is {value!r:.60}; it must be a "
+                    f"number, or empty."
+                )
             if not math.isnan(score):
                 scores.append((title, *method, -score))
     if not places:
-        raise InputError(f"{path} holds no rows; it needs a row of scores for each book.")
+        raise InputError(
+            f"{path} holds no rows; it needs a row of scores for each book."
+        )
     return scores

@@ -17,7 +17,8 @@ def longest_option(options: Sequence[str]) -> int:
 
 
 def odd_one_out(options: Sequence[str]) -> int:
-    """Return the index of the option that is least like the others, the first of several.
+    """Return the index of the option that is least like the others, the first of
+    several.
 
     The likeness of an option is the sum of its likenesses to the three others.
     """
@@ -30,7 +31,8 @@ def odd_one_out(options: Sequence[str]) -> int:
 
 
 def _likeness(one: Counter[str], other: Counter[str]) -> float:
-    """Return 2 |A and B| / (|A| + |B|) of two options' words, which count with repetitions; 0 without words."""
+    """Return 2 |A and B| / (|A| + |B|) of two options' words, which count with
+    repetitions; 0 without words."""
     words = one.total() + other.total()
     return 2 * (one & other).total() / words if words else 0.0
 
@@ -49,4 +51,5 @@ CHOICES: dict[str, Callable[[Sequence[str]], int]] = {
     "longest_option": longest_option,
     "odd_one_out": odd_one_out,
 }
-"""Control -> function from the four options, in order, to the index of the option that it chooses."""
+"""Control -> function from the four options, in order, to the index of the option that
+it chooses."""

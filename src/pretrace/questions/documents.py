@@ -18,11 +18,13 @@ DOCUMENT_KEYS = ["document", "subset", "length"]
 
 
 def document_units(benchmark: pd.DataFrame) -> pd.DataFrame:
-    """Make one row for each document, subset and length: `id, document, label, subset, length, fold`, sorted by id.
+    """Make one row for each document, subset and length: `id, document, label, subset,
+    length, fold`, sorted by id.
 
-    `id` is the document's name; where it has passages in several subsets or lengths, these follow after bars.
-    `label` and `length` (-1: none) are whole numbers, label missing where unknown. The fold is the fold of most of its
-    passages. Raises `InputError` where passages of one document have different labels.
+    `id` is the document's name; where it has passages in several subsets or lengths,
+    these follow after bars. `label` and `length` (-1: none) are whole numbers, label
+    missing where unknown. The fold is the fold of most of its passages. Raises
+    `InputError` where passages of one document have different labels.
     """
     passages = benchmark[benchmark["document"] != ""]
     passages = passages.assign(length=passages["length"].fillna(-1).astype(np.int64))
@@ -31,45 +33,63 @@ def document_units(benchmark: pd.DataFrame) -> pd.DataFrame:
     mixed = grouped["label"].nunique(dropna=False).reset_index()["label"] > 1
     if mixed.any():
         raise InputError(
-            f"the document '{units.loc[mixed, 'document'].iloc[0]}' has passages of both labels; a document is "
+            f"the document '{units.loc[mixed, 'document'].iloc[0]}' has passages "
+            f"of both labels; a document is "
             "a member or a non-member as a whole."
         )
-    units["fold"] = grouped["fold"].agg(lambda folds: folds.mode().iloc[0]).to_numpy(np.int64)
+    units["fold"] = (
+        grouped["fold"].agg(lambda folds: folds.mode().iloc[0]).to_numpy(np.int64)
+    )
     subset = ("|" + units["subset"]).where(units["subset"] != "", "")
     several = units["document"].duplicated(keep=False)
     full = units["document"] + subset + "|" + units["length"].astype(str)
     units["id"] = units["document"].where(~several, full)
-    return units[["id", *DOCUMENT_KEYS, "label", "fold"]].sort_values("id", ignore_index=True)
+    return units[["id", *DOCUMENT_KEYS, "label", "fold"]].sort_values(
+        "id", ignore_index=True
+    )
 
 
 def unit_ids(rows: pd.DataFrame, units: pd.DataFrame, where: str) -> "pd.Series[str]":
     """Look up each row's unit by its document, subset and length.
 
-    Raises `InputError`, which begins with `where`, if a row's document is not the benchmark's.
+    Raises `InputError`, which begins with `where`, if a row's document is not the
+    benchmark's.
     """
     keys = rows[DOCUMENT_KEYS].assign(length=rows["length"].fillna(-1).astype(np.int64))
-    ids = keys.merge(units[[*DOCUMENT_KEYS, "id"]], on=DOCUMENT_KEYS, how="left")["id"].to_numpy(object)
+    ids = keys.merge(units[[*DOCUMENT_KEYS, "id"]], on=DOCUMENT_KEYS, how="left")[
+        "id"
+    ].to_numpy(object)
     strange = pd.isna(ids)
     if strange.any():
         row = keys[strange].iloc[0]
         length = f", {row['length']} words" if row["length"] >= 0 else ""
-        raise InputError(f"{where}: '{row['document']}'{length} is not a document of the benchmark.")
+        raise InputError(
+            f"{where}: '{row['document']}'{length} is not a document of the benchmark."
+        )
     return pd.Series(ids, index=rows.index)
 
 
-def benchmark_of_answers(answers: Mapping[str, pd.DataFrame], name: str, seed: int) -> pd.DataFrame:
-    """Make the table of a benchmark without texts from the answers of all its models: one row for each passage.
+def benchmark_of_answers(
+    answers: Mapping[str, pd.DataFrame], name: str, seed: int
+) -> pd.DataFrame:
+    """Make the table of a benchmark without texts from the answers of all its models:
+    one row for each passage.
 
-    Columns as a benchmark's, `text` empty, and `passage`. Raises `InputError` if two models' answers give a document
-    different labels.
+    Columns as a benchmark's, `text` empty, and `passage`. Raises `InputError` if two
+    models' answers give a document different labels.
     """
     columns = [*DOCUMENT_KEYS, "passage", "label"]
-    passages = pd.concat([frame[columns].assign(model=model) for model, frame in answers.items()])
+    passages = pd.concat(
+        [frame[columns].assign(model=model) for model, frame in answers.items()]
+    )
     labels = passages.drop_duplicates(["document", "label"])
-    twice = labels[labels["document"].duplicated(keep=False)].sort_values("document", kind="stable")
+    twice = labels[labels["document"].duplicated(keep=False)].sort_values(
+        "document", kind="stable"
+    )
     if len(twice):
         raise InputError(
-            f"benchmark {name}: the answers of {' and '.join(sorted(set(twice['model'])))} give the document "
+            f"benchmark {name}: the answers of "
+            f"{' and '.join(sorted(set(twice['model'])))} give the document "
             f"'{twice['document'].iloc[0]}' different labels."
         )
     passages = passages.drop_duplicates([*DOCUMENT_KEYS, "passage"])
@@ -80,11 +100,14 @@ def benchmark_of_answers(answers: Mapping[str, pd.DataFrame], name: str, seed: i
         texts.append(text)
         number_of_text[text.text_id] = row["passage"]
     frame = finish(texts, name=name, seed=seed_of("folds", name, seed))
-    return frame.assign(text="", passage=frame["text_id"].map(number_of_text).astype("Int64"))
+    return frame.assign(
+        text="", passage=frame["text_id"].map(number_of_text).astype("Int64")
+    )
 
 
 def _stand_in(row: Mapping[Hashable, Any]) -> Text:
-    """Make a passage without its text; its id takes the place of the text when folds are assigned."""
+    """Make a passage without its text; its id takes the place of the text when folds
+    are assigned."""
     document = str(row["document"])
     subset = str(row["subset"])
     length = None if pd.isna(row["length"]) else int(row["length"])
@@ -100,7 +123,8 @@ def _stand_in(row: Mapping[Hashable, Any]) -> Text:
 
 
 def wanted_answers(answers: pd.DataFrame, runs: Sequence[JsonObject]) -> pd.DataFrame:
-    """Select the answers that the runs of one model and benchmark ask for, in their order."""
+    """Select the answers that the runs of one model and benchmark ask for, in their
+    order."""
     keep = np.zeros(len(answers), bool)
     for run in runs:
         named = []

@@ -37,14 +37,16 @@ from pretrace.views import PARAPHRASES
 from pretrace.views.stored import ViewTexts
 
 PASSAGES_AT_ONCE = 32
-"""Passages whose prompts are alive at a time, and the most of a document whose texts are written as one question."""
+"""Passages whose prompts are alive at a time, and the most of a document whose texts
+are written as one question."""
 SIMILAR = 80
 """Similarity, of 100, that a continuation must exceed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One method, setting and paraphraser ("" without), and the passages that it asks about."""
+    """One method, setting and paraphraser ("" without), and the passages that it asks
+    about."""
 
     method: str
     setting: str
@@ -54,7 +56,11 @@ class Task:
 
     @property
     def about(self) -> Row:
-        return {"task": self.method, "setting": self.setting, "paraphraser": self.paraphraser}
+        return {
+            "task": self.method,
+            "setting": self.setting,
+            "paraphraser": self.paraphraser,
+        }
 
     @property
     def has_options(self) -> bool:
@@ -65,19 +71,27 @@ class Task:
         return self.method in CHOICES
 
     def parts(self) -> "list[Part]":
-        """Return the passages of each question, in order: one with options, else neighbours of a document."""
+        """Return the passages of each question, in order: one with options, else
+        neighbours of a document."""
         if self.has_options:
             return [Part(self, [passage]) for passage in self.passages]
         parts = []
-        for _, group in groupby(self.passages, key=lambda passage: (_slice(passage), passage["document"])):
+        for _, group in groupby(
+            self.passages, key=lambda passage: (_slice(passage), passage["document"])
+        ):
             passages = list(group)
             for start in range(0, len(passages), PASSAGES_AT_ONCE):
                 parts.append(Part(self, passages[start : start + PASSAGES_AT_ONCE]))
         return parts
 
     def row(self, passage: Row, **answer: Any) -> Row:
-        """Make a row of the table of answers; a column that neither passage nor `answer` has is null."""
-        return {name: passage.get(name) for name in ANSWER_SCHEMA.names} | self.about | answer
+        """Make a row of the table of answers; a column that neither passage nor
+        `answer` has is null."""
+        return (
+            {name: passage.get(name) for name in ANSWER_SCHEMA.names}
+            | self.about
+            | answer
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +114,8 @@ class Part:
 
     @property
     def size(self) -> int:
-        """About how many letters a model reads for it, by which jobs share the questions."""
+        """About how many letters a model reads for it, by which jobs share the
+        questions."""
         return self.prompts * sum(len(passage["text"]) for passage in self.passages)
 
 
@@ -116,14 +131,17 @@ def answer_questions(
     share: JobShare = WHOLE,
     note_left: Callable[[float], None] = lambda left: None,
 ) -> tuple[pa.Table, pa.Table]:
-    """Ask the questions in `requests` (`studies.plan.answer_requests`); return the sorted answers, and their times.
+    """Ask the questions in `requests` (`studies.plan.answer_requests`); return the
+    sorted answers, and their times.
 
-    Both are tables, of `table.ANSWER_SCHEMA` and `TIMES_SCHEMA`. Answers of an API that were already stored take no
-    time.
+    Both are tables, of `table.ANSWER_SCHEMA` and `TIMES_SCHEMA`. Answers of an API that
+    were already stored take no time.
 
-    `kind` is the wording of the benchmark's question; `views` has the paraphrasers. With a `share`, only its questions
-    are asked. `note_left` is told which share of the prompts is left. Passages that a task cannot ask about have a row
-    with a reason, and the log counts them. Raises `InputError` if the benchmark has no such passages or no paraphrases.
+    `kind` is the wording of the benchmark's question; `views` has the paraphrasers.
+    With a `share`, only its questions are asked. `note_left` is told which share of the
+    prompts is left. Passages that a task cannot ask about have a row with a reason, and
+    the log counts them. Raises `InputError` if the benchmark has no such passages or no
+    paraphrases.
     """
     wording.de_cop.require(kind)
     questions = _Questions(answerer, wording, kind, views)
@@ -147,7 +165,11 @@ def answer_questions(
                 start, seconds = time.monotonic(), answerer.seconds
                 for some in _at_once(of_place):
                     rows += questions.rows(task, some, advance)
-                took = time.monotonic() - start if task.is_control else answerer.seconds - seconds
+                took = (
+                    time.monotonic() - start
+                    if task.is_control
+                    else answerer.seconds - seconds
+                )
                 times.append(_time_of(task, place, of_place, took))
             _log_skipped(name, task, rows[first:])
     answers = pa.Table.from_pylist(rows, schema=ANSWER_SCHEMA)
@@ -155,7 +177,8 @@ def answer_questions(
 
 
 def _at_once(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """Yield neighbours with `PASSAGES_AT_ONCE` passages or a few more, whose prompts are alive together."""
+    """Yield neighbours with `PASSAGES_AT_ONCE` passages or a few more, whose prompts
+    are alive together."""
     some: list[Part] = []
     for part in parts:
         some.append(part)
@@ -190,7 +213,8 @@ def _log_skipped(name: str, task: Task, rows: list[Row]) -> None:
 
 @dataclass(frozen=True)
 class _Choice:
-    """A passage and its four options, the passage's own text first; None if it lacks paraphrases."""
+    """A passage and its four options, the passage's own text first; None if it lacks
+    paraphrases."""
 
     passage: Row
     options: list[str] | None
@@ -198,7 +222,8 @@ class _Choice:
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """A passage, the prompt that asks for words of it, and these words; no prompt if it has none to ask for."""
+    """A passage, the prompt that asks for words of it, and these words; no prompt if it
+    has none to ask for."""
 
     passage: Row
     prompt: Prompt | None = None
@@ -212,7 +237,9 @@ class _Questions:
     kind: str
     views: Mapping[str, ViewTexts]
 
-    def rows(self, task: Task, parts: Sequence[Part], progress: Advance) -> Iterator[Row]:
+    def rows(
+        self, task: Task, parts: Sequence[Part], progress: Advance
+    ) -> Iterator[Row]:
         """Ask about the parts of a task; yield their rows of the table."""
         if not task.has_options:
             yield from self._texts(task, parts, progress)
@@ -231,14 +258,19 @@ class _Questions:
             return _Choice(passage, None)
         return _Choice(passage, [passage["text"], *others[:PARAPHRASES]])
 
-    def _choices(self, task: Task, choices: Sequence[_Choice], progress: Advance) -> Iterator[Row]:
-        """Yield 24 rows of each passage, one an order of its options; one row if it lacks paraphrases."""
+    def _choices(
+        self, task: Task, choices: Sequence[_Choice], progress: Advance
+    ) -> Iterator[Row]:
+        """Yield 24 rows of each passage, one an order of its options; one row if it
+        lacks paraphrases."""
         letters = self._letters(task, choices, progress)
         for choice in choices:
             if choice.options is None:
                 if not task.is_control:
                     progress(len(ORDERS))
-                yield task.row(choice.passage, reason=f"fewer than {PARAPHRASES} paraphrases")
+                yield task.row(
+                    choice.passage, reason=f"fewer than {PARAPHRASES} paraphrases"
+                )
                 continue
             for permutation, answer in enumerate(next(letters)):
                 true = OPTION_LETTERS[ORDERS[permutation].index(0)]
@@ -260,7 +292,11 @@ class _Questions:
         asked = [choice for choice in choices if choice.options is not None]
         if task.is_control:
             return (self._chosen(task, choice) for choice in asked)
-        return iter(self.answerer.letters([self._question(choice) for choice in asked], progress))
+        return iter(
+            self.answerer.letters(
+                [self._question(choice) for choice in asked], progress
+            )
+        )
 
     def _chosen(self, task: Task, choice: _Choice) -> list[Letters]:
         letters = []
@@ -271,16 +307,26 @@ class _Questions:
 
     def _question(self, choice: _Choice) -> Question:
         passage = choice.passage
-        ask = partial(self.wording.de_cop.prompt, self.kind, passage["title"], passage["author"])
-        return Question([ask(options) for options in _ordered(choice)], frame=ask(OPTION_LETTERS))
+        ask = partial(
+            self.wording.de_cop.prompt, self.kind, passage["title"], passage["author"]
+        )
+        return Question(
+            [ask(options) for options in _ordered(choice)], frame=ask(OPTION_LETTERS)
+        )
 
-    def _texts(self, task: Task, parts: Sequence[Part], progress: Advance) -> Iterator[Row]:
-        """Yield one row a passage: the words that were asked for, the model's, and whether they agree."""
+    def _texts(
+        self, task: Task, parts: Sequence[Part], progress: Advance
+    ) -> Iterator[Row]:
+        """Yield one row a passage: the words that were asked for, the model's, and
+        whether they agree."""
         ask: Callable[[Row], _Gap]
         agree: Callable[[str, str], bool]
         if task.method == "completion":
             agree, units = similar, int(task.parameters["k"])
-            ask, reason = partial(self._continuation, units), f"fewer than {2 * units} tokens"
+            ask, reason = (
+                partial(self._continuation, units),
+                f"fewer than {2 * units} tokens",
+            )
         else:
             agree, units = matches, ANSWER_UNITS
             ask, reason = self._cloze, "no name or noun to mask"
@@ -300,8 +346,13 @@ class _Questions:
                 continue
             reply = next(replies)
             is_correct = reply.text is not None and agree(reply.text, gap.words)
-            answered = {"answer": reply.text, "correct": None if reply.skipped else is_correct}
-            yield task.row(gap.passage, true_answer=gap.words, reason=reply.reason, **answered)
+            answered = {
+                "answer": reply.text,
+                "correct": None if reply.skipped else is_correct,
+            }
+            yield task.row(
+                gap.passage, true_answer=gap.words, reason=reply.reason, **answered
+            )
 
     def _continuation(self, units: int, passage: Row) -> _Gap:
         halves = split_units(passage["text"], units, self.answerer.tokenizer)
@@ -312,7 +363,11 @@ class _Questions:
 
     def _cloze(self, passage: Row) -> _Gap:
         cloze = mask(passage["text"])
-        return _Gap(passage, self.wording.name_cloze.prompt(cloze), cloze.word) if cloze else _Gap(passage)
+        return (
+            _Gap(passage, self.wording.name_cloze.prompt(cloze), cloze.word)
+            if cloze
+            else _Gap(passage)
+        )
 
 
 def _ordered(choice: _Choice) -> Iterator[list[str]]:
@@ -323,20 +378,26 @@ def _ordered(choice: _Choice) -> Iterator[list[str]]:
 
 
 def similar(written: str, true: str) -> bool:
-    """Compare a continuation with the true one by the Token Sort algorithm: words in lower case without punctuation,
-    sorted, then the share of characters that need no edit.
+    """Compare a continuation with the true one by the Token Sort algorithm: words in
+    lower case without punctuation, sorted, then the share of characters that need no
+    edit.
 
     Duarte et al., DE-COP, ICML 2024, section 5.1.1, after Liu et al., LLM360, 2023.
     """
     from rapidfuzz import fuzz, utils
 
-    return fuzz.token_sort_ratio(written, true, processor=utils.default_process) > SIMILAR
+    return (
+        fuzz.token_sort_ratio(written, true, processor=utils.default_process) > SIMILAR
+    )
 
 
 def _tasks(requests: Sequence[JsonObject], benchmark: pd.DataFrame) -> list[Task]:
-    """List the tasks, each once, in the order of the registry; passages by subset, length, document and number."""
+    """List the tasks, each once, in the order of the registry; passages by subset,
+    length, document and number."""
     if "passage" not in benchmark:
-        raise InputError("the benchmark has no passages; its entry needs the key question.")
+        raise InputError(
+            "the benchmark has no passages; its entry needs the key question."
+        )
     passages = _passages(benchmark)
     slices = {_slice(passage) for passage in passages}
     tasks: dict[tuple[str, str, str], Task] = {}
@@ -345,22 +406,44 @@ def _tasks(requests: Sequence[JsonObject], benchmark: pd.DataFrame) -> list[Task
         key = request["method"], request["setting"], request["paraphraser"]
         tasks.setdefault(key, Task(*key, request["parameters"], []))
         chosen = chosen_slices(slices, request["subsets"], request["lengths"])
-        wanted = [passage["text_id"] for passage in passages if _slice(passage) in chosen]
+        wanted = [
+            passage["text_id"] for passage in passages if _slice(passage) in chosen
+        ]
         ids.setdefault(key, set()).update(wanted)
     for key, task in tasks.items():
-        task.passages.extend(passage for passage in passages if passage["text_id"] in ids[key])
+        task.passages.extend(
+            passage for passage in passages if passage["text_id"] in ids[key]
+        )
     methods = list(QUESTION_METHODS)
-    return [tasks[key] for key in sorted(tasks, key=lambda key: (methods.index(key[0]), key))]
+    return [
+        tasks[key]
+        for key in sorted(tasks, key=lambda key: (methods.index(key[0]), key))
+    ]
 
 
 def _passages(benchmark: pd.DataFrame) -> list[Row]:
-    ordered = benchmark.sort_values(["subset", "length", "document", "passage"], kind="stable")
+    ordered = benchmark.sort_values(
+        ["subset", "length", "document", "passage"], kind="stable"
+    )
     numbers = ("label", "length", "passage")
     columns = {
-        name: whole_numbers(ordered[name]) if name in numbers else ordered[name].tolist()
-        for name in ("text_id", "text", "title", "author", "document", "subset", *numbers)
+        name: whole_numbers(ordered[name])
+        if name in numbers
+        else ordered[name].tolist()
+        for name in (
+            "text_id",
+            "text",
+            "title",
+            "author",
+            "document",
+            "subset",
+            *numbers,
+        )
     }
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return [
+        dict(zip(columns, values, strict=True))
+        for values in zip(*columns.values(), strict=True)
+    ]
 
 
 def _slice(passage: Row) -> Slice:

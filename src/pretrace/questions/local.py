@@ -1,4 +1,5 @@
-"""A checkpoint that answers and writes: the letters' probabilities by a tree of prompts, texts greedily or sampled."""
+"""A checkpoint that answers and writes: the letters' probabilities by a tree of
+prompts, texts greedily or sampled."""
 
 import math
 from collections.abc import Sequence
@@ -18,8 +19,22 @@ from pretrace.passes.features import Features, to_device
 from pretrace.passes.memory import attempt
 from pretrace.passes.prompt_prefix import Ids
 from pretrace.passes.requests import gpu_version_of
-from pretrace.questions.answering import OPTION_LETTERS, Advance, Letters, Prompt, Question, Reply
-from pretrace.questions.stored import Answered, Kind, Missing, StoredAnswers, letters_of_row, reply_of_row
+from pretrace.questions.answering import (
+    OPTION_LETTERS,
+    Advance,
+    Letters,
+    Prompt,
+    Question,
+    Reply,
+)
+from pretrace.questions.stored import (
+    Answered,
+    Kind,
+    Missing,
+    StoredAnswers,
+    letters_of_row,
+    reply_of_row,
+)
 from pretrace.questions.tree import Reader
 from pretrace.questions.written_views import PARAPHRASE_TEMPERATURE
 from pretrace.runtime.errors import InputError, explain_failure
@@ -30,7 +45,8 @@ from pretrace.seeds import seed_of
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A question that is being read: the places of its `prompts` that a row of probabilities, on a device, answers."""
+    """A question that is being read: the places of its `prompts` that a row of
+    probabilities, on a device, answers."""
 
     prompts: int
     places: list[list[int]]
@@ -44,10 +60,11 @@ LETTERS = Kind("letters", letters_of_row)
 
 
 def answered_how(target: Target, batch_tokens: int, threads: int) -> JsonObject:
-    """Return all that answers depend on beside the questions, as `requests.chunk_key` has it for passes.
+    """Return all that answers depend on beside the questions, as `requests.chunk_key`
+    has it for passes.
 
-    The token budget and the threads count below float32 only, where a number depends on its batch and on the order of
-    a sum.
+    The token budget and the threads count below float32 only, where a number depends on
+    its batch and on the order of a sum.
     """
     gpu_version = gpu_version_of(target)
     of_gpu = {} if gpu_version is None else {"gpu": gpu_version}
@@ -63,10 +80,18 @@ def answered_how(target: Target, batch_tokens: int, threads: int) -> JsonObject:
 
 
 class LocalAnswerer:
-    """An `answering.Answerer`. Weights load with the first question whose answer is not stored."""
+    """An `answering.Answerer`. Weights load with the first question whose answer is not
+    stored."""
 
-    def __init__(self, target: Target, name: str, batch_tokens: int, answers: StoredAnswers) -> None:
-        self._target, self._name, self._batch_tokens, self._answers = target, name, batch_tokens, answers
+    def __init__(
+        self, target: Target, name: str, batch_tokens: int, answers: StoredAnswers
+    ) -> None:
+        self._target, self._name, self._batch_tokens, self._answers = (
+            target,
+            name,
+            batch_tokens,
+            answers,
+        )
         self.tokenizer = target.tokenizer
 
     @property
@@ -77,22 +102,33 @@ class LocalAnswerer:
     def seconds(self) -> float:
         return self._answers.seconds
 
-    def letters(self, questions: Sequence[Question], progress: Advance) -> list[list[Letters]]:
+    def letters(
+        self, questions: Sequence[Question], progress: Advance
+    ) -> list[list[Letters]]:
         return self._answers.of(LETTERS, questions, self._ask_letters, progress)
 
     def finish(self) -> None:
         """Log what the letters took."""
         if "_reader" in vars(self) and self._reader.given:
             given, read = self._reader.given, self._reader.read
-            log.info("%s: prompts of %d tokens were read as %d tokens", self._name, given, read)
+            log.info(
+                "%s: prompts of %d tokens were read as %d tokens",
+                self._name,
+                given,
+                read,
+            )
 
     def _ask_letters(self, missing: Missing) -> Answered[Letters]:
         gpus = self._reader.features.gpus
         started = ((key, self._read(question)) for key, question in missing.items())
-        return ((key, self._letters_of(reading)) for key, reading in collected_late(started, gpus))
+        return (
+            (key, self._letters_of(reading))
+            for key, reading in collected_late(started, gpus)
+        )
 
     def _read(self, question: Question) -> _Reading:
-        """Start to read a question's prompts; a GPU may still be computing when this returns."""
+        """Start to read a question's prompts; a GPU may still be computing when this
+        returns."""
         prompts = question.prompts
         ids = [self._ids(prompt) for prompt in prompts]
         written = max(prompt.written for prompt in prompts)
@@ -100,12 +136,17 @@ class LocalAnswerer:
         reading = _Reading(len(prompts), [], [])
         if not fitting:
             return reading
-        # after tokens of its own, each letter as the tokenizer encodes it alone, which is the one DE-COP's code reads
+        # after tokens of its own, each letter as the tokenizer encodes it alone, which
+        # is the one DE-COP's code reads
         spellings = self._alone if written else self._spellings
         frame = self._ids(question.frame) if question.frame else ()
         with torch.inference_mode():
-            tree, past = self._reader.tree([ids[place] for place in fitting], written, frame)
-            for places, row in self._reader.answers(tree, partial(self._probabilities, spellings), past):
+            tree, past = self._reader.tree(
+                [ids[place] for place in fitting], written, frame
+            )
+            for places, row in self._reader.answers(
+                tree, partial(self._probabilities, spellings), past
+            ):
                 reading.places.append([fitting[place] for place in places])
                 reading.probabilities.append(row)
         return reading
@@ -119,25 +160,41 @@ class LocalAnswerer:
                     letters[place] = self._letters(tuple(row))
         return letters
 
-    def replies(self, questions: Sequence[Question], units: int, progress: Advance) -> list[list[Reply]]:
+    def replies(
+        self, questions: Sequence[Question], units: int, progress: Advance
+    ) -> list[list[Reply]]:
         kind = Kind("replies", reply_of_row, (units,))
-        return self._answers.of(kind, questions, partial(self._ask_replies, units), progress)
+        return self._answers.of(
+            kind, questions, partial(self._ask_replies, units), progress
+        )
 
     def _ask_replies(self, units: int, missing: Missing) -> Answered[Reply]:
         assert self._model is not None  # weights load before the clock starts
-        return ((key, self._replies(question.prompts, units)) for key, question in missing.items())
+        return (
+            (key, self._replies(question.prompts, units))
+            for key, question in missing.items()
+        )
 
     def _replies(self, prompts: Sequence[Prompt], units: int) -> list[Reply]:
-        """Answer prompts; those of equally many tokens go together, so that none is padded."""
+        """Answer prompts; those of equally many tokens go together, so that none is
+        padded."""
         ids = [self._ids(prompt) for prompt in prompts]
-        fitting = sorted(self._fitting(ids, more=units), key=lambda place: (-len(ids[place]), place))
+        fitting = sorted(
+            self._fitting(ids, more=units), key=lambda place: (-len(ids[place]), place)
+        )
         replies = [Reply(None, TOO_LONG, skipped=True)] * len(prompts)
         for length, group in groupby(fitting, key=lambda place: len(ids[place])):
             places = list(group)
             while places:
                 batch = places[: max(1, self._reader.batch_tokens // (length + units))]
                 batch = batch[: self._reader.features.alike([length] * len(batch))]
-                added = attempt(generate, self._model, self.tokenizer, [ids[place] for place in batch], units)
+                added = attempt(
+                    generate,
+                    self._model,
+                    self.tokenizer,
+                    [ids[place] for place in batch],
+                    units,
+                )
                 if added is None:
                     self._reader.back_off(len(batch), length + units)
                     continue
@@ -147,12 +204,19 @@ class LocalAnswerer:
         return replies
 
     def write(
-        self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Advance
+        self,
+        prompts: Sequence[Prompt],
+        most: Sequence[int],
+        again: int,
+        progress: Advance,
     ) -> list[Reply]:
-        """Write one prompt's text at a time, seeded by it alone, so that no text depends on the others."""
+        """Write one prompt's text at a time, seeded by it alone, so that no text
+        depends on the others."""
         replies = []
         for prompt, tokens in zip(prompts, most, strict=True):
-            kind = Kind("written", reply_of_row, (PARAPHRASE_TEMPERATURE, tokens, again))
+            kind = Kind(
+                "written", reply_of_row, (PARAPHRASE_TEMPERATURE, tokens, again)
+            )
             ask = partial(self._ask_writing, tokens, again)
             [[reply]] = self._answers.of(kind, [Question([prompt])], ask, progress)
             replies.append(reply)
@@ -160,7 +224,10 @@ class LocalAnswerer:
 
     def _ask_writing(self, most: int, again: int, missing: Missing) -> Answered[Reply]:
         assert self._model is not None  # weights load before the clock starts
-        return ((key, [self._written(question.prompts[0], most, again)]) for key, question in missing.items())
+        return (
+            (key, [self._written(question.prompts[0], most, again)])
+            for key, question in missing.items()
+        )
 
     def _written(self, prompt: Prompt, most: int, again: int) -> Reply:
         ids, context = self._ids(prompt), self._target.context
@@ -168,61 +235,93 @@ class LocalAnswerer:
             return Reply(None, TOO_LONG, skipped=True)
         room = most if context is None else min(most, context - len(ids))
         torch.manual_seed(seed_of(prompt.plain, again))
-        [added] = generate(self._model, self.tokenizer, [ids], room, PARAPHRASE_TEMPERATURE)
+        [added] = generate(
+            self._model, self.tokenizer, [ids], room, PARAPHRASE_TEMPERATURE
+        )
         return Reply(self._text(added))
 
     def _ids(self, prompt: Prompt) -> Ids:
-        """Encode what the model reads: the chat template's text, or its tokenizer's start token and the prompt."""
+        """Encode what the model reads: the chat template's text, or its tokenizer's
+        start token and the prompt."""
         if self.chat and not prompt.templated:
             # the template's own special tokens are control tokens, whatever texts spell
             return self._encoded(self._templated(prompt), split_special_tokens=False)
-        return start_token_ids(self.tokenizer, "tokenizer") + self._encoded(prompt.plain)
+        return start_token_ids(self.tokenizer, "tokenizer") + self._encoded(
+            prompt.plain
+        )
 
     def _templated(self, prompt: Prompt) -> str:
-        """Write the prompt as chat messages; a system text that the template refuses or drops precedes the user's."""
+        """Write the prompt as chat messages; a system text that the template refuses or
+        drops precedes the user's."""
         import jinja2
 
         user = {"role": "user", "content": prompt.user}
         if prompt.system:
             try:
-                text = self._rendered([{"role": "system", "content": prompt.system}, user])
+                text = self._rendered(
+                    [{"role": "system", "content": prompt.system}, user]
+                )
                 if prompt.system in text:
                     return text
             except (jinja2.TemplateError, TypeError):
                 pass
-        with explain_failure(f"{self._name}: the chat template of its tokenizer cannot be written"):
+        with explain_failure(
+            f"{self._name}: the chat template of its tokenizer cannot be written"
+        ):
             return self._rendered([{"role": "user", "content": prompt.plain}])
 
     def _rendered(self, messages: list[dict[str, str]]) -> str:
-        text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        text: str = self.tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=True
+        )
         return text
 
     def _encoded(self, text: str, **options: bool) -> Ids:
-        return tuple(self.tokenizer(text, add_special_tokens=False, verbose=False, **options)["input_ids"])
+        return tuple(
+            self.tokenizer(text, add_special_tokens=False, verbose=False, **options)[
+                "input_ids"
+            ]
+        )
 
     def _text(self, ids: Sequence[int]) -> str:
-        text: str = self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        text: str = self.tokenizer.decode(
+            ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
         return text
 
     def _fitting(self, ids: Sequence[Ids], more: int) -> list[int]:
-        """Return the places of the prompts that fit into the context with `more` tokens after them."""
+        """Return the places of the prompts that fit into the context with `more` tokens
+        after them."""
         context = self._target.context
-        return [place for place, own in enumerate(ids) if context is None or len(own) + more <= context]
+        return [
+            place
+            for place, own in enumerate(ids)
+            if context is None or len(own) + more <= context
+        ]
 
-    def _probabilities(self, spellings: list[list[int]], features: torch.Tensor) -> torch.Tensor:
-        """Compute the probability of each letter, float32 [4], on the device of the features."""
+    def _probabilities(
+        self, spellings: list[list[int]], features: torch.Tensor
+    ) -> torch.Tensor:
+        """Compute the probability of each letter, float32 [4], on the device of the
+        features."""
         wanted = to_device(np.concatenate(spellings), features.device)
         logits = self._reader.features.logits(features[None], wanted)[0]
-        sums = [part.logsumexp(0) for part in logits.split([len(ids) for ids in spellings])]
+        sums = [
+            part.logsumexp(0) for part in logits.split([len(ids) for ids in spellings])
+        ]
         return torch.stack(sums).softmax(0)
 
     def _letters(self, probabilities: tuple[float, float, float, float]) -> Letters:
         if not all(map(math.isfinite, probabilities)):
             raise InputError(
-                f"{self._name} gives a probability that is not a number: weights or activations overflow. Set "
-                "dtype: float32 for this model; if it is float32, its weights are damaged."
+                f"{self._name} gives a probability that is not a number: weights "
+                f"or activations overflow. Set "
+                "dtype: float32 for this model; if it is float32, its weights "
+                "are damaged."
             )
-        return Letters(probabilities, OPTION_LETTERS[probabilities.index(max(probabilities))])
+        return Letters(
+            probabilities, OPTION_LETTERS[probabilities.index(max(probabilities))]
+        )
 
     @cached_property
     def _model(self) -> Any:
@@ -239,7 +338,8 @@ class LocalAnswerer:
 
     @cached_property
     def _spellings(self) -> list[list[int]]:
-        """Return the ids of each letter: every token that is the letter, with or without white space around it."""
+        """Return the ids of each letter: every token that is the letter, with or
+        without white space around it."""
         size = min(len(self.tokenizer), self._reader.features.vocabulary)
         written = self.tokenizer.batch_decode([[id] for id in range(size)])
         ids_of: dict[str, list[int]] = {letter: [] for letter in OPTION_LETTERS}
@@ -248,8 +348,13 @@ class LocalAnswerer:
                 ids_of[text.strip()].append(id)
         if lacking := [letter for letter in OPTION_LETTERS if not ids_of[letter]]:
             raise InputError(
-                f"{self._name}: no token of its vocabulary is the letter {lacking[0]}, so it can answer no "
+                f"{self._name}: no token of its vocabulary is the letter "
+                f"{lacking[0]}, so it can answer no "
                 "multiple-choice question; leave de_cop out of its runs."
             )
-        log.info("%s: tokens of each letter: %s", self._name, [len(ids) for ids in ids_of.values()])
+        log.info(
+            "%s: tokens of each letter: %s",
+            self._name,
+            [len(ids) for ids in ids_of.values()],
+        )
         return list(ids_of.values())

@@ -1,4 +1,5 @@
-"""A model behind an API that answers and writes: letters by their log-probabilities or in text, texts by requests."""
+"""A model behind an API that answers and writes: letters by their log-probabilities or
+in text, texts by requests."""
 
 import math
 import time
@@ -10,7 +11,15 @@ from typing import Any, TypeVar
 from pretrace.models.api.client import ApiClient, Body, MalformedAnswerError, choice_of
 from pretrace.models.api.endpoint import ApiRequest
 from pretrace.models.api.logprobs import check_likeliest
-from pretrace.questions.answering import OPTION_LETTERS, Advance, Letters, Prompt, Question, Reply, letter_in
+from pretrace.questions.answering import (
+    OPTION_LETTERS,
+    Advance,
+    Letters,
+    Prompt,
+    Question,
+    Reply,
+    letter_in,
+)
 from pretrace.questions.written_views import PARAPHRASE_TEMPERATURE
 from pretrace.runtime.errors import InputError
 
@@ -22,7 +31,8 @@ _BIAS = 100  # bans or forces a token: the highest that an API takes
 
 
 class ApiAnswerer:
-    """An `answering.Answerer`. `tokenizer` is the model's own; without it texts are cut in words."""
+    """An `answering.Answerer`. `tokenizer` is the model's own; without it texts are cut
+    in words."""
 
     def __init__(self, client: ApiClient, tokenizer: Any = None) -> None:
         self._client = client
@@ -34,19 +44,26 @@ class ApiAnswerer:
     def chat(self) -> bool:
         return self._endpoint.chat
 
-    def letters(self, questions: Sequence[Question], progress: Advance) -> list[list[Letters]]:
-        """Choose letters by the probabilities of the first token if the entry gives the number of `top_logprobs`.
+    def letters(
+        self, questions: Sequence[Question], progress: Advance
+    ) -> list[list[Letters]]:
+        """Choose letters by the probabilities of the first token if the entry gives the
+        number of `top_logprobs`.
 
-        A letter counts in every spelling among them ("A", " A"); one that is not among them has probability 0.
+        A letter counts in every spelling among them ("A", " A"); one that is not among
+        them has probability 0.
         """
         if any(prompt.written for prompt in _prompts_of(questions)):
             raise InputError(
-                "an API gives the probabilities of the first token that it writes, and the benchmark's question asks "
+                "an API gives the probabilities of the first token that it "
+                "writes, and the benchmark's question asks "
                 "for a later one; use another question of config/prompts/de_cop.yaml."
             )
         top = self._endpoint.top_logprobs
         if not top:
-            return self._greedy(questions, {"max_tokens": LETTER_TOKENS}, letter_of_text, progress)
+            return self._greedy(
+                questions, {"max_tokens": LETTER_TOKENS}, letter_of_text, progress
+            )
         options: dict[str, Any] = {"max_tokens": 1}
         if self.chat:
             options |= {"logprobs": True, "top_logprobs": top}
@@ -59,15 +76,24 @@ class ApiAnswerer:
             options["logit_bias"] = biases
         return self._greedy(questions, options, letter_of_logprobs, progress)
 
-    def replies(self, questions: Sequence[Question], units: int, progress: Advance) -> list[list[Reply]]:
+    def replies(
+        self, questions: Sequence[Question], units: int, progress: Advance
+    ) -> list[list[Reply]]:
         tokens = units if self.tokenizer else units * MOST_TOKENS_A_WORD
         read = reply_of if self.tokenizer else partial(_cut_reply_of, units)
         return self._greedy(questions, {"max_tokens": tokens}, read, progress)
 
     def _greedy(
-        self, questions: Sequence[Question], options: Body, read: Callable[[Body], T], progress: Advance
+        self,
+        questions: Sequence[Question],
+        options: Body,
+        read: Callable[[Body], T],
+        progress: Advance,
     ) -> list[list[T]]:
-        requests = [self._request(prompt, temperature=0, **options) for prompt in _prompts_of(questions)]
+        requests = [
+            self._request(prompt, temperature=0, **options)
+            for prompt in _prompts_of(questions)
+        ]
         begin = time.monotonic()
         answers = iter(self._client.ask(requests, read, progress))
         self.seconds += time.monotonic() - begin
@@ -78,7 +104,11 @@ class ApiAnswerer:
         return by_question
 
     def write(
-        self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Advance
+        self,
+        prompts: Sequence[Prompt],
+        most: Sequence[int],
+        again: int,
+        progress: Advance,
     ) -> list[Reply]:
         requests = []
         for prompt, tokens in zip(prompts, most, strict=True):
@@ -87,10 +117,13 @@ class ApiAnswerer:
         return self._client.ask(requests, _whole_reply, progress)
 
     def _request(self, prompt: Prompt, again: int = 0, **options: Any) -> ApiRequest:
-        """Make a request of a prompt as a chat endpoint (messages) or a completions endpoint (one text) takes it."""
+        """Make a request of a prompt as a chat endpoint (messages) or a completions
+        endpoint (one text) takes it."""
         if not self.chat:
             return ApiRequest({"prompt": prompt.plain, **options}, again)
-        messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
+        messages = (
+            [{"role": "system", "content": prompt.system}] if prompt.system else []
+        )
         messages.append({"role": "user", "content": prompt.user})
         return ApiRequest({"messages": messages, **options}, again)
 
@@ -143,7 +176,8 @@ def letter_of_text(body: Body) -> Letters:
 
 
 def letter_of_logprobs(body: Body) -> Letters:
-    """Read the letters' probabilities, from 0 to 1, among the first token's likeliest."""
+    """Read the letters' probabilities, from 0 to 1, among the first token's
+    likeliest."""
     reply = reply_of(body)
     if reply.text is None:
         return Letters(None, None, reply.reason)
@@ -159,23 +193,31 @@ def letter_of_logprobs(body: Body) -> Letters:
 
 
 def _first_logprobs(choice: Mapping[str, Any], text: str) -> list[tuple[str, float]]:
-    """Return (token, log-probability in nats) of the most probable tokens at the answer's first position.
+    """Return (token, log-probability in nats) of the most probable tokens at the
+    answer's first position.
 
-    In the shape of the chat endpoint, `content[0].top_logprobs`, which some servers give from both, or of the
-    completions endpoint, `top_logprobs[0]`.
+    In the shape of the chat endpoint, `content[0].top_logprobs`, which some servers
+    give from both, or of the completions endpoint, `top_logprobs[0]`.
     """
     logprobs: Any = choice.get("logprobs")
     try:
         if logprobs and "content" in logprobs:
             positions = logprobs["content"] or []
-            tops = [(top["token"], float(top["logprob"])) for top in positions[0]["top_logprobs"]]
+            tops = [
+                (top["token"], float(top["logprob"]))
+                for top in positions[0]["top_logprobs"]
+            ]
         else:
-            tops = [(token, float(value)) for token, value in logprobs["top_logprobs"][0].items()]
+            tops = [
+                (token, float(value))
+                for token, value in logprobs["top_logprobs"][0].items()
+            ]
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         if not text:
             return []
         raise MalformedAnswerError(
-            "no top log-probabilities; if the API gives none, leave top_logprobs out of its entry"
+            "no top log-probabilities; if the API gives none, leave top_logprobs "
+            "out of its entry"
         ) from None
     if not all(isinstance(token, str) for token, _ in tops):
         raise MalformedAnswerError("a log-probability without a token")

@@ -13,15 +13,22 @@ from pretrace.runtime.schema import Keys, Maybe, Some
 
 
 def fields(*needed: str, optional: Sequence[str] = ()) -> AfterValidator:
-    """Make the check of a text that it has all `needed` placeholders, and no others but the `optional` ones."""
+    """Make the check of a text that it has all `needed` placeholders, and no others but
+    the `optional` ones."""
 
     def check(text: str) -> str:
         try:
-            used = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+            used = {
+                name for _, name, _, _ in Formatter().parse(text) if name is not None
+            }
         except ValueError as error:
             raise ValueError(f"{error}; write a literal brace twice") from error
         if wrong := sorted(used - {*needed, *optional}) or sorted({*needed} - used):
-            words = "is missing" if wrong[0] in needed else "is not a placeholder of this text"
+            words = (
+                "is missing"
+                if wrong[0] in needed
+                else "is not a placeholder of this text"
+            )
             takes = sorted([*needed, *optional]) or "nothing"
             raise ValueError(f"'{{{wrong[0]}}}' {words}; it takes {takes}")
         return text
@@ -34,7 +41,8 @@ Plain = Annotated[str, fields()]
 
 
 class Format(Keys):
-    """`sentence` ends the system text, then the model writes a number of tokens before its letter.
+    """`sentence` ends the system text, then the model writes a number of tokens before
+    its letter.
 
     `template` joins both texts in place of the model's own chat template.
     """
@@ -64,21 +72,33 @@ class ChoiceWording(Keys):
         return self
 
     def require(self, kind: str) -> None:
-        """Raise `InputError` with the nearest kind of question if this one does not exist."""
+        """Raise `InputError` with the nearest kind of question if this one does not
+        exist."""
         if kind not in self.question:
-            raise InputError(f"there is no question '{kind}': {nearest(kind, self.question)}")
+            raise InputError(
+                f"there is no question '{kind}': {nearest(kind, self.question)}"
+            )
 
-    def prompt(self, kind: str, title: str, author: str, options: Sequence[str]) -> Prompt:
+    def prompt(
+        self, kind: str, title: str, author: str, options: Sequence[str]
+    ) -> Prompt:
         """Word the question about a document, with its options at A to D."""
         question = self.question[kind].format(title=title, author=author)
-        user = self.user.format(question=question, **dict(zip(OPTION_LETTERS, options, strict=True)))
+        user = self.user.format(
+            question=question, **dict(zip(OPTION_LETTERS, options, strict=True))
+        )
         if kind not in self.format:
             return Prompt(user, self.system)
         own = self.format[kind]
         system = f"{self.system}\n\n{own.sentence}"
         if own.template is None:
             return Prompt(user, system, own.tokens)
-        return Prompt(own.template.format(system=system, user=user), "", own.tokens, templated=True)
+        return Prompt(
+            own.template.format(system=system, user=user),
+            "",
+            own.tokens,
+            templated=True,
+        )
 
 
 class CompletionWording(Keys):
@@ -90,7 +110,9 @@ class CompletionWording(Keys):
 
     def prompt(self, prefix: str, *, chat: bool) -> Prompt:
         """Ask a model, a `chat` model or another, to continue `prefix`."""
-        return Prompt((self.chat if chat else self.bare).format(prefix=prefix), self.system)
+        return Prompt(
+            (self.chat if chat else self.bare).format(prefix=prefix), self.system
+        )
 
 
 class ClozeWording(Keys):

@@ -1,4 +1,5 @@
-"""Scores of documents: the share of right answers, and the mean over passages of a score of texts."""
+"""Scores of documents: the share of right answers, and the mean over passages of a
+score of texts."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -25,10 +26,11 @@ def with_documents(
     calibrations: pd.DataFrame | None,
     where: str = "answers",
 ) -> Iterator[pd.DataFrame]:
-    """Yield the scores of texts unchanged and, if the benchmark's texts are passages, documents' scores after them.
+    """Yield the scores of texts unchanged and, if the benchmark's texts are passages,
+    documents' scores after them.
 
-    `scores` comes in parts, as from `methods.score`. `answers` and `calibrations` are the tables of one model and
-    benchmark; `where` begins errors and log lines.
+    `scores` comes in parts, as from `methods.score`. `answers` and `calibrations` are
+    the tables of one model and benchmark; `where` begins errors and log lines.
     """
     if "passage" not in benchmark:
         yield from scores
@@ -40,7 +42,9 @@ def with_documents(
         if len(part):
             yield part
     if answers is not None and calibrations is not None:
-        frames.append(document_scores(wanted_answers(answers, runs), units, calibrations, where))
+        frames.append(
+            document_scores(wanted_answers(answers, runs), units, calibrations, where)
+        )
     # pandas would take the types of a frame without rows
     filled = [frame for frame in frames if len(frame)]
     whole = pd.concat(filled or frames[:1])
@@ -50,17 +54,21 @@ def with_documents(
 def document_scores(
     answers: pd.DataFrame, units: pd.DataFrame, calibrations: pd.DataFrame, where: str
 ) -> pd.DataFrame:
-    """Compute each document's accuracy by each task, columns as the scores table's; de_cop also by each calibration.
+    """Compute each document's accuracy by each task, columns as the scores table's;
+    de_cop also by each calibration.
 
-    `units` as `documents.document_units`; `calibrations` as `calibration.calibrate` gives them. An unusable answer is
-    wrong; a passage that a task skipped leaves its accuracy, and the log counts both.
+    `units` as `documents.document_units`; `calibrations` as `calibration.calibrate`
+    gives them. An unusable answer is wrong; a passage that a task skipped leaves its
+    accuracy, and the log counts both.
     """
     answers = answers.assign(id=unit_ids(answers, units, where).to_numpy(object))
     skipped = answers["correct"].isna()
     for (task, setting), rows in answers[skipped].groupby(["task", "setting"]):
         reasons = rows["reason"].value_counts(sort=False).sort_index()
         listed = "; ".join([f"{count} {reason}" for reason, count in reasons.items()])
-        log.info("%s: %s %s skips %d passages (%s)", where, task, setting, len(rows), listed)
+        log.info(
+            "%s: %s %s skips %d passages (%s)", where, task, setting, len(rows), listed
+        )
     answers = answers[~skipped]
     frames = [_accuracies(answers, answers["setting"])]
     multiple_choice = answers[answers["task"] == "de_cop"]
@@ -75,11 +83,14 @@ def _accuracies(answers: pd.DataFrame, setting: Any) -> pd.DataFrame:
     rows = answers.assign(setting=setting, correct=answers["correct"].astype(float))
     keys = ["task", "setting", "paraphraser", "id"]
     scores = rows.groupby(keys, sort=True)["correct"].mean().reset_index()
-    return scores.rename(columns={"task": "method", "paraphraser": "reference", "correct": "score"})
+    return scores.rename(
+        columns={"task": "method", "paraphraser": "reference", "correct": "score"}
+    )
 
 
 def _calibrate(answers: pd.DataFrame, calibration: pd.DataFrame) -> pd.DataFrame:
-    """Calibrate `correct` of de_cop's answers; those without probabilities stay as they are."""
+    """Calibrate `correct` of de_cop's answers; those without probabilities stay as they
+    are."""
     deltas = calibration[["paraphraser", "id", *DELTAS]]
     rows = answers.merge(deltas, on=["paraphraser", "id"], how="inner")
     known = rows[PROBABILITIES].notna().all(axis=1).to_numpy(bool)
@@ -93,8 +104,11 @@ def _calibrate(answers: pd.DataFrame, calibration: pd.DataFrame) -> pd.DataFrame
     return rows.assign(correct=correct)
 
 
-def mean_scores(scores: pd.DataFrame, benchmark: pd.DataFrame, units: pd.DataFrame) -> pd.DataFrame:
-    """Average every score of texts over each document's passages; passages without a score do not count."""
+def mean_scores(
+    scores: pd.DataFrame, benchmark: pd.DataFrame, units: pd.DataFrame
+) -> pd.DataFrame:
+    """Average every score of texts over each document's passages; passages without a
+    score do not count."""
     passages = benchmark[benchmark["document"] != ""]
     unit_of_text = unit_ids(passages, units, "benchmark").set_axis(passages["text_id"])
     rows = scores.assign(id=scores["id"].map(unit_of_text)).dropna(subset="id")
@@ -108,22 +122,35 @@ def _sorted(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def score_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return scores of documents with the columns of the scores table; keys that they lack are empty."""
+    """Return scores of documents with the columns of the scores table; keys that they
+    lack are empty."""
     rows = rows.copy()
-    empty = {**Column()._asdict(), "draw": pd.NA, "shots_used": pd.NA, "unit": "document"}
+    empty = {
+        **Column()._asdict(),
+        "draw": pd.NA,
+        "shots_used": pd.NA,
+        "unit": "document",
+    }
     for name, value in empty.items():
         if name not in rows:
             rows[name] = value
     return rows.astype({"draw": "Int64", "shots_used": "Int64"})[SCORE_COLUMNS]
 
 
-def titled_scores(scores: Sequence[tuple[str, str, str, float]], documents: "pd.Series[str]") -> pd.DataFrame:
-    """Return (title, method, setting, score) as scores of the documents "Title - Author", as a scores table."""
+def titled_scores(
+    scores: Sequence[tuple[str, str, str, float]], documents: "pd.Series[str]"
+) -> pd.DataFrame:
+    """Return (title, method, setting, score) as scores of the documents "Title -
+    Author", as a scores table."""
     rows = pd.DataFrame(scores, columns=["title", "method", "setting", "score"])
     titles = documents.str.partition(" - ")[0]
     frames = []
-    for (method, setting), of_setting in rows.groupby(["method", "setting"], sort=False):
-        frame = documents.to_frame("id").assign(method=str(method), setting=str(setting))
+    for (method, setting), of_setting in rows.groupby(
+        ["method", "setting"], sort=False
+    ):
+        frame = documents.to_frame("id").assign(
+            method=str(method), setting=str(setting)
+        )
         frame["score"] = titles.map(of_setting.set_index("title")["score"])
         frames.append(frame)
     frame = pd.concat(frames) if frames else rows.rename(columns={"title": "id"})

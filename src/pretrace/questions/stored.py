@@ -1,7 +1,7 @@
 """The answers of a checkpoint, by what was asked, in the chunks of the store of passes.
 
-A chunk holds the answers of some seconds' work, whatever they are about: no answer depends on the others beside it, so
-each is found by itself, whichever job asked for it.
+A chunk holds the answers of some seconds' work, whatever they are about: no answer
+depends on the others beside it, so each is found by itself, whichever job asked for it.
 """
 
 import hashlib
@@ -18,14 +18,22 @@ import pyarrow as pa
 
 from pretrace.benchmarks.rows import Row
 from pretrace.passes.store import Store
-from pretrace.questions.answering import PROBABILITIES, Advance, Letters, Question, Reply
+from pretrace.questions.answering import (
+    PROBABILITIES,
+    Advance,
+    Letters,
+    Question,
+    Reply,
+)
 from pretrace.runtime.files import JsonObject, digest, read_table
 from pretrace.runtime.logs import log
 
-ANSWERS_VERSION = 1  # raise when the same question would be answered otherwise: all are then asked again
+# raise when the same question would be answered otherwise: all are then asked again
+ANSWERS_VERSION = 1
 
 SECONDS_OF_A_CHUNK = 10
-"""A killed job loses so much, and the question that it was asking: about as much as of passes on a GPU."""
+"""A killed job loses so much, and the question that it was asking: about as much as of
+passes on a GPU."""
 
 CHUNK_SCHEMA = pa.schema(
     [
@@ -37,7 +45,8 @@ CHUNK_SCHEMA = pa.schema(
         ("seconds", pa.float64()),
     ]
 )
-"""A row for each prompt of a question, in their order. `question`: its key; `seconds`: of the whole question."""
+"""A row for each prompt of a question, in their order. `question`: its key; `seconds`:
+of the whole question."""
 
 Answer = TypeVar("Answer", Letters, Reply)
 Missing = Mapping[str, Question]
@@ -48,7 +57,8 @@ Answered = Iterator[tuple[str, list[Answer]]]
 
 @dataclass(frozen=True, slots=True)
 class Kind(Generic[Answer]):
-    """What is asked for: `name` and the `options` that answers depend on beside the prompts.
+    """What is asked for: `name` and the `options` that answers depend on beside the
+    prompts.
 
     `read` makes an answer of a row of a chunk.
     """
@@ -82,8 +92,9 @@ class _Place:
 class StoredAnswers:
     """Use as a context manager: at its end, what is not in the store yet is written.
 
-    `how`: all that answers depend on beside the questions (the checkpoint, its type ...); `name` begins log lines.
-    `seconds`: what the answers that were given took to compute, now or when they were stored.
+    `how`: all that answers depend on beside the questions (the checkpoint, its type
+    ...); `name` begins log lines. `seconds`: what the answers that were given took to
+    compute, now or when they were stored.
     """
 
     def __init__(self, folder: Path, how: JsonObject, name: str) -> None:
@@ -100,7 +111,12 @@ class StoredAnswers:
     def __exit__(self, *error: object) -> None:
         self._write()
         stored, asked = self._tally["stored"], self._tally["asked"]
-        log.info("%s: %d answers were stored before, %d were asked for", self._name, stored, asked)
+        log.info(
+            "%s: %d answers were stored before, %d were asked for",
+            self._name,
+            stored,
+            asked,
+        )
 
     def of(
         self,
@@ -109,9 +125,11 @@ class StoredAnswers:
         ask: Callable[[Missing], Answered[Answer]],
         progress: Advance,
     ) -> list[list[Answer]]:
-        """Return the answers of each question; those that are not stored come from `ask`, and are stored.
+        """Return the answers of each question; those that are not stored come from
+        `ask`, and are stored.
 
-        Equal questions are asked once. `ask` gets ready before it returns its iterator. `progress` is told of prompts.
+        Equal questions are asked once. `ask` gets ready before it returns its iterator.
+        `progress` is told of prompts.
         """
         keys = []
         asked: dict[str, Question] = {}
@@ -161,14 +179,19 @@ class StoredAnswers:
         if self._unwritten:
             rows = [row for own in self._unwritten.values() for row in own]
             chunk = pa.Table.from_pylist(rows, schema=CHUNK_SCHEMA)
-            self._store.write(digest(sorted(self._unwritten)), chunk, {"answers": len(rows), **self._how})
+            self._store.write(
+                digest(sorted(self._unwritten)),
+                chunk,
+                {"answers": len(rows), **self._how},
+            )
             self._places.update(_places_in(chunk))
         self._unwritten = {}
         self._written_at = time.monotonic()
 
     @cached_property
     def _places(self) -> dict[str, _Place]:
-        """Where the stored answers are, by question; damaged chunks are removed, and their questions asked again."""
+        """Where the stored answers are, by question; damaged chunks are removed, and
+        their questions asked again."""
         self._store.remove_abandoned()
         places: dict[str, _Place] = {}
         for key in self._store.stored():
@@ -187,16 +210,27 @@ def _places_in(chunk: pa.Table) -> dict[str, _Place]:
 
 
 def _row(key: str, answer: Letters | Reply, seconds: float) -> Row:
-    row = {"question": key, "reason": answer.reason, "skipped": answer.skipped, "seconds": seconds}
+    row = {
+        "question": key,
+        "reason": answer.reason,
+        "skipped": answer.skipped,
+        "seconds": seconds,
+    }
     if isinstance(answer, Reply):
         return row | dict.fromkeys(PROBABILITIES) | {"answer": answer.text}
     probabilities = answer.probabilities or (None,) * len(PROBABILITIES)
-    return row | {"answer": answer.answer} | dict(zip(PROBABILITIES, probabilities, strict=True))
+    return (
+        row
+        | {"answer": answer.answer}
+        | dict(zip(PROBABILITIES, probabilities, strict=True))
+    )
 
 
 def letters_of_row(row: Row) -> Letters:
     """Return the letters that a row of a chunk holds."""
-    probabilities = None if row["p_a"] is None else (row["p_a"], row["p_b"], row["p_c"], row["p_d"])
+    probabilities = (
+        None if row["p_a"] is None else (row["p_a"], row["p_b"], row["p_c"], row["p_d"])
+    )
     return Letters(probabilities, row["answer"], row["reason"], row["skipped"])
 
 

@@ -1,11 +1,13 @@
 """Prompts that begin alike, read as a tree: shared tokens go through the model once.
 
-The 24 orders of four options share the header and, branch by branch, the first options: per passage 4 + 12 + 24 + 24
-options are read instead of 96, and one header for all passages of a document. Prompts are compared token by token, so
-no mark ends a header, and a tree gives what each prompt gives alone.
+The 24 orders of four options share the header and, branch by branch, the first options:
+per passage 4 + 12 + 24 + 24 options are read instead of 96, and one header for all
+passages of a document. Prompts are compared token by token, so no mark ends a header,
+and a tree gives what each prompt gives alone.
 
-A tree holds one question. Where a header ends follows from the question alone, too: it is what its prompts share with
-the same question about other options. So no number depends on which questions were asked before.
+A tree holds one question. Where a header ends follows from the question alone, too: it
+is what its prompts share with the same question about other options. So no number
+depends on which questions were asked before.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,11 +27,12 @@ from pretrace.passes.sharing import PrefixLayer, SharedCache, sharing_of
 from pretrace.runtime.errors import InputError
 
 WORTH = 16
-"""Further tokens that prompts must share to be read as one branch: fewer are quicker read again. At least two, because
-one stays for the prompt that ends first."""
+"""Further tokens that prompts must share to be read as one branch: fewer are quicker
+read again. At least two, because one stays for the prompt that ends first."""
 
 Past = list[tuple[torch.Tensor, torch.Tensor]] | None
-"""Keys and values [1, heads, tokens, width] of each layer, for all tokens before a branch."""
+"""Keys and values [1, heads, tokens, width] of each layer, for all tokens before a
+branch."""
 
 Readout = Callable[[torch.Tensor], torch.Tensor]
 """Features [width] of a prompt's last token -> its answer, on the same device."""
@@ -37,9 +40,11 @@ Readout = Callable[[torch.Tensor], torch.Tensor]
 
 @dataclass
 class Branch:
-    """Tokens that `prompts` (their places in a list) share, and the branches that follow; none: the prompts end here.
+    """Tokens that `prompts` (their places in a list) share, and the branches that
+    follow; none: the prompts end here.
 
-    At their end the model first writes `written` tokens, each the most probable of the vocabulary.
+    At their end the model first writes `written` tokens, each the most probable of the
+    vocabulary.
     """
 
     ids: Ids
@@ -54,21 +59,31 @@ class Branch:
 
 
 def tree_of(prompts: Sequence[Ids], written: int = 0) -> Branch:
-    """Build the tree of these token sequences, none of them empty; equal ones end in one branch, with `written`.
+    """Build the tree of these token sequences, none of them empty; equal ones end in
+    one branch, with `written`.
 
-    Every other branch that ends has at least one token, whose features predict the answer.
+    Every other branch that ends has at least one token, whose features predict the
+    answer.
     """
     order = sorted(range(len(prompts)), key=lambda place: prompts[place])
     return _branch(prompts, order, 0, written)
 
 
 def separate(prompts: Sequence[Ids]) -> Branch:
-    """Give each prompt a branch of its own, for models that cannot continue from cached tokens."""
-    return Branch((), list(range(len(prompts))), [Branch(ids, [place]) for place, ids in enumerate(prompts)])
+    """Give each prompt a branch of its own, for models that cannot continue from cached
+    tokens."""
+    return Branch(
+        (),
+        list(range(len(prompts))),
+        [Branch(ids, [place]) for place, ids in enumerate(prompts)],
+    )
 
 
-def _branch(prompts: Sequence[Ids], places: list[int], start: int, written: int) -> Branch:
-    """Build a branch; `places` are in the order of their tokens: the first and the last share only what all share."""
+def _branch(
+    prompts: Sequence[Ids], places: list[int], start: int, written: int
+) -> Branch:
+    """Build a branch; `places` are in the order of their tokens: the first and the last
+    share only what all share."""
     first, last = prompts[places[0]], prompts[places[-1]]
     if first == last:
         return Branch(first[start:], places, written=written)
@@ -79,9 +94,13 @@ def _branch(prompts: Sequence[Ids], places: list[int], start: int, written: int)
     groups: dict[Ids, list[int]] = {}
     for place in places:
         following = prompts[place][end : end + WORTH]
-        groups.setdefault(following if len(following) == WORTH else prompts[place][end:], []).append(place)
+        groups.setdefault(
+            following if len(following) == WORTH else prompts[place][end:], []
+        ).append(place)
     return Branch(
-        first[start:end], places, [_branch(prompts, group, end, written) for group in groups.values()]
+        first[start:end],
+        places,
+        [_branch(prompts, group, end, written) for group in groups.values()],
     )
 
 
@@ -95,7 +114,8 @@ def common_length(prompts: Sequence[Ids]) -> int:
 
 
 def _opened(root: Branch) -> Branch:
-    """Put a root of few tokens before its branches, where they are quicker read again."""
+    """Put a root of few tokens before its branches, where they are quicker read
+    again."""
     if not root.branches or len(root.ids) >= WORTH:
         return root
     branches = [replace(branch, ids=root.ids + branch.ids) for branch in root.branches]
@@ -103,12 +123,17 @@ def _opened(root: Branch) -> Branch:
 
 
 class _Remembering(PrefixLayer):
-    """A `PrefixLayer` that remembers its last keys and values: the past of the branches that follow."""
+    """A `PrefixLayer` that remembers its last keys and values: the past of the branches
+    that follow."""
 
     seen: tuple[torch.Tensor, torch.Tensor]
 
     def update(
-        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
+        self,
+        key_states: torch.Tensor,
+        value_states: torch.Tensor,
+        *args: Any,
+        **kwargs: Any,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         self.seen = super().update(key_states, value_states)
         return self.seen
@@ -117,9 +142,10 @@ class _Remembering(PrefixLayer):
 class Reader:
     """Reads trees, and answers each prompt from the features of its last token.
 
-    `batch_tokens` bounds the tokens read at a time, including padding, without the tokens before a branch. It is
-    halved when memory runs out, and only ever falls. `given` and `read` count the tokens of prompts, and those that
-    went through the model.
+    `batch_tokens` bounds the tokens read at a time, including padding, without the
+    tokens before a branch. It is halved when memory runs out, and only ever falls.
+    `given` and `read` count the tokens of prompts, and those that went through the
+    model.
     """
 
     def __init__(self, features: Features, name: str, batch_tokens: int) -> None:
@@ -127,19 +153,27 @@ class Reader:
         self.given = self.read = 0
         self._encoded: tuple[Ids, Past] = ((), None)
 
-    def tree(self, prompts: Sequence[Ids], written: int, frame: Ids = ()) -> tuple[Branch, Past]:
-        """Build a tree of prompts, after what all of them and `frame` begin with, and give the past of that.
+    def tree(
+        self, prompts: Sequence[Ids], written: int, frame: Ids = ()
+    ) -> tuple[Branch, Past]:
+        """Build a tree of prompts, after what all of them and `frame` begin with, and
+        give the past of that.
 
-        The past is kept for the next tree with the same beginning. A model that cannot continue from cached keys and
-        values has separate branches and no past. Raises `InputError` if it cannot, and tokens are to be `written`.
+        The past is kept for the next tree with the same beginning. A model that cannot
+        continue from cached keys and values has separate branches and no past. Raises
+        `InputError` if it cannot, and tokens are to be `written`.
         """
         longest = max(map(len, prompts))
         while (shares := attempt(lambda: self._shares)) is None:
-            self.back_off(min(len(prompts), max(1, self.batch_tokens // longest)), longest)
+            self.back_off(
+                min(len(prompts), max(1, self.batch_tokens // longest)), longest
+            )
         if not shares and written:
             raise InputError(
-                f"{self.name} cannot continue from cached tokens, and the benchmark's question asks for the letter "
-                f"after {written} tokens that the model writes; use another question of config/prompts/de_cop.yaml."
+                f"{self.name} cannot continue from cached tokens, and the "
+                f"benchmark's question asks for the letter "
+                f"after {written} tokens that the model writes; use another "
+                f"question of config/prompts/de_cop.yaml."
             )
         if not shares:
             root, past = separate(prompts), None
@@ -153,8 +187,8 @@ class Reader:
         return root, past
 
     def _past(self, ids: Ids) -> Past:
-        """Return the keys and values of these ids; the last ones are kept, because questions about a document follow
-        each other.
+        """Return the keys and values of these ids; the last ones are kept, because
+        questions about a document follow each other.
         """
         if not ids:
             return None
@@ -171,7 +205,9 @@ class Reader:
         cache = DynamicCache()
         with torch.inference_mode():
             self.features(
-                to_device(np.array([ids]), self.features.device), past_key_values=cache, use_cache=True
+                to_device(np.array([ids]), self.features.device),
+                past_key_values=cache,
+                use_cache=True,
             )
         return [(layer.keys, layer.values) for layer in cache.layers]
 
@@ -183,7 +219,8 @@ class Reader:
     def answers(
         self, root: Branch, answer: Readout, past: Past = None
     ) -> Iterator[tuple[list[int], torch.Tensor]]:
-        """Yield (places, `answer` of the features) once for each branch that ends, in no particular order."""
+        """Yield (places, `answer` of the features) once for each branch that ends, in
+        no particular order."""
         branches = [root] if root.ids else root.branches
         goes_on = any(branch.branches or branch.written for branch in branches)
         if past is None and not goes_on:
@@ -213,41 +250,65 @@ class Reader:
                     continue
                 end = (0 if past is None else past[0][0].shape[-2]) + len(branch.ids)
                 own = [
-                    (whole_row(keys, row)[..., :end, :], whole_row(values, row)[..., :end, :])
+                    (
+                        whole_row(keys, row)[..., :end, :],
+                        whole_row(values, row)[..., :end, :],
+                    )
                     for keys, values in after
                 ]
                 yield from self._read(then, answer, own)
 
     def back_off(self, items: int, longest: int) -> None:
-        """Halve the budget because `items`, the longest of `longest` tokens, did not fit into memory."""
+        """Halve the budget because `items`, the longest of `longest` tokens, did not
+        fit into memory."""
         alone = f"{longest} tokens of one question do not fit into memory"
-        self.batch_tokens = smaller_budget(self, self.features.device, items, longest, alone)
+        self.batch_tokens = smaller_budget(
+            self, self.features.device, items, longest, alone
+        )
 
     def _forward(
         self, batch: list[Branch], answer: Readout, past: Past
-    ) -> tuple[list[list[Branch] | torch.Tensor], list[tuple[torch.Tensor, torch.Tensor]]]:
-        """Run a batch; return each branch's children or answer, and the cache if a branch has children.
+    ) -> tuple[
+        list[list[Branch] | torch.Tensor], list[tuple[torch.Tensor, torch.Tensor]]
+    ]:
+        """Run a batch; return each branch's children or answer, and the cache if a
+        branch has children.
 
-        Right padding under causal attention needs no mask: no token of a branch reads the padding after it.
+        Right padding under causal attention needs no mask: no token of a branch reads
+        the padding after it.
         """
-        inputs = np.zeros((len(batch), max(len(branch.ids) for branch in batch)), dtype=np.int64)
+        inputs = np.zeros(
+            (len(batch), max(len(branch.ids) for branch in batch)), dtype=np.int64
+        )
         for row, branch in zip(inputs, batch, strict=True):
             row[: len(branch.ids)] = branch.ids
-        ends = [number * inputs.shape[1] + len(branch.ids) - 1 for number, branch in enumerate(batch)]
+        ends = [
+            number * inputs.shape[1] + len(branch.ids) - 1
+            for number, branch in enumerate(batch)
+        ]
         goes_on = any(branch.branches or branch.written for branch in batch)
         cache: Cache | None = None
         if past is not None:
             layer = _Remembering if goes_on else PrefixLayer
             apart = self.features.reads_apart
-            cache = Cache(layers=[layer(keys, values, apart=apart) for keys, values in past])
+            cache = Cache(
+                layers=[layer(keys, values, apart=apart) for keys, values in past]
+            )
         elif goes_on:
-            # Explicit: the default of a sliding-window model drops what the first branches still need to see.
+            # Explicit: the default of a sliding-window model drops what the first
+            # branches still need to see.
             cache = DynamicCache()
         read = self.features(
             to_device(inputs, self.features.device),
-            **({"use_cache": False} if cache is None else {"past_key_values": cache, "use_cache": True}),
+            **(
+                {"use_cache": False}
+                if cache is None
+                else {"past_key_values": cache, "use_cache": True}
+            ),
         )
-        last = read.flatten(0, 1).index_select(0, to_device(np.array(ends), read.device))
+        last = read.flatten(0, 1).index_select(
+            0, to_device(np.array(ends), read.device)
+        )
         following = self._following(batch, last, answer)
         if cache is None or not goes_on:
             return following, []
@@ -270,7 +331,9 @@ class Reader:
             if branch.branches:
                 following.append(branch.branches)
             elif branch.written:
-                following.append([Branch((next(ids),), branch.prompts, written=branch.written - 1)])
+                following.append(
+                    [Branch((next(ids),), branch.prompts, written=branch.written - 1)]
+                )
             else:
                 following.append(answer(features))
         return following

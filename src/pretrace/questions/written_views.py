@@ -1,7 +1,7 @@
 """Views that a model writes: three paraphrases of each passage.
 
-Duarte et al., DE-COP: Detecting Copyrighted Content in Language Models Training Data, ICML 2024, appendix B; answers
-are parsed strictly, and malformed ones asked for again.
+Duarte et al., DE-COP: Detecting Copyrighted Content in Language Models Training Data,
+ICML 2024, appendix B; answers are parsed strictly, and malformed ones asked for again.
 """
 
 import re
@@ -21,7 +21,8 @@ ROUNDS = 5  # how often a passage is asked for at the most
 _LISTED = 5  # passages that a warning names
 
 _FORM = re.compile(
-    r"(?:^|\n)[ \t]*Example B:(?P<b>.+)\n[ \t]*Example C:(?P<c>.+)\n[ \t]*Example D:(?P<d>.+)", re.DOTALL
+    r"(?:^|\n)[ \t]*Example B:(?P<b>.+)\n[ \t]*Example C:(?P<c>.+)\n[ \t]*Example D:(?P<d>.+)",
+    re.DOTALL,
 )
 _LABEL = re.compile(r"\bExample [A-D]:")
 
@@ -43,10 +44,12 @@ class ParaphrasePrompts(Keys):
 
 
 def paraphrases_in(answer: str, text: str) -> tuple[str, ...] | None:
-    """Parse the three paraphrases of `text` in an answer; None if it lacks the form that the prompts ask for.
+    """Parse the three paraphrases of `text` in an answer; None if it lacks the form
+    that the prompts ask for.
 
-    The text before `Example B:` is ignored. If `text` has no empty lines, neither have its paraphrases, so that a
-    closing remark does not become part of one. No paraphrase equals the text or another paraphrase.
+    The text before `Example B:` is ignored. If `text` has no empty lines, neither have
+    its paraphrases, so that a closing remark does not become part of one. No paraphrase
+    equals the text or another paraphrase.
     """
     match = _FORM.search(answer)
     if match is None:
@@ -70,10 +73,11 @@ def _folded(text: str) -> str:
 def paraphrase(
     benchmark: pd.DataFrame, answerer: Answerer, prompts: ParaphrasePrompts, name: str
 ) -> pd.DataFrame:
-    """Have a model paraphrase each text; the view: text_id, variant 0 to 2, text, sorted.
+    """Have a model paraphrase each text; the view: text_id, variant 0 to 2, text,
+    sorted.
 
-    Equal texts are asked for once. A passage without a usable answer in ROUNDS rounds has no rows, and is named in a
-    warning. Raises `InputError` if none has one.
+    Equal texts are asked for once. A passage without a usable answer in ROUNDS rounds
+    has no rows, and is named in a warning. Raises `InputError` if none has one.
     """
     text_of = dict(zip(benchmark["text_id"], benchmark["text"], strict=True))
     different = sorted(set(text_of.values()))
@@ -82,29 +86,42 @@ def paraphrase(
     without = sorted(id for id, of_text in variants.items() if not of_text)
     if not paraphrases:
         raise InputError(
-            f"{name}: no answer in {ROUNDS} rounds had the form 'Example B: ... Example C: ... Example D: ...'. Use a "
-            "model that follows instructions, or paraphrases in a file of the benchmark."
+            f"{name}: no answer in {ROUNDS} rounds had the form 'Example B: ... "
+            f"Example C: ... Example D: ...'. Use a "
+            "model that follows instructions, or paraphrases in a file of the "
+            "benchmark."
         )
     if without:
         log.warning(
-            "%s: %d of %d passages have no three paraphrases after %d rounds and are skipped: %s%s",
-            name, len(without), len(variants), ROUNDS, ", ".join(without[:_LISTED]),
+            "%s: %d of %d passages have no three paraphrases after %d rounds and "
+            "are skipped: %s%s",
+            name,
+            len(without),
+            len(variants),
+            ROUNDS,
+            ", ".join(without[:_LISTED]),
             " ..." if len(without) > _LISTED else "",
-        )  # fmt: skip
+        )
     return view_table(variants)
 
 
 def _paraphrases(
     texts: list[str], answerer: Answerer, prompts: ParaphrasePrompts, name: str
 ) -> dict[str, tuple[str, ...]]:
-    """Return text -> its three paraphrases, where usable; malformed answers are asked for again."""
+    """Return text -> its three paraphrases, where usable; malformed answers are asked
+    for again."""
     usable: dict[str, tuple[str, ...]] = {}
     for again in range(ROUNDS):
         left = [text for text in texts if text not in usable]
         if not left:
             break
         if again:
-            log.info("%s: %d malformed answers are asked for again (round %d)", name, len(left), again + 1)
+            log.info(
+                "%s: %d malformed answers are asked for again (round %d)",
+                name,
+                len(left),
+                again + 1,
+            )
         asked = [prompts.prompt(text) for text in left]
         # three paraphrases take fewer tokens in any language
         most = [64 + 2 * len(text.encode()) for text in left]

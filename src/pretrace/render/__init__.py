@@ -1,1 +1,2 @@
-"""Tables, figures and the report. Package import is light: pandas and matplotlib load with the renderers."""
+"""Tables, figures and the report. Package import is light: pandas and matplotlib load
+with the renderers."""

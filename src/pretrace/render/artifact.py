@@ -12,15 +12,26 @@ from pretrace.render.names import chance_level, in_order, view_label
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Keys, Maybe
 
-SUFFIXES = {"table": ("csv", "md", "tex", "html"), "figure": ("pdf", "png", "svg", "csv", "txt")}
-"""The files of an artifact; html is a table's part of the report, txt what must be read with a figure."""
+SUFFIXES = {
+    "table": ("csv", "md", "tex", "html"),
+    "figure": ("pdf", "png", "svg", "csv", "txt"),
+}
+"""The files of an artifact; html is a table's part of the report, txt what must be read
+with a figure."""
 SELECTIONS = ("held_out", "default", "best_on_test")
-ACROSS = {"view": "{}", "draw": "draw {}", "reference": "{}", "separator": "separator {}"}
-"""Keys that tell a panel apart from others of one model, benchmark, subset and length, and how they are printed."""
+ACROSS = {
+    "view": "{}",
+    "draw": "draw {}",
+    "reference": "{}",
+    "separator": "separator {}",
+}
+"""Keys that tell a panel apart from others of one model, benchmark, subset and length,
+and how they are printed."""
 
 
 class Panel(Keys):
-    """One panel or column of an artifact; without subset or length it shows every one."""
+    """One panel or column of an artifact; without subset or length it shows every
+    one."""
 
     model: str
     benchmark: str
@@ -59,16 +70,23 @@ class Panel(Keys):
 
     @property
     def across(self) -> list[str]:
-        """Return what tells the panel apart from others of one model, benchmark, subset and length."""
-        return [ACROSS[key].format(view_label(str(value), self.names)) for key, value in self._across.items()]
+        """Return what tells the panel apart from others of one model, benchmark, subset
+        and length."""
+        return [
+            ACROSS[key].format(view_label(str(value), self.names))
+            for key, value in self._across.items()
+        ]
 
     @property
     def _across(self) -> dict[str, Any]:
-        return {key: value for key in ACROSS if (value := getattr(self, key)) is not None}
+        return {
+            key: value for key in ACROSS if (value := getattr(self, key)) is not None
+        }
 
     @property
     def fixed(self) -> dict[str, list[Any]]:
-        """Return the values that columns of results may have in a panel, beside its subset and length."""
+        """Return the values that columns of results may have in a panel, beside its
+        subset and length."""
         fixed: dict[str, list[Any]] = {
             "view": [self.view or "original"],
             "draw": [self.draw or 0],
@@ -77,11 +95,16 @@ class Panel(Keys):
         references = self.references if self.reference is None else [self.reference]
         if references is not None:
             fixed["reference"] = references
-        return fixed if self.start_token is None else fixed | {"start_token": [self.start_token]}
+        return (
+            fixed
+            if self.start_token is None
+            else fixed | {"start_token": [self.start_token]}
+        )
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return a column's header lines: model, benchmark, subset, length and the rest; or the panel's own label."""
+        """Return a column's header lines: model, benchmark, subset, length and the
+        rest; or the panel's own label."""
         if self.label is not None:
             return self.label, *self.across
         named = self.title_of(self.model), self.title_of(self.benchmark)
@@ -93,26 +116,35 @@ class Panel(Keys):
 
     @property
     def place(self) -> str:
-        """Return subset, length and what else tells a panel apart: `, arxiv, 64 words, deletion 10 %`."""
-        return "".join(f", {part}" for part in (self.subset, self._length, *self.across) if part)
+        """Return subset, length and what else tells a panel apart: `, arxiv, 64 words,
+        deletion 10 %`."""
+        return "".join(
+            f", {part}" for part in (self.subset, self._length, *self.across) if part
+        )
 
     @property
     def name(self) -> str:
         """Name the panel in running text: `Pythia-2.8B on WikiMIA, 64 words`."""
         if self.label is not None:
             return ", ".join([self.label, *self.across])
-        return f"{self.title_of(self.model)} on {self.title_of(self.benchmark)}{self.place}"
+        return (
+            f"{self.title_of(self.model)} on "
+            f"{self.title_of(self.benchmark)}{self.place}"
+        )
 
     @property
     def heading(self) -> str:
         """Name the panel by its label, or else as `WikiMIA, 64 words, Pythia-2.8B`."""
         if self.label is not None:
             return self.name
-        return f"{self.title_of(self.benchmark)}{self.place}, {self.title_of(self.model)}"
+        return (
+            f"{self.title_of(self.benchmark)}{self.place}, {self.title_of(self.model)}"
+        )
 
 
 class Missing(Keys):
-    """A model or benchmark that cannot be read, by its slug, and why; with the panel that is left out for it."""
+    """A model or benchmark that cannot be read, by its slug, and why; with the panel
+    that is left out for it."""
 
     name: str
     reason: str
@@ -122,10 +154,12 @@ class Missing(Keys):
 
 
 class Artifact(Keys):
-    """A table or figure as a study resolves it: the keys of `studies.keys.WrittenArtifact`, registry and study merged.
+    """A table or figure as a study resolves it: the keys of
+    `studies.keys.WrittenArtifact`, registry and study merged.
 
-    Without panels, there is one for each run. `cautions` are sentences that are printed under it, `null_models` those
-    of its models that saw neither class, `names` what slugs are called in print.
+    Without panels, there is one for each run. `cautions` are sentences that are printed
+    under it, `null_models` those of its models that saw neither class, `names` what
+    slugs are called in print.
     """
 
     slug: str
@@ -164,7 +198,8 @@ class Artifact(Keys):
         return renderer_of(self.renderer).needs
 
     def title_of(self, slugs: str) -> str:
-        """Return what models, benchmarks, corpora or views, joined by commas, are called in print."""
+        """Return what models, benchmarks, corpora or views, joined by commas, are
+        called in print."""
         return ", ".join(view_label(slug, self.names) for slug in slugs.split(", "))
 
     @property
@@ -178,14 +213,16 @@ class Artifact(Keys):
 
     @property
     def one_setting(self) -> str:
-        """Return the first selection that gives a method one setting (`default` if the artifact names none).
+        """Return the first selection that gives a method one setting (`default` if the
+        artifact names none).
 
         Raises `InputError` for `held_out`, which may have a setting a fold.
         """
         selection = self.selection[0] if self.selection else "default"
         if selection == "held_out":
             raise self.error(
-                "selection 'held_out' has a setting for each fold, which this figure does not draw; use default or "
+                "selection 'held_out' has a setting for each fold, which this "
+                "figure does not draw; use default or "
                 "best_on_test"
             )
         return selection
@@ -199,30 +236,47 @@ class Artifact(Keys):
         return level
 
     def order_methods(self, methods: Iterable[str]) -> list[str]:
-        """Return distinct methods in the artifact's own order if it names them, else `in_order`; controls last."""
+        """Return distinct methods in the artifact's own order if it names them, else
+        `in_order`; controls last."""
         there = in_order(methods)
-        return sorted([method for method in self.methods or there if method in there], key=is_control)
+        return sorted(
+            [method for method in self.methods or there if method in there],
+            key=is_control,
+        )
 
     def error(self, message: str, panel: Panel | None = None) -> "ArtifactError":
         """Return an error that names the artifact, and the panel if there is one."""
         return ArtifactError(self.slug, message, panel)
 
     def empty(self, message: str, panel: Panel | None = None) -> "ArtifactError":
-        """Return the error of an artifact or a panel for which the results have nothing, which is nobody's fault."""
+        """Return the error of an artifact or a panel for which the results have
+        nothing, which is nobody's fault."""
         return ArtifactError(self.slug, message, panel, is_empty=True)
 
 
 class ArtifactError(InputError):
-    """An artifact, or one panel of it, cannot be shown. `is_empty`: the results have nothing for it."""
+    """An artifact, or one panel of it, cannot be shown. `is_empty`: the results have
+    nothing for it."""
 
-    def __init__(self, artifact: str, message: str, panel: Panel | None, *, is_empty: bool = False) -> None:
+    def __init__(
+        self,
+        artifact: str,
+        message: str,
+        panel: Panel | None,
+        *,
+        is_empty: bool = False,
+    ) -> None:
         place = f", panel {panel.name}" if panel else ""
         super().__init__(f"artifact {artifact}{place}: {message}")
         self.message, self.panel, self.is_empty = message, panel, is_empty
 
 
 def outputs(artifact: Artifact, folder: Path) -> dict[str, Path]:
-    """Return the paths of an artifact's files under the study's folder, by suffix, and of the `record` of rendering."""
+    """Return the paths of an artifact's files under the study's folder, by suffix, and
+    of the `record` of rendering."""
     kind = artifact.kind
-    files = {suffix: folder / f"{kind}s" / f"{artifact.slug}.{suffix}" for suffix in SUFFIXES[kind]}
+    files = {
+        suffix: folder / f"{kind}s" / f"{artifact.slug}.{suffix}"
+        for suffix in SUFFIXES[kind]
+    }
     return files | {"record": folder / "rendered" / f"{artifact.slug}.json"}

@@ -1,4 +1,5 @@
-"""The renderers: where each one is, what it reads and which options it takes. Imports no pandas, no matplotlib."""
+"""The renderers: where each one is, what it reads and which options it takes. Imports
+no pandas, no matplotlib."""
 
 import importlib
 from collections.abc import Callable
@@ -12,12 +13,21 @@ from pretrace.evaluation.statistics import STATISTICS
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.schema import Keys, Some, Unique
 
-OF_A_PAIR = ("scores", "metrics", "tests", "placebos", "audit", "windows", "extraction", *STATISTICS)
+OF_A_PAIR = (
+    "scores",
+    "metrics",
+    "tests",
+    "placebos",
+    "audit",
+    "windows",
+    "extraction",
+    *STATISTICS,
+)
 """Kinds of results that are a file of a study's own for each model and benchmark."""
 
 READ_KINDS = (*OF_A_PAIR, "passes", "times", "benchmarks", "training", "published")
-"""What a renderer may read: `benchmarks` by benchmark, `training` by model, `published` by paper, all else by (model,
-benchmark)."""
+"""What a renderer may read: `benchmarks` by benchmark, `training` by model, `published`
+by paper, all else by (model, benchmark)."""
 
 X_PLACES = ("model", "length", "subset")
 """Values of a figure's x other than a parameter."""
@@ -26,12 +36,16 @@ NOT_GIVEN: Any = ""
 
 
 class Options(Keys):
-    """The keys under an artifact's `options`. Every renderer takes the first two, and those that it registers."""
+    """The keys under an artifact's `options`. Every renderer takes the first two, and
+    those that it registers."""
 
     unit: Literal["text", "document"] = "text"
     """Scores of texts or of documents."""
-    across: dict[Literal["view", "draw", "reference", "separator"], Some[Unique[str | int]]] = {}
-    """Each panel is shown once for each of these values, as `{view: [original, delete-10]}`."""
+    across: dict[
+        Literal["view", "draw", "reference", "separator"], Some[Unique[str | int]]
+    ] = {}
+    """Each panel is shown once for each of these values, as `{view: [original,
+    delete-10]}`."""
     artifacts: list[str] = []
     """Artifacts whose published numbers are compared (default, the study's)."""
     average: Literal["model", "subset", "draw", "panel"] = NOT_GIVEN
@@ -49,7 +63,8 @@ class Options(Keys):
     metrics: Unique[str] = []
     """Metrics side by side, in place of `metric`."""
     published_test: bool = False
-    """Mark the methods above `baseline` by the test that DC-PDD's stars probably are."""
+    """Mark the methods above `baseline` by the test that DC-PDD's stars probably
+    are."""
     runner_up: bool = False
     """Underline the second highest method of a column."""
     settings: dict[str, str] = {}
@@ -62,7 +77,8 @@ class Options(Keys):
 
 @dataclass(frozen=True)
 class Renderer:
-    """A function (artifact, results) -> Table or Drawing: its place in this package, its `READ_KINDS` and options."""
+    """A function (artifact, results) -> Table or Drawing: its place in this package,
+    its `READ_KINDS` and options."""
 
     path: str
     needs: frozenset[str]
@@ -83,8 +99,11 @@ class Renderer:
         return self.path.split(".")[0].removesuffix("s")
 
     def function(self) -> Callable[..., Any]:
-        """Import the function: only here, because planning has no use for pandas and matplotlib."""
-        function: Callable[..., Any] = getattr(importlib.import_module(self.module), self.name)
+        """Import the function: only here, because planning has no use for pandas and
+        matplotlib."""
+        function: Callable[..., Any] = getattr(
+            importlib.import_module(self.module), self.name
+        )
         return function
 
 
@@ -93,34 +112,49 @@ RENDERERS: dict[str, Renderer] = {}
 
 
 def renderer_of(name: str) -> Renderer:
-    """Return the renderer of this name; an unknown one is an error that names the nearest."""
+    """Return the renderer of this name; an unknown one is an error that names the
+    nearest."""
     if name not in RENDERERS:
-        raise InputError(f"renderer: unknown renderer '{name}': {nearest(name, RENDERERS)}")
+        raise InputError(
+            f"renderer: unknown renderer '{name}': {nearest(name, RENDERERS)}"
+        )
     return RENDERERS[name]
 
 
 def check(name: str, options: Options, metric: str) -> Renderer:
-    """Return the renderer of this name if it takes these options and metrics; raises `InputError` with the key."""
+    """Return the renderer of this name if it takes these options and metrics; raises
+    `InputError` with the key."""
     renderer = renderer_of(name)
     given = options.model_fields_set
     for key in sorted(given - renderer.options):
-        raise InputError(f"options.{key}: {name} has no such option: {nearest(key, renderer.options)}")
+        raise InputError(
+            f"options.{key}: {name} has no such option: "
+            f"{nearest(key, renderer.options)}"
+        )
     for key in sorted(renderer.required - given):
         raise InputError(f"options: {name} needs the option '{key}'")
-    for key, word in [("metric", metric), *(("options.metrics", word) for word in options.metrics)]:
+    for key, word in [
+        ("metric", metric),
+        *(("options.metrics", word) for word in options.metrics),
+    ]:
         if word not in SHOWN_METRICS:
-            raise InputError(f"{key}: unknown metric '{word}': {nearest(word, SHOWN_METRICS)}")
+            raise InputError(
+                f"{key}: unknown metric '{word}': {nearest(word, SHOWN_METRICS)}"
+            )
     return renderer
 
 
 def register(path: str, *needs: str, options: str = "", required: str = "") -> None:
-    """Add the function at `path`, as `tables.FILE.FUNCTION`, which reads `needs`; raises if a need is unknown.
+    """Add the function at `path`, as `tables.FILE.FUNCTION`, which reads `needs`;
+    raises if a need is unknown.
 
     `options` and `required`: names of `Options`, with spaces between them.
     """
     for kind in needs:
         if kind not in READ_KINDS:
-            raise InputError(f"{path} needs '{kind}', which is unknown: {nearest(kind, READ_KINDS)}")
+            raise InputError(
+                f"{path} needs '{kind}', which is unknown: {nearest(kind, READ_KINDS)}"
+            )
     own = frozenset({"unit", "across", *options.split(), *required.split()})
     renderer = Renderer(path, frozenset(needs), frozenset(required.split()), own)
     RENDERERS[renderer.name] = renderer
@@ -129,7 +163,9 @@ def register(path: str, *needs: str, options: str = "", required: str = "") -> N
 register("figures.bars.ablation_bars", "metrics", required="method settings")
 register("figures.bars.calibration_bars", "metrics")
 register("figures.bars.letter_bars", "metrics", "letters", options="document")
-register("figures.bars.position_bars", "metrics", "accuracy_by_order", options="document")
+register(
+    "figures.bars.position_bars", "metrics", "accuracy_by_order", options="document"
+)
 register("figures.curves.roc", "metrics", "roc")
 register("figures.curves.score_densities", "metrics", "density")
 register("figures.dots.document_accuracies", "metrics", "accuracy", options="document")

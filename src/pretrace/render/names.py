@@ -1,4 +1,5 @@
-"""How methods, metrics, views and marks are called in print. Imports neither pandas nor matplotlib."""
+"""How methods, metrics, views and marks are called in print. Imports neither pandas nor
+matplotlib."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -6,7 +7,12 @@ from types import MappingProxyType
 from pretrace.evaluation.metrics import FEW_TEXTS
 from pretrace.questions.known import control_of, is_control
 
-PAPERS = {"dc_pdd": "DC-PDD", "con_recall": "Con-ReCall", "surp": "SURP", "de_cop": "DE-COP"}
+PAPERS = {
+    "dc_pdd": "DC-PDD",
+    "con_recall": "Con-ReCall",
+    "surp": "SURP",
+    "de_cop": "DE-COP",
+}
 """The papers whose tables and figures there are, which begin an artifact's slug."""
 
 METHOD_LABELS = {
@@ -43,7 +49,8 @@ METHOD_LABELS = {
 VARIANT_LABELS = {
     "con_recall;access=zero": "Con-ReCall, zero access",
     "min_k;window=3": "Min-K%, windows of 3 tokens",
-    "max_renyi;entropy=min": "Max-R\N{LATIN SMALL LETTER E WITH ACUTE}nyi-K%, min-entropy",
+    "max_renyi;entropy=min": "Max-R\N{LATIN SMALL LETTER E WITH ACUTE}nyi-K%, "
+    "min-entropy",
     "neighbor;neighbours=10": "Neighbor, 10 neighbours",
     "loss;form=perplexity": "Perplexity",
     "ref;form=ratio": "Ref, ratio of losses",
@@ -53,7 +60,8 @@ VARIANT_LABELS = {
     "de_cop;calibration=held": "DE-COP, calibrated (held out)",
     "de_cop;calibration=cross_fitted": "DE-COP, calibrated (cross-fitted)",
 }
-"""Methods with a parameter outside their grid off its default; any other shows that parameter."""
+"""Methods with a parameter outside their grid off its default; any other shows that
+parameter."""
 
 READ_NEITHER = "read neither class"
 """What follows the name of a null model wherever it is printed."""
@@ -64,7 +72,8 @@ CLASSES = {1: "members", 0: "non-members"}
 EVALUATION_SET_LABELS = {
     "all": "all texts",
     "without_prefixes": "all texts but the shots of prefixes and what overlaps them",
-    "balanced": "as many of each class, without the shots of prefixes and what overlaps them",
+    "balanced": "as many of each class, without the shots of prefixes and what "
+    "overlaps them",
 }
 
 BLIND = "blind"
@@ -74,15 +83,20 @@ PUBLISHED_TEST = "t_as_published"
 FALSE_ALARM = "false_alarm"
 
 MARK_NOTES = {
-    "conditional_on_documents": "fewer than 5 documents in a class: texts were resampled, not documents",
+    "conditional_on_documents": "fewer than 5 documents in a class: texts were "
+    "resampled, not documents",
     "convention_default": "our own default; the paper has none",
     "cross_fitted": "learned from the texts of the other folds",
     "level_below_resolution": "this false-positive rate is less than one non-member",
     EMPTY: "over 5 % of the texts have no such token and share the highest score",
-    AT_EDGE: "the setting that was chosen, in most folds, is the last of its grid; a better one may lie beyond",
-    "few_documents": "fewer than 10 documents in a class: the default setting, and no test between methods",
+    AT_EDGE: "the setting that was chosen, in most folds, is the last of its grid; a "
+    "better one may lie beyond",
+    "few_documents": "fewer than 10 documents in a class: the default setting, and "
+    "no test "
+    "between methods",
     PUBLISHED_TEST: (
-        "above the baseline by what the paper's star probably is, a t-test over ten resamples; more resamples alone "
+        "above the baseline by what the paper's star probably is, a t-test over "
+        "ten resamples; more resamples alone "
         "would give it more stars"
     ),
     FEW_TEXTS: "fewer than 5 texts in a class: no interval and no test",
@@ -115,7 +129,8 @@ CALIBRATION_LABELS = {
 }
 
 COUNTED = ("neighbours", "transpositions")
-"""Views whose number counts variants; any other number is a share of the words in percent."""
+"""Views whose number counts variants; any other number is a share of the words in
+percent."""
 
 VIEW_LABELS = {
     "original": "original",
@@ -134,17 +149,24 @@ def method_label(method: str) -> str:
     if method in VARIANT_LABELS:
         return VARIANT_LABELS[method]
     name, *parameters = method.split(";")
-    return ", ".join([METHOD_LABELS.get(name, name), *(part.replace("=", " ") for part in parameters)])
+    return ", ".join(
+        [
+            METHOD_LABELS.get(name, name),
+            *(part.replace("=", " ") for part in parameters),
+        ]
+    )
 
 
 def marked_label(method: str) -> str:
-    """Return the name of a method in a row or a legend; a control's says what it does not see."""
+    """Return the name of a method in a row or a legend; a control's says what it does
+    not see."""
     control = control_of(method)
     return f"{method_label(method)} ({control})" if control else method_label(method)
 
 
 def view_label(view: str, names: Mapping[str, str] = MappingProxyType({})) -> str:
-    """Return `deletion 10 %` for `delete-10`; a view that a model made has the model's name.
+    """Return `deletion 10 %` for `delete-10`; a view that a model made has the model's
+    name.
 
     Any other word is returned as `names` calls it, or unchanged.
     """
@@ -158,17 +180,26 @@ def view_label(view: str, names: Mapping[str, str] = MappingProxyType({})) -> st
     if start in COUNTED:
         words = [number, start, "by" if by else "", model]
     else:
-        words = [VIEW_LABELS.get(start + by[:-1], start), model, f"{number} %" if number else ""]
+        words = [
+            VIEW_LABELS.get(start + by[:-1], start),
+            model,
+            f"{number} %" if number else "",
+        ]
     return " ".join(filter(None, words))
 
 
 def in_order(methods: Iterable[str]) -> list[str]:
-    """Return distinct methods in the order of `METHOD_LABELS`, controls last, unknown ones between by name."""
+    """Return distinct methods in the order of `METHOD_LABELS`, controls last, unknown
+    ones between by name."""
     order = [*METHOD_LABELS]
 
     def place(method: str) -> tuple[bool, int, str]:
         name = method.split(";")[0]
-        return is_control(method), order.index(name) if name in order else len(order), method
+        return (
+            is_control(method),
+            order.index(name) if name in order else len(order),
+            method,
+        )
 
     return sorted(set(methods), key=place)
 
@@ -178,15 +209,19 @@ def metric_label(metric: str) -> str:
         return METRIC_LABELS[metric]
     if metric.startswith("tpr_at_"):
         level = metric.split("_")[2]
-        return f"TPR@{level}%FPR" + (" (FPR < level)" if metric.endswith("_strict") else "")
+        return f"TPR@{level}%FPR" + (
+            " (FPR < level)" if metric.endswith("_strict") else ""
+        )
     return metric.replace("_", " ")
 
 
 def chance_level(metric: str) -> float | None:
-    """Return the expected value of an uninformative score: 0.5 for AUC, the level for a TPR, otherwise None.
+    """Return the expected value of an uninformative score: 0.5 for AUC, the level for a
+    TPR, otherwise None.
 
-    An accuracy has none, because the true text may differ visibly from its paraphrases. The AUC as published has none,
-    because its threshold is the best on the same documents.
+    An accuracy has none, because the true text may differ visibly from its paraphrases.
+    The AUC as published has none, because its threshold is the best on the same
+    documents.
     """
     if metric == "auc":
         return 0.5

@@ -9,7 +9,12 @@ import pandas as pd
 from pretrace.evaluation.averages import Estimate, Record
 from pretrace.questions.known import is_control, is_question
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.names import EVALUATION_SET_LABELS, join_words, method_label, metric_label
+from pretrace.render.names import (
+    EVALUATION_SET_LABELS,
+    join_words,
+    method_label,
+    metric_label,
+)
 from pretrace.render.results import STAR_LEVEL, records_of
 
 MINUS = "\N{MINUS SIGN}"
@@ -31,26 +36,35 @@ STEADY = 0.005  # a standard error below this leaves the third decimal something
 
 
 def decimals(low: float | None, high: float | None, sd: float | None = None) -> int:
-    """Return how many decimals the noise of an estimate allows: its SD, or a quarter of its 95 % interval."""
-    noise = (high - low) / 4 if sd is None and low is not None and high is not None else sd
+    """Return how many decimals the noise of an estimate allows: its SD, or a quarter of
+    its 95 % interval."""
+    noise = (
+        (high - low) / 4 if sd is None and low is not None and high is not None else sd
+    )
     return 3 if noise is not None and noise < STEADY else 2
 
 
 def with_interval(estimate: Estimate) -> str:
-    """Format a value with the decimals that its interval allows; the interval has two."""
+    """Format a value with the decimals that its interval allows; the interval has
+    two."""
     value, low, high = estimate
-    interval = f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else ""
+    interval = (
+        f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else ""
+    )
     return f"{value:.{decimals(low, high)}f}{interval}"
 
 
 def exceeding_placebos(panel: Panel, frame: pd.DataFrame) -> str:
-    """Name the methods that rank first among their placebos, of rows `method, control, rank, placebos`."""
+    """Name the methods that rank first among their placebos, of rows `method, control,
+    rank, placebos`."""
     first = frame.loc[~frame["control"] & frame["rank"].eq(1), "method"]
     names = join_words([method_label(method) for method in first] or ["none"])
     count = int(frame["placebos"].max())
     return (
-        f"On {panel.name}, methods above all {count} placebos: {names}. If the non-members' document were "
-        f"like the others, each method would be above them with probability {1 / (count + 1):.2f}."
+        f"On {panel.name}, methods above all {count} placebos: {names}. If the "
+        f"non-members' document were "
+        f"like the others, each method would be above them with probability "
+        f"{1 / (count + 1):.2f}."
     )
 
 
@@ -59,28 +73,40 @@ def multiplicity_note(families: int, what: str = "column") -> list[str]:
     if families < 2:
         return []
     return [
-        f"The correction holds within a {what}, not over all of them: if nothing differed anywhere, up to "
-        f"{STAR_LEVEL * families:.2g} of these {families} {what}s would be expected to have a star by chance."
+        f"The correction holds within a {what}, not over all of them: if nothing "
+        f"differed anywhere, up to "
+        f"{STAR_LEVEL * families:.2g} of these {families} {what}s would be "
+        f"expected to have a star by chance."
     ]
 
 
 def false_alarms(found: int, tested: int, what: str, level: float) -> str:
-    """Count what is found in models that read neither class beside its expectation, at the `level` of one finding."""
+    """Count what is found in models that read neither class beside its expectation, at
+    the `level` of one finding."""
     return (
-        f"False alarms in models that read neither class: {found} of {tested} {what} (at most {level * tested:.2g} "
+        f"False alarms in models that read neither class: {found} of {tested} "
+        f"{what} (at most {level * tested:.2g} "
         "expected)."
     )
 
 
 def other_texts_note(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
-    """Note the methods evaluated on another number of texts than most of their panel, if there are any."""
+    """Note the methods evaluated on another number of texts than most of their panel,
+    if there are any."""
     counts = frame["n_members"] + frame["n_nonmembers"]
-    usual = counts.groupby([frame[key] for key in ("panel", "metric", "selection")]).transform(mode)
+    usual = counts.groupby(
+        [frame[key] for key in ("panel", "metric", "selection")]
+    ).transform(mode)
     methods = dict.fromkeys(
-        f"{method_label(row['method'])} on {panels[row['panel']].name} ({row['count']:,}, not {row['usual']:,})"
+        f"{method_label(row['method'])} on {panels[row['panel']].name} "
+        f"({row['count']:,}, not {row['usual']:,})"
         for row in records_of(frame.assign(count=counts, usual=usual)[counts != usual])
     )
-    return [f"On another number of texts than most methods: {'; '.join(methods)}."] if methods else []
+    return (
+        [f"On another number of texts than most methods: {'; '.join(methods)}."]
+        if methods
+        else []
+    )
 
 
 def without_controls(methods: Iterable[str]) -> list[str]:
@@ -89,26 +115,42 @@ def without_controls(methods: Iterable[str]) -> list[str]:
     if not questions or any(map(is_control, questions)):
         return []
     return [
-        "No control is shown: longest option and odd one out need the texts of the options, which these answers "
+        "No control is shown: longest option and odd one out need the texts of "
+        "the options, which these answers "
         "do not have. How much of an accuracy the options give away is unknown."
     ]
 
 
-def conditions(artifact: Artifact, rows: Sequence[Record], more: str, metrics: Sequence[str] = ()) -> str:
-    """Note what every number rests on: metrics (default, the artifact's), texts, start token, reference, and `more`."""
+def conditions(
+    artifact: Artifact, rows: Sequence[Record], more: str, metrics: Sequence[str] = ()
+) -> str:
+    """Note what every number rests on: metrics (default, the artifact's), texts, start
+    token, reference, and `more`."""
     named = join_words([metric_label(metric) for metric in metrics or artifact.metrics])
     of_documents = rows and all(row.get("unit") == "document" for row in rows)
-    notes = [f"{named}; {OVER_DOCUMENTS if of_documents else _evaluation_sets(artifact, rows)}"]
+    notes = [
+        f"{named}; "
+        f"{OVER_DOCUMENTS if of_documents else _evaluation_sets(artifact, rows)}"
+    ]
     options = {row["reference"] for row in rows if is_question(row["method"])}
     inputs = {
-        "Start token": {row["start_token"].replace("tokenizer", "the tokenizer's own") for row in rows}
+        "Start token": {
+            row["start_token"].replace("tokenizer", "the tokenizer's own")
+            for row in rows
+        }
         - {""},
         "Wrong options": {artifact.title_of(view) for view in options - {""}},
         "Reference corpus or model": {
-            artifact.title_of(row["reference"]) for row in rows if row["reference"] not in {*options, ""}
+            artifact.title_of(row["reference"])
+            for row in rows
+            if row["reference"] not in {*options, ""}
         },
     }
-    notes += [f"{what}: {join_words(sorted(names))}." for what, names in inputs.items() if names]
+    notes += [
+        f"{what}: {join_words(sorted(names))}."
+        for what, names in inputs.items()
+        if names
+    ]
     return " ".join([*notes, more])
 
 
@@ -116,25 +158,32 @@ def _evaluation_sets(artifact: Artifact, rows: Sequence[Record]) -> str:
     """Describe the evaluation sets; of several, each with its benchmarks."""
     benchmarks: dict[str, set[str]] = {}
     for row in rows:
-        benchmarks.setdefault(row["evaluation_set"], set()).add(artifact.title_of(row["benchmark"]))
+        benchmarks.setdefault(row["evaluation_set"], set()).add(
+            artifact.title_of(row["benchmark"])
+        )
     sets = sorted(benchmarks) or [artifact.evaluation_set]
     texts = {name: f"{name} ({EVALUATION_SET_LABELS.get(name, name)})" for name in sets}
     if len(sets) == 1:
         return f"evaluation set {texts[sets[0]]}."
-    named = [f"{texts[name]} of {join_words(sorted(benchmarks[name]))}" for name in sets]
+    named = [
+        f"{texts[name]} of {join_words(sorted(benchmarks[name]))}" for name in sets
+    ]
     return f"evaluation sets {join_words(named)}."
 
 
 DASHES = (
-    "A dash means that a method does not apply, was not run, or lacks shots that fit into the model's context; the "
+    "A dash means that a method does not apply, was not run, or lacks shots that "
+    "fit into the model's context; the "
     "report's warnings name such shots."
 )
 INTERVALS = f"Brackets hold 95 % intervals by stratified bootstrap. {DASHES}"
 OF_THIS_SIZE = (
-    "A true positive rate and its interval are for test sets of this size: with few non-members the rate is on average "
+    "A true positive rate and its interval are for test sets of this size: with "
+    "few non-members the rate is on average "
     "higher than with many."
 )
 OVER_DOCUMENTS = (
-    "over documents. A document's score is the share of its answers that are right (DE-COP: over 24 orders of the "
+    "over documents. A document's score is the share of its answers that are "
+    "right (DE-COP: over 24 orders of the "
     "options of each passage), or the mean over its passages."
 )

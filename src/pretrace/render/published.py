@@ -1,8 +1,10 @@
-"""The papers' numbers, each with what this study measured in its place under each protocol, and whether they agree.
+"""The papers' numbers, each with what this study measured in its place under each
+protocol, and whether they agree.
 
-Where a benchmark was released, both numbers are of the same texts and share their sampling error, so they must
-coincide but for number formats and kernels (a fixed tolerance) or for what is drawn (the draws' standard deviation).
-Where it was rebuilt, the texts are others, and our 95 % interval decides.
+Where a benchmark was released, both numbers are of the same texts and share their
+sampling error, so they must coincide but for number formats and kernels (a fixed
+tolerance) or for what is drawn (the draws' standard deviation). Where it was rebuilt,
+the texts are others, and our 95 % interval decides.
 """
 
 import csv
@@ -25,9 +27,14 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Keys, Some, parse, read_yaml
 
 PAPERS_FILE = "papers"
-"""The key of config/published/papers.yaml among the published files, whose others are papers."""
+"""The key of config/published/papers.yaml among the published files, whose others are
+papers."""
 
-CRITERIA = {"tolerance": "fixed tolerance", "draws": "SD of draws", "interval": "our interval"}
+CRITERIA = {
+    "tolerance": "fixed tolerance",
+    "draws": "SD of draws",
+    "interval": "our interval",
+}
 """By their name in the long data, what they are called in print."""
 
 RATES = ("auc", "tpr_at_", "accuracy")
@@ -47,10 +54,12 @@ PUBLISHED_KEYS = (
 """The columns that identify a published number."""
 
 _OUR_KEYS = (
-    "unit", "our_method", "view", "start_token", "our_subset", "our_length", "evaluation_set", "our_metric",
+    "unit", "our_method", "view", "start_token", "our_subset", "our_length",
+    "evaluation_set", "our_metric",
 )  # fmt: skip
 _COLUMNS = (
-    *PUBLISHED_KEYS, "value", "std", "protocol", *_OUR_KEYS, "our_model", "our_benchmark", "our_setting", "reference",
+    *PUBLISHED_KEYS, "value", "std", "protocol", *_OUR_KEYS, "our_model",
+    "our_benchmark", "our_setting", "reference",
     "unjudged", "skip",
 )  # fmt: skip
 _AVERAGE = "average"
@@ -66,9 +75,11 @@ PublishedRow = Mapping[str, str]
 
 
 class Paper(Keys):
-    """A paper's name in print, and its protocols, each with a sentence that is printed under the table.
+    """A paper's name in print, and its protocols, each with a sentence that is printed
+    under the table.
 
-    `own_draw`: protocol -> the benchmarks whose shots and evaluated texts are draw 0's, so that nothing is drawn anew.
+    `own_draw`: protocol -> the benchmarks whose shots and evaluated texts are draw 0's,
+    so that nothing is drawn anew.
     """
 
     title: str
@@ -83,7 +94,8 @@ def read_papers(results: Results) -> dict[str, Paper]:
 
 
 def read_published(path: Path) -> list[PublishedRow]:
-    """Read the rows of a paper's file. Raises `InputError` if a column is missing or a value is not a number."""
+    """Read the rows of a paper's file. Raises `InputError` if a column is missing or a
+    value is not a number."""
     with Path(path).open(encoding="utf-8", newline="") as file:
         rows: list[PublishedRow] = list(csv.DictReader(file))
     for line, row in enumerate(rows, start=2):
@@ -92,13 +104,16 @@ def read_published(path: Path) -> list[PublishedRow]:
         try:
             float(row["value"])
         except ValueError:
-            raise InputError(f"{path}, line {line}: value '{row['value']}' is not a number.") from None
+            raise InputError(
+                f"{path}, line {line}: value '{row['value']}' is not a number."
+            ) from None
     return rows
 
 
 @dataclass(frozen=True)
 class Number:
-    """One of our numbers, with its 95 % interval, if it has one, and its setting, benchmark and reference.
+    """One of our numbers, with its 95 % interval, if it has one, and its setting,
+    benchmark and reference.
 
     If shots are drawn, it is the mean over `draws`, the numbers of the single draws.
     """
@@ -114,16 +129,25 @@ class Number:
     @property
     def sd(self) -> float | None:
         """Return the standard deviation over draws; None with fewer than two."""
-        return average([(draw, None, None) for draw in self.draws], "draw")[1] if self.draws else None
+        return (
+            average([(draw, None, None) for draw in self.draws], "draw")[1]
+            if self.draws
+            else None
+        )
 
 
 def _mean(parts: Sequence[Number | None]) -> Number | None:
-    """Return the mean of numbers, without an interval, draw by draw if all are means over draws; None if one lacks."""
+    """Return the mean of numbers, without an interval, draw by draw if all are means
+    over draws; None if one lacks."""
     numbers = [part for part in parts if part is not None]
     if not numbers or len(numbers) < len(parts):
         return None
     draws = tuple(map(mean, zip(*(part.draws for part in numbers), strict=False)))
-    return Number(mean(part.value for part in numbers), benchmark=numbers[0].benchmark, draws=draws)
+    return Number(
+        mean(part.value for part in numbers),
+        benchmark=numbers[0].benchmark,
+        draws=draws,
+    )
 
 
 class Numbers:
@@ -136,8 +160,9 @@ class Numbers:
     def find(self, row: PublishedRow) -> Number | None:
         """Return our number for a published one, None if the study has none.
 
-        Of the settings that match the regular expression `our_setting`, the best counts. Without a `reference`, there
-        must be only one. Subset `*` is the mean over all subsets. A row with a `draw` is of this draw alone.
+        Of the settings that match the regular expression `our_setting`, the best
+        counts. Without a `reference`, there must be only one. Subset `*` is the mean
+        over all subsets. A row with a `draw` is of this draw alone.
         """
         pair = row["our_model"], row["our_benchmark"]
         if row["our_metric"] in _COUNTS:
@@ -147,7 +172,9 @@ class Numbers:
         if row["our_subset"] != EACH:
             return self._best(pair, row)
         subsets = sorted({*self._table(pair)[0]["subset"]} - {""})
-        return _mean([self._best(pair, {**row, "our_subset": subset}) for subset in subsets])
+        return _mean(
+            [self._best(pair, {**row, "our_subset": subset}) for subset in subsets]
+        )
 
     def why_not(self, row: PublishedRow) -> str:
         """Return why the study has no such number."""
@@ -162,14 +189,19 @@ class Numbers:
         return "not measured in this study"
 
     def _best(self, pair: PairSlugs, row: PublishedRow) -> Number | None:
-        """Return the best setting's number; if shots are drawn, the mean of the best of each draw, or of the row's."""
+        """Return the best setting's number; if shots are drawn, the mean of the best of
+        each draw, or of the row's."""
         metric = "auc" if row["our_metric"] in _BEST else row["our_metric"]
         frame, places = self._table(pair)
-        rows = frame.iloc[places.get((*(row[key] for key in _OUR_KEYS[:-1]), metric), [])]
+        rows = frame.iloc[
+            places.get((*(row[key] for key in _OUR_KEYS[:-1]), metric), [])
+        ]
         rows = rows[rows["setting"].str.fullmatch(row["our_setting"])]
         rows = rows[rows["reference"] == row["reference"]] if row["reference"] else rows
         if own_draw := row.get("draw", ""):
-            rows = rows[rows["draw"].isna() | rows["draw"].eq(int(own_draw))].assign(draw=None)
+            rows = rows[rows["draw"].isna() | rows["draw"].eq(int(own_draw))].assign(
+                draw=None
+            )
         if rows.empty or rows["reference"].nunique() > 1:
             return None
         if rows["draw"].isna().any():
@@ -181,15 +213,20 @@ class Numbers:
         return replace(bests[0], draws=draws, value=mean(draws), low=None, high=None)
 
     def _table(self, pair: PairSlugs) -> tuple[pd.DataFrame, Mapping[Any, Any]]:
-        """Return a pair's metrics and Welch's p-values, chosen settings first, and the rows' places by `_OUR_KEYS`."""
+        """Return a pair's metrics and Welch's p-values, chosen settings first, and the
+        rows' places by `_OUR_KEYS`."""
         if pair not in self._tables:
             frame = self._results.read("metrics", pair)
             if self._results.has("tests", pair):
                 tests = self._results.read("tests", pair)
-                tests = tests[tests["test"] == "welch"].assign(metric="p_value", low=None, high=None)
+                tests = tests[tests["test"] == "welch"].assign(
+                    metric="p_value", low=None, high=None
+                )
                 frame = pd.concat([frame, tests.assign(value=tests["p"])])
             if self._results.has("letters", pair):
-                frame = pd.concat([frame, _in_range(self._results.read("letters", pair))])
+                frame = pd.concat(
+                    [frame, _in_range(self._results.read("letters", pair))]
+                )
             frame = frame[frame["selection"].isin(_SELECTIONS)]
             frame = frame.assign(
                 length=frame["length"].astype("Int64").astype("string").fillna(""),
@@ -207,20 +244,39 @@ class Numbers:
         if row["our_subset"]:
             texts = texts[texts["subset"] == row["our_subset"]]
         if row["our_length"] and texts["length"].notna().any():
-            texts = texts[texts["length"].eq(int(row["our_length"])).fillna(False).astype(bool)]
+            texts = texts[
+                texts["length"].eq(int(row["our_length"])).fillna(False).astype(bool)
+            ]
         if texts.empty:
             return None
         share = float(texts["label"].eq(1).mean())
-        values = {"n_texts": float(len(texts)), "member_ratio": share, "nonmember_ratio": 1 - share}
+        values = {
+            "n_texts": float(len(texts)),
+            "member_ratio": share,
+            "nonmember_ratio": 1 - share,
+        }
         return Number(values[row["our_metric"]], benchmark=row["our_benchmark"])
 
 
 def _in_range(letters: pd.DataFrame) -> pd.DataFrame:
-    """Return the share of non-members that are well calibrated as rows of metrics, named `proportion`."""
-    own = letters[(letters["quantity"] == "in_range") & (letters["label"] == 0) & (letters["document"] == "")]
+    """Return the share of non-members that are well calibrated as rows of metrics,
+    named `proportion`."""
+    own = letters[
+        (letters["quantity"] == "in_range")
+        & (letters["label"] == 0)
+        & (letters["document"] == "")
+    ]
     setting = "calibration=" + own["calibration"]
-    keys = {"unit": "document", "method": "de_cop", "view": "", "start_token": "", "evaluation_set": "all"}
-    return own.assign(**keys, setting=setting, metric="proportion", selection="grid", draw=None)
+    keys = {
+        "unit": "document",
+        "method": "de_cop",
+        "view": "",
+        "start_token": "",
+        "evaluation_set": "all",
+    }
+    return own.assign(
+        **keys, setting=setting, metric="proportion", selection="grid", draw=None
+    )
 
 
 def _best_of(rows: pd.DataFrame, pair: PairSlugs, row: PublishedRow) -> Number:
@@ -229,21 +285,30 @@ def _best_of(rows: pd.DataFrame, pair: PairSlugs, row: PublishedRow) -> Number:
     best = ranked.loc[ranked["low"].isna().sort_values(kind="stable").index].iloc[0]
     where = best["setting"], pair[1], best["reference"]
     if parameter := _BEST.get(row["our_metric"]):
-        return Number(float(written_parameters(best["setting"])[parameter]), None, None, *where)
-    return Number(float(best["value"]), number(best["low"]), number(best["high"]), *where)
+        return Number(
+            float(written_parameters(best["setting"])[parameter]), None, None, *where
+        )
+    return Number(
+        float(best["value"]), number(best["low"]), number(best["high"]), *where
+    )
 
 
-def compare_published(results: Results, artifacts: Iterable[str], gone: Mapping[str, str]) -> pd.DataFrame:
-    """Return a row for each published number of these artifacts (`{paper}_{artifact}`) and of their papers' text, by
-    protocol: ours, the difference, the criterion, whether they agree, else a `reason`; `skip`: it is not compared.
+def compare_published(
+    results: Results, artifacts: Iterable[str], gone: Mapping[str, str]
+) -> pd.DataFrame:
+    """Return a row for each published number of these artifacts (`{paper}_{artifact}`)
+    and of their papers' text, by protocol: ours, the difference, the criterion, whether
+    they agree, else a `reason`; `skip`: it is not compared.
 
-    `gone`: models and benchmarks that the study leaves out -> why. Averages over models or subsets are those of the
-    measured numbers behind them, and have no interval.
+    `gone`: models and benchmarks that the study leaves out -> why. Averages over models
+    or subsets are those of the measured numbers behind them, and have no interval.
     """
     wanted, numbers = set(artifacts), Numbers(results)
     compared = []
     for paper, about in read_papers(results).items():
-        if not results.has("published", paper) or not any(slug.startswith(f"{paper}_") for slug in wanted):
+        if not results.has("published", paper) or not any(
+            slug.startswith(f"{paper}_") for slug in wanted
+        ):
             continue
         rows = [
             row
@@ -261,13 +326,16 @@ def compare_published(results: Results, artifacts: Iterable[str], gone: Mapping[
             for over in ("subset", "model"):
                 ours = _fill_averages(own, ours, over)
             compared += [
-                _record(row, protocol, number, results) | {"reason": _reason(row, number, numbers, gone)}
+                _record(row, protocol, number, results)
+                | {"reason": _reason(row, number, numbers, gone)}
                 for row, number in zip(own, ours, strict=True)
             ]
     return pd.DataFrame(compared)
 
 
-def _reason(row: PublishedRow, ours: Number | None, numbers: Numbers, gone: Mapping[str, str]) -> str:
+def _reason(
+    row: PublishedRow, ours: Number | None, numbers: Numbers, gone: Mapping[str, str]
+) -> str:
     if row["skip"] or ours:
         return row["skip"]
     missing = gone.get(row["our_model"]) or gone.get(row["our_benchmark"])
@@ -277,7 +345,8 @@ def _reason(row: PublishedRow, ours: Number | None, numbers: Numbers, gone: Mapp
 def _fill_averages(
     rows: Sequence[PublishedRow], ours: Sequence[Number | None], over: str
 ) -> list[Number | None]:
-    """Fill in the averages: means over the models or subsets that the paper prints beside them."""
+    """Fill in the averages: means over the models or subsets that the paper prints
+    beside them."""
     keys = [key for key in PUBLISHED_KEYS if key not in (over, "setting")]
     parts: dict[tuple[str, ...], list[Number | None]] = defaultdict(list)
     for row, measured in zip(rows, ours, strict=True):
@@ -291,13 +360,17 @@ def _fill_averages(
     ]
 
 
-def _record(row: PublishedRow, protocol: str, ours: Number | None, results: Results) -> Record:
+def _record(
+    row: PublishedRow, protocol: str, ours: Number | None, results: Results
+) -> Record:
     """Return a row of the long data."""
     number = ours or Number()
     rebuilt = bool(results.entries.get(number.benchmark, {}).get("rebuilt", False))
     verdict = judge(row, ours, rebuilt=rebuilt) if ours else Agreement()
     return {key: row[key] for key in PUBLISHED_KEYS} | {
-        "inferred": ", ".join(sorted(re.findall(r"(\w+)_source=inferred", row["setting"]))),
+        "inferred": ", ".join(
+            sorted(re.findall(r"(\w+)_source=inferred", row["setting"]))
+        ),
         "published": row["value"],
         "published_std": row["std"] or None,
         "protocol": protocol,
@@ -316,16 +389,19 @@ def _record(row: PublishedRow, protocol: str, ours: Number | None, results: Resu
 
 
 def _difference(row: PublishedRow, value: float) -> float:
-    """Return measured less published; for p-values in decades, the logarithm of their ratio."""
+    """Return measured less published; for p-values in decades, the logarithm of their
+    ratio."""
     if row["metric"] == "p_value":
         return math.log10(max(value, 1e-300) / float(row["value"]))
     return value - float(row["value"])
 
 
 class Agreement(NamedTuple):
-    """Whether a number agrees, "true" or "false"; without a `criterion` it is "", and `unjudged` says why.
+    """Whether a number agrees, "true" or "false"; without a `criterion` it is "", and
+    `unjudged` says why.
 
-    `tolerance`: the largest difference that the criterion, a key of `CRITERIA`, allows; None for an interval.
+    `tolerance`: the largest difference that the criterion, a key of `CRITERIA`, allows;
+    None for an interval.
     """
 
     criterion: str = ""
@@ -337,7 +413,8 @@ class Agreement(NamedTuple):
 def judge(row: PublishedRow, ours: Number, *, rebuilt: bool) -> Agreement:
     """Judge the agreement of a number as printed with ours, to its last digit.
 
-    The standard deviation over resamples that a paper prints beside a number is its tolerance.
+    The standard deviation over resamples that a paper prints beside a number is its
+    tolerance.
     """
     published = float(row["value"])
     rounding = 0.5 * 10.0 ** -len(row["value"].partition(".")[2]) + _EXACT
@@ -351,21 +428,30 @@ def judge(row: PublishedRow, ours: Number, *, rebuilt: bool) -> Agreement:
     sd = float(row["std"]) if row["std"] else ours.sd
     if len(ours.draws) == 1 and sd is None:
         return Agreement(
-            unjudged="shots are drawn, and this study has one draw: no standard deviation of draws"
+            unjudged="shots are drawn, and this study has one draw: no standard "
+            "deviation "
+            "of draws"
         )
-    tolerance = max(0.0 if row["metric"] in _COUNTS else _TOLERANCE, sd or 0.0) + rounding
+    tolerance = (
+        max(0.0 if row["metric"] in _COUNTS else _TOLERANCE, sd or 0.0) + rounding
+    )
     agrees = abs(ours.value - published) <= tolerance
-    return Agreement("tolerance" if sd is None else "draws", tolerance, str(agrees).lower())
+    return Agreement(
+        "tolerance" if sd is None else "draws", tolerance, str(agrees).lower()
+    )
 
 
 def rates(compared: pd.DataFrame) -> pd.DataFrame:
     """Return the measured AUCs and rates, which have one scale."""
-    return compared[compared["measured"].notna() & compared["metric"].str.startswith(RATES)]
+    return compared[
+        compared["measured"].notna() & compared["metric"].str.startswith(RATES)
+    ]
 
 
 def summarise_comparison(compared: pd.DataFrame) -> dict[str, Any]:
-    """Count the numbers, how many were `measured`, can be `judged` and `agree`, and by which `criteria`; give
-    their rates' `median` difference, the `largest` and the median `distance` (None if none was measured).
+    """Count the numbers, how many were `measured`, can be `judged` and `agree`, and by
+    which `criteria`; give their rates' `median` difference, the `largest` and the
+    median `distance` (None if none was measured).
     """
     apart = rates(compared)["difference"].tolist()
     return {
@@ -374,7 +460,9 @@ def summarise_comparison(compared: pd.DataFrame) -> dict[str, Any]:
         "judged": int(compared["agrees"].ne("").sum()),
         "agree": int(compared["agrees"].eq("true").sum()),
         "criteria": [
-            words for criterion, words in CRITERIA.items() if criterion in set(compared["criterion"])
+            words
+            for criterion, words in CRITERIA.items()
+            if criterion in set(compared["criterion"])
         ],
         "median": median(apart) if apart else None,
         "largest": max(apart, key=abs) if apart else None,

@@ -1,4 +1,5 @@
-"""The one way to render an artifact: what cannot be shown leaves the rest, and the artifact says why."""
+"""The one way to render an artifact: what cannot be shown leaves the rest, and the
+artifact says why."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,12 +36,17 @@ class NotShown:
         if isinstance(self.error, InputError):
             return str(self.error)
         whose = _place_in_own_renderer(self.error) or "a defect of pretrace"
-        return f"{type(self.error).__name__}: {self.error} ({whose}; its job's log has the traceback)"
+        return (
+            f"{type(self.error).__name__}: {self.error} ({whose}; its job's log has "
+            f"the traceback)"
+        )
 
     def __str__(self) -> str:
         panel = self.error.panel if isinstance(self.error, ArtifactError) else None
         verb = "could not be shown" if self.failed else "is not shown"
-        return f"{panel.name if panel else self.name} {verb}: {self.reason.rstrip('.')}."
+        return (
+            f"{panel.name if panel else self.name} {verb}: {self.reason.rstrip('.')}."
+        )
 
     def log(self, artifact: str) -> None:
         """Log the sentence, and of a defect the traceback."""
@@ -50,7 +56,8 @@ class NotShown:
 
 
 def _place_in_own_renderer(error: Exception) -> str:
-    """Return the file and line of the user's own renderer that an error passed through; "" if it is none of theirs."""
+    """Return the file and line of the user's own renderer that an error passed through;
+    "" if it is none of theirs."""
     own = {RENDERERS[name].module for name in RENDERERS.keys() - SHIPPED}
     for frame, line in reversed([*walk_tb(error.__traceback__)]):
         if frame.f_globals.get("__name__") in own:
@@ -59,45 +66,71 @@ def _place_in_own_renderer(error: Exception) -> str:
 
 
 def render(artifact: Artifact, results: Results, folder: Path) -> dict[str, Path]:
-    """Draw an artifact of some `results.Results` and write its `outputs` under `folder` (results/{study}).
+    """Draw an artifact of some `results.Results` and write its `outputs` under `folder`
+    (results/{study}).
 
-    A panel that fails or has nothing to show is left out, and an artifact without a panel says why. The file `record`
-    lists both: `failed` and `empty` are sentences, `shown` tells whether there is a panel, `unmade` has the files of
-    views that could not be made. Equal data give equal bytes.
+    A panel that fails or has nothing to show is left out, and an artifact without a
+    panel says why. The file `record` lists both: `failed` and `empty` are sentences,
+    `shown` tells whether there is a panel, `unmade` has the files of views that could
+    not be made. Equal data give equal bytes.
     """
     files, is_shown = outputs(artifact, folder), True
-    notes = [f"Inferred, not printed in the paper: {artifact.inferred}"] if artifact.inferred else []
+    notes = (
+        [f"Inferred, not printed in the paper: {artifact.inferred}"]
+        if artifact.inferred
+        else []
+    )
     notes += [artifact.limits] * bool(artifact.limits)
     # the reproduction says so itself, number by number
     if "published" not in artifact.needs:
         reasons = {missing.name: missing.reason for missing in artifact.missing}
-        notes += [f"{artifact.title_of(name)} is left out: {reason}." for name, reason in reasons.items()]
+        notes += [
+            f"{artifact.title_of(name)} is left out: {reason}."
+            for name, reason in reasons.items()
+        ]
     lacking = [
-        f"{artifact.title_of(view.view)} of {artifact.title_of(view.benchmark)} could not be made, so nothing of it is "
+        f"{artifact.title_of(view.view)} of {artifact.title_of(view.benchmark)} "
+        f"could not be made, so nothing of it is "
         f"shown: {view.reason.rstrip('.')}."
         for view in results.unmade
     ]
     try:
         drawn, not_shown = _draw_panels(artifact, results)
         missing = [*lacking, *map(str, not_shown)]
-        drawn.with_notes([*notes, *artifact.cautions]).with_missing(missing).write(files)
+        drawn.with_notes([*notes, *artifact.cautions]).with_missing(missing).write(
+            files
+        )
     except Exception as error:
         if remedy(error):  # the machine's fault, as a full disk
             raise
         not_shown, is_shown = [NotShown(f"This {artifact.kind}", error)], False
-        frame = pd.DataFrame([{"not_shown": artifact.slug, "reason": not_shown[0].reason}])
-        nothing = table_of(artifact, [], [], frame) if artifact.kind == "table" else _empty_figure(frame)
+        frame = pd.DataFrame(
+            [{"not_shown": artifact.slug, "reason": not_shown[0].reason}]
+        )
+        nothing = (
+            table_of(artifact, [], [], frame)
+            if artifact.kind == "table"
+            else _empty_figure(frame)
+        )
         nothing.with_missing([*lacking, str(not_shown[0])]).write(files)
     for panel in not_shown:
         panel.log(artifact.slug)
     said = {
-        key: [f"{artifact.slug}: {panel}" for panel in not_shown if panel.failed == failed]
+        key: [
+            f"{artifact.slug}: {panel}" for panel in not_shown if panel.failed == failed
+        ]
         for key, failed in (("failed", True), ("empty", False))
     }
     for sentence in lacking:
         log.error("%s: %s", artifact.slug, sentence)
-    said["failed"] = [*[f"{artifact.slug}: {sentence}" for sentence in lacking], *said["failed"]]
-    write_json(files["record"], {"shown": is_shown, "unmade": [view.path for view in results.unmade]} | said)
+    said["failed"] = [
+        *[f"{artifact.slug}: {sentence}" for sentence in lacking],
+        *said["failed"],
+    ]
+    write_json(
+        files["record"],
+        {"shown": is_shown, "unmade": [view.path for view in results.unmade]} | said,
+    )
     return files
 
 
@@ -110,7 +143,8 @@ def _empty_figure(frame: pd.DataFrame) -> Any:
 
 
 def _draw_panels(artifact: Artifact, results: Results) -> tuple[Any, list[NotShown]]:
-    """Return the drawn artifact without the panels that cannot be drawn; raises if none can be."""
+    """Return the drawn artifact without the panels that cannot be drawn; raises if none
+    can be."""
     try:
         return _draw(artifact, results), []
     except Exception as first:
@@ -123,7 +157,11 @@ def _draw_panels(artifact: Artifact, results: Results) -> tuple[Any, list[NotSho
                 _draw(artifact.replaced(panels=[panel]), results)
             except Exception as error:
                 about = error.panel if isinstance(error, ArtifactError) else panel
-                if about and about != panel and about in (places := results.expand(panel)):
+                if (
+                    about
+                    and about != panel
+                    and about in (places := results.expand(panel))
+                ):
                     waiting = [*places, *waiting]  # one length or subset of several
                     continue
                 if about:

@@ -1,4 +1,5 @@
-"""A study on one page that opens from disk: what was found, then every artifact, the configuration, versions."""
+"""A study on one page that opens from disk: what was found, then every artifact, the
+configuration, versions."""
 
 import base64
 import hashlib
@@ -41,11 +42,13 @@ class Sentence(NamedTuple):
 
 @dataclass(frozen=True)
 class Section:
-    """An artifact on the page: a table (HTML), an image (data URI, width in pixels), or neither."""
+    """An artifact on the page: a table (HTML), an image (data URI, width in pixels), or
+    neither."""
 
     artifact: Artifact
     links: Mapping[str, str] = field(default_factory=dict)
-    """Address of each file by name; the CSV's holds the data, so that a page on its own has them."""
+    """Address of each file by name; the CSV's holds the data, so that a page on its own
+    has them."""
     table: str = ""
     image: str = ""
     width: int = 0
@@ -54,7 +57,8 @@ class Section:
 
     @property
     def sentences(self) -> list[Sentence]:
-        """The lines of the reading; those that begin with `ITEM` are items of the sentence before them."""
+        """The lines of the reading; those that begin with `ITEM` are items of the
+        sentence before them."""
         sentences: list[Sentence] = []
         for line in self.reading.splitlines():
             if line.startswith(ITEM) and sentences:
@@ -79,11 +83,13 @@ def render_report(
     cautions: Sequence[str] = (),
     cover: Sequence[tuple[str, str]] = (),
 ) -> str:
-    """Write `folder`/report.html from the artifacts' files in `folder` (results/{study}); return the page.
+    """Write `folder`/report.html from the artifacts' files in `folder`
+    (results/{study}); return the page.
 
-    `configuration` is YAML text, shown as it is. `left_out`: model, benchmark, methods and reason of what was not
-    computed. `shots`: as `shots_of`. `sealed`: what the page says of the sealed plan. `cover`: headings and texts of a
-    first page, which then has `cautions` and the boxes of tables above them. Equal arguments and files give equal
+    `configuration` is YAML text, shown as it is. `left_out`: model, benchmark, methods
+    and reason of what was not computed. `shots`: as `shots_of`. `sealed`: what the page
+    says of the sealed plan. `cover`: headings and texts of a first page, which then has
+    `cautions` and the boxes of tables above them. Equal arguments and files give equal
     bytes.
     Raises `InputError` where a file of an artifact is missing.
     """
@@ -91,7 +97,10 @@ def render_report(
     if cover:
         parted = [section.table.rpartition(BOXED) for section in shown]
         boxes = "".join(boxed for boxed, _, _ in parted)
-        shown = [replace(section, table=rest) for section, (_, _, rest) in zip(shown, parted, strict=True)]
+        shown = [
+            replace(section, table=rest)
+            for section, (_, _, rest) in zip(shown, parted, strict=True)
+        ]
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -105,12 +114,21 @@ def render_report(
         study=study,
         title=title,
         answers=_answers(artifacts, folder),
-        headlines=[section for name in OPENING for section in shown if name in named(section.artifact)],
-        parts=_parts([section for section in shown if not named(section.artifact) & {*OPENING}]),
+        headlines=[
+            section
+            for name in OPENING
+            for section in shown
+            if name in named(section.artifact)
+        ],
+        parts=_parts(
+            [section for section in shown if not named(section.artifact) & {*OPENING}]
+        ),
         papers=PAPERS,
         measures=any(artifact.needs & MEASURED for artifact in artifacts),
         left_out=left_out,
-        shots=_address("application/json", json.dumps(shots, indent=1)) if shots else "",
+        shots=_address("application/json", json.dumps(shots, indent=1))
+        if shots
+        else "",
         sealed=sealed,
         boxes=boxes,
         cautions=cautions,
@@ -127,7 +145,8 @@ def render_report(
 
 
 LONG_SHEET, LONGEST_SHEET = 2_300, 2_900
-"""Characters of a first page from which on its letters are smaller, so that it stays one sheet of paper."""
+"""Characters of a first page from which on its letters are smaller, so that it stays
+one sheet of paper."""
 
 
 def _sheet(boxes: str, lines: Sequence[str]) -> str:
@@ -144,11 +163,14 @@ def named(artifact: Artifact) -> set[str]:
 
 
 def _answers(artifacts: Sequence[Artifact], folder: Path) -> str:
-    """Return the terminal's table of the study's headlines as HTML, with what each row means; "" if there is none."""
+    """Return the terminal's table of the study's headlines as HTML, with what each row
+    means; "" if there is none."""
     answers = []
     for artifact in artifacts:
         if artifact.renderer == "headline" and rendering_of(artifact, folder)["shown"]:
-            frame = in_print(pd.read_csv(outputs(artifact, folder)["csv"]), artifact.names)
+            frame = in_print(
+                pd.read_csv(outputs(artifact, folder)["csv"]), artifact.names
+            )
             answers += headline_answers(frame)
     if not answers:
         return ""
@@ -156,7 +178,10 @@ def _answers(artifacts: Sequence[Artifact], folder: Path) -> str:
     heads.sort(key=lambda head: head == MEANING)
     rows = []
     for name, cells in answers:
-        row = [(head, Cell(words=_INTERVAL.sub(_without_break, cells.get(head, "")))) for head in heads]
+        row = [
+            (head, Cell(words=_INTERVAL.sub(_without_break, cells.get(head, ""))))
+            for head in heads
+        ]
         rows.append((name, row, False))
     blocks = tuple(rows_of("", rows, "texts and model"))
     return table_page(Table("What was found", "found", blocks, (), pd.DataFrame()))
@@ -170,13 +195,20 @@ def _without_break(interval: re.Match[str]) -> str:
 
 
 def _parts(shown: Sequence[Section]) -> list[dict[str, Any]]:
-    """Return sections under headings that fold: a paper's each, then others, then texts, training and times."""
-    beside = "Controls and audits" if any(section.artifact.paper for section in shown) else "Results"
+    """Return sections under headings that fold: a paper's each, then others, then
+    texts, training and times."""
+    beside = (
+        "Controls and audits"
+        if any(section.artifact.paper for section in shown)
+        else "Results"
+    )
     titles = PAPERS | {"beside": beside, "material": "Texts, training and times"}
     parts: dict[str, list[Section]] = {slug: [] for slug in titles}
     for section in shown:
         is_material = section.artifact.renderer in MATERIAL
-        parts["material" if is_material else section.artifact.paper or "beside"].append(section)
+        parts["material" if is_material else section.artifact.paper or "beside"].append(
+            section
+        )
     return [
         {"slug": slug, "title": titles[slug], "sections": sections}
         for slug, sections in parts.items()
@@ -185,32 +217,44 @@ def _parts(shown: Sequence[Section]) -> list[dict[str, Any]]:
 
 
 def shots_of(benchmark: str, prefixes: pd.DataFrame) -> dict[str, list[str]]:
-    """Return the shots' ids in reading order by the prefix's name: benchmark, draw, subset, length and class."""
+    """Return the shots' ids in reading order by the prefix's name: benchmark, draw,
+    subset, length and class."""
     shots = {}
     keys = ["draw", "subset", "length", "kind"]
     for _, prefix in prefixes.groupby(keys, dropna=False, sort=True):
         draw, subset, length, kind = prefix[keys].iloc[0]
-        words = [f"draw {draw}", str(subset), "" if pd.isna(length) else f"{length} words", f"{kind}s"]
+        words = [
+            f"draw {draw}",
+            str(subset),
+            "" if pd.isna(length) else f"{length} words",
+            f"{kind}s",
+        ]
         ids = prefix.sort_values("position")["text_id"]
         shots[", ".join([benchmark, *filter(None, words)])] = ids.tolist()
     return shots
 
 
-def incomplete_passes(provenance: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
-    """Return warnings of each model and benchmark (called as in `names`): truncated and skipped texts, and remarks of
-    the passes on how the tokenizer reads the texts.
+def incomplete_passes(
+    provenance: Mapping[str, Any], names: Mapping[str, str]
+) -> list[str]:
+    """Return warnings of each model and benchmark (called as in `names`): truncated and
+    skipped texts, and remarks of the passes on how the tokenizer reads the texts.
     """
     warnings = []
     for row in provenance.get("passes", ()):
         # an entry of the study's own is `study~slug` in the shared stages
-        model, benchmark = (row[kind].rpartition("~")[2] for kind in ("model", "benchmark"))
+        model, benchmark = (
+            row[kind].rpartition("~")[2] for kind in ("model", "benchmark")
+        )
         panel = Panel(model=model, benchmark=benchmark, names={**names}).name
         words = {
             "truncated": "were longer than the context and truncated",
             "skipped": "had nothing to score and were skipped",
         }
         if told := [f"{row[key]} {what}" for key, what in words.items() if row[key]]:
-            warnings.append(f"{panel}: of {row['texts']} texts in all views, {', '.join(told)}.")
+            warnings.append(
+                f"{panel}: of {row['texts']} texts in all views, {', '.join(told)}."
+            )
         warnings += [f"{panel}: {remark}." for remark in row.get("remarks", ())]
     return warnings
 
@@ -220,7 +264,9 @@ def _section(artifact: Artifact, folder: Path) -> Section:
         return Section(artifact)
     files = outputs(artifact, folder)
     paths = {
-        suffix.upper(): path for suffix, path in files.items() if suffix not in ("html", "txt", "record")
+        suffix.upper(): path
+        for suffix, path in files.items()
+        if suffix not in ("html", "txt", "record")
     }
     links = {name: path.relative_to(folder).as_posix() for name, path in paths.items()}
     links["CSV"] = _address("text/csv", _text(files["csv"]))
@@ -228,15 +274,20 @@ def _section(artifact: Artifact, folder: Path) -> Section:
         return Section(artifact, links, _text(files["html"]))
     svg, reading = _text(files["svg"]), _text(files["txt"]).strip()
     image = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
-    points = re.search(r'<svg[^>]* width="([0-9.]+)pt"', svg)  # a figure of one column stays a narrow one
+    # a figure of one column stays a narrow one
+    points = re.search(r'<svg[^>]* width="([0-9.]+)pt"', svg)
     width = round(float(points.group(1)) / 72 * PIXELS_PER_INCH) if points else 0
-    mapped = artifact.renderer == "extraction_map" and rendering_of(artifact, folder)["shown"]
+    mapped = (
+        artifact.renderer == "extraction_map"
+        and rendering_of(artifact, folder)["shown"]
+    )
     excerpts = tuple(excerpts_of(files["csv"])) if mapped else ()
     return Section(artifact, links, "", image, width, reading, excerpts)
 
 
 def rendering_of(artifact: Artifact, folder: Path) -> dict[str, Any]:
-    """Return what `rendering.render` recorded: `shown`, and sentences of what `failed` and what was `empty`."""
+    """Return what `rendering.render` recorded: `shown`, and sentences of what `failed`
+    and what was `empty`."""
     if artifact.unavailable:
         return {"shown": False, "failed": [], "empty": []}
     record: dict[str, Any] = read_json(outputs(artifact, folder)["record"])
@@ -244,7 +295,8 @@ def rendering_of(artifact: Artifact, folder: Path) -> dict[str, Any]:
 
 
 def _address(kind: str, text: str) -> str:
-    """Return a data URI of a text; letters and digits stay as they are, which is shorter than base64."""
+    """Return a data URI of a text; letters and digits stay as they are, which is
+    shorter than base64."""
     return f"data:{kind};charset=utf-8,{quote(text, safe=',:;')}"
 
 
@@ -254,20 +306,32 @@ def _sha256(script: str) -> str:
 
 def _text(path: Path) -> str:
     if not path.exists():
-        raise InputError(f"{path} does not exist; render its artifact before the report")
+        raise InputError(
+            f"{path} does not exist; render its artifact before the report"
+        )
     return path.read_text(encoding="utf-8")
 
 
 def _facts(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return provenance as lines, except packages, passes and the configuration, which the page shows apart."""
+    """Return provenance as lines, except packages, passes and the configuration, which
+    the page shows apart."""
     lines = []
     for key, value in provenance.items():
-        if key in ("packages", "passes", "config", "identity") or value in (None, [], {}):
+        if key in ("packages", "passes", "config", "identity") or value in (
+            None,
+            [],
+            {},
+        ):
             continue
         if key == "repositories":
-            value = [f"{repository['hub']} {repository['commit'][:12]}" for repository in value]
+            value = [
+                f"{repository['hub']} {repository['commit'][:12]}"
+                for repository in value
+            ]
         if isinstance(value, Mapping):
-            value = ", ".join(f"{name} {inner}" for name, inner in sorted(value.items()))
+            value = ", ".join(
+                f"{name} {inner}" for name, inner in sorted(value.items())
+            )
         elif isinstance(value, list):
             value = ", ".join(map(str, value))
         lines.append((key.replace("_", " "), str(value)))

@@ -1,4 +1,5 @@
-"""Digest the code that a job runs, so that a changed formula reruns the job and a changed comment does not."""
+"""Digest the code that a job runs, so that a changed formula reruns the job and a
+changed comment does not."""
 
 import hashlib
 import re
@@ -7,34 +8,42 @@ from pathlib import Path
 
 LIBRARY = Path(__file__).parents[1]
 WITHOUT_FORMULAS = "runtime"
-"""The room that moves, logs and checks files: it draws and computes nothing, so that no number depends on it."""
+"""The room that moves, logs and checks files: it draws and computes nothing, so that no
+number depends on it."""
 
 # of a string and a comment, the one that begins first may hold the other's mark
 _DOCSTRING = r'^[ \t]*r?"{3}.*?"{3}[ \t]*$'
-_STRING = r"""(?P<string>"{3}.*?"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
+_STRING = (
+    r"""(?P<string>"{3}.*?"{3}|'{3}.*?'{3}|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')"""
+)
 _PIECES = re.compile(rf"{_DOCSTRING}|{_STRING}|#[^\n]*", re.DOTALL | re.MULTILINE)
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from (pretrace[\w.]*) import (\([^)]*\)|.*)|import (pretrace[\w.]*))", re.MULTILINE
+    r"^[ \t]*(?:from (pretrace[\w.]*) import (\([^)]*\)|.*)|import (pretrace[\w.]*))",
+    re.MULTILINE,
 )
 _TEMPLATE = re.compile(r"[\w.]+\.jinja")
 _WORD = re.compile(r"\w+")
 
 
 def scripts_folder() -> Path:
-    """Return the folder of the scripts that rules run: the clone's, or the one in an installed wheel."""
+    """Return the folder of the scripts that rules run: the clone's, or the one in an
+    installed wheel."""
     inside = LIBRARY / "scripts"
     return inside if inside.is_dir() else LIBRARY.parents[1] / "scripts"
 
 
 @cache
 def code_digest(rule: str, registry: str = "", function: str = "") -> str:
-    """Return 16 hex digits of the code that a rule runs: its script, and all library code that the script imports.
+    """Return 16 hex digits of the code that a rule runs: its script, and all library
+    code that the script imports.
 
-    Comments, docstrings, blank lines and the room `runtime` do not count. Imports inside functions do.
+    Comments, docstrings, blank lines and the room `runtime` do not count. Imports
+    inside functions do.
 
     Args:
         rule: the name of a script, as `score_methods`.
-        registry: a file, as `evaluation/statistics.py`, that registers many functions, while the job runs one: the
+        registry: a file, as `evaluation/statistics.py`, that registers many functions,
+            while the job runs one: the
             others and their imports do not count.
         function: the name of that one.
     """
@@ -44,7 +53,11 @@ def code_digest(rule: str, registry: str = "", function: str = "") -> str:
     waiting = [script]
     while waiting:
         path = waiting.pop()
-        name = script.name if path == script else path.relative_to(LIBRARY.parent).as_posix()
+        name = (
+            script.name
+            if path == script
+            else path.relative_to(LIBRARY.parent).as_posix()
+        )
         if name not in names:
             names[name] = path
             waiting += _imports(path, only.get(path, ""))
@@ -56,11 +69,16 @@ def code_digest(rule: str, registry: str = "", function: str = "") -> str:
 
 @cache
 def _statements(path: Path, function: str = "") -> str:
-    """Return a file without comments, docstrings and blank lines, and of functions with a decorator only one."""
+    """Return a file without comments, docstrings and blank lines, and of functions with
+    a decorator only one."""
     text = path.read_text(encoding="utf-8")
     if function:
         blocks = re.split(r"\n\n\n+", text)
-        others = {block for block in blocks if re.match(rf"@.*\ndef (?!{function}\()", block, re.DOTALL)}
+        others = {
+            block
+            for block in blocks
+            if re.match(rf"@.*\ndef (?!{function}\()", block, re.DOTALL)
+        }
         text = "\n".join(block for block in blocks if block not in others)
     if path.suffix == ".py":
         text = _PIECES.sub(lambda piece: piece["string"] or "", text)
@@ -69,24 +87,32 @@ def _statements(path: Path, function: str = "") -> str:
 
 @cache
 def _imports(path: Path, function: str = "") -> set[Path]:
-    """Return the library files that a file imports or renders: all beside and below it if it imports by name."""
+    """Return the library files that a file imports or renders: all beside and below it
+    if it imports by name."""
     if path.suffix != ".py":
         return set()
     code = _statements(path, function)
     named = [
         name
         for package, names, module in _IMPORT.findall(code)
-        for name in ([module] if module else [f"{package}.{word}" for word in _WORD.findall(names)])
+        for name in (
+            [module]
+            if module
+            else [f"{package}.{word}" for word in _WORD.findall(names)]
+        )
     ]
     files = {file for name in named for file in _files_of(name)}
     templates = [path.parent / name for name in _TEMPLATE.findall(code)]
     files |= {template for template in templates if template.is_file()}
-    return files | (set(path.parent.rglob("*.py")) if "importlib.import_module(" in code else set())
+    return files | (
+        set(path.parent.rglob("*.py")) if "importlib.import_module(" in code else set()
+    )
 
 
 @cache
 def _files_of(name: str) -> tuple[Path, ...]:
-    """Return the file of a dotted name: a module's, or the package's from which a name is taken."""
+    """Return the file of a dotted name: a module's, or the package's from which a name
+    is taken."""
     folder = LIBRARY
     for part in name.split(".")[1:]:
         module = folder / f"{part}.py"

@@ -15,56 +15,85 @@ _CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]+@")
 
 
 def without_credentials(text: str) -> str:
-    """Take user names and passwords out of addresses, as HF_ENDPOINT and a proxy's may have them."""
+    """Take user names and passwords out of addresses, as HF_ENDPOINT and a proxy's may
+    have them."""
     return _CREDENTIALS.sub("", text)
 
 
 def printable(text: str) -> str:
-    """Escape control characters and marks of direction: names of others could clear a terminal or write lines of ours.
+    """Escape control characters and marks of direction: names of others could clear a
+    terminal or write lines of ours.
 
-    Bytes of a file's name that are not UTF-8 are escaped, too: no terminal could show them. Line ends and tabs stay.
-    Addresses lose user names and passwords.
+    Bytes of a file's name that are not UTF-8 are escaped, too: no terminal could show
+    them. Line ends and tabs stay. Addresses lose user names and passwords.
     """
-    escaped = _CONTROLS.sub(lambda control: control[0].encode("unicode_escape").decode(), text)
+    escaped = _CONTROLS.sub(
+        lambda control: control[0].encode("unicode_escape").decode(), text
+    )
     return without_credentials(escaped)
 
 
 class InputError(Exception):
-    """An error of the user's input; the message is shown alone, without a traceback, control characters and passwords.
+    """An error of the user's input; the message is shown alone, without a traceback,
+    control characters and passwords.
 
-    Say what is wrong, where (file, key or line) and what would be right. Only the beginning of a word of more than
-    300 characters is repeated.
+    Say what is wrong, where (file, key or line) and what would be right. Only the
+    beginning of a word of more than 300 characters is repeated.
     """
 
     def __init__(self, message: str) -> None:
         # credentials first: a shortened address would end before the mark behind them
-        short = re.sub(r"\S{300,}", lambda word: shorten(word[0]), without_credentials(message))
+        short = re.sub(
+            r"\S{300,}", lambda word: shorten(word[0]), without_credentials(message)
+        )
         super().__init__(printable(short))
 
 
-OF_GPU_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
-"""What errors say when the memory of a GPU ran out: torch's allocator, the driver, and the library of products."""
+OF_GPU_MEMORY = (
+    "CUDA out of memory",
+    "CUDA error: out of memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+)
+"""What errors say when the memory of a GPU ran out: torch's allocator, the driver, and
+the library of products."""
 
-_OF_MEMORY = ("can't allocate memory", "Cannot allocate memory", "can't start new thread", "malloc of size")
+_OF_MEMORY = (
+    "can't allocate memory",
+    "Cannot allocate memory",
+    "can't start new thread",
+    "malloc of size",
+)
 _REMEDIES = {
     errno.ENOSPC: "Make room on that disk and run the same command again.",
     errno.EDQUOT: "Make room in your quota and run the same command again.",
     errno.EROFS: "Make that folder writable and run the same command again.",
-    errno.EACCES: "Make that file or folder accessible to you and run the same command again.",
+    errno.EACCES: "Make that file or folder accessible to you and run the same "
+    "command again.",
 }
 
 
 def remedy(error: BaseException, otherwise: str = "") -> str:
-    """Advise on an `error` of the machine and not of a file (no space, no memory); else return `otherwise`."""
+    """Advise on an `error` of the machine and not of a file (no space, no memory); else
+    return `otherwise`."""
     # torch raises errors of its own
     if any(words in str(error) for words in OF_GPU_MEMORY):
         return (
-            "Memory of the GPU ran out: see nvidia-smi for other processes on it, lower batch_tokens, set a narrower "
+            "Memory of the GPU ran out: see nvidia-smi for other processes on "
+            "it, lower batch_tokens, set a narrower "
             "dtype or quantise for this model, or give it a larger GPU."
         )
-    if isinstance(error, MemoryError) or any(words in str(error) for words in _OF_MEMORY):
-        return "Memory ran out: give the job more, or lower threads, batch_tokens or the number of jobs (--cores)."
-    return _REMEDIES.get(error.errno or 0, otherwise) if isinstance(error, OSError) else otherwise
+    if isinstance(error, MemoryError) or any(
+        words in str(error) for words in _OF_MEMORY
+    ):
+        return (
+            "Memory ran out: give the job more, or lower threads, batch_tokens or "
+            "the number of jobs (--cores)."
+        )
+    return (
+        _REMEDIES.get(error.errno or 0, otherwise)
+        if isinstance(error, OSError)
+        else otherwise
+    )
 
 
 def message_of(error: BaseException) -> str:
@@ -83,9 +112,11 @@ _MOST_SAID = 600  # characters of a library's own message
 
 @contextmanager
 def explain_failure(what: str) -> Iterator[None]:
-    """Turn whatever a library raises while it reads a user's files into an `InputError` that begins with `what`.
+    """Turn whatever a library raises while it reads a user's files into an `InputError`
+    that begins with `what`.
 
-    Parsers raise TypeError, ZeroDivisionError, a bare Exception of Rust: no list of kinds would do.
+    Parsers raise TypeError, ZeroDivisionError, a bare Exception of Rust: no list of
+    kinds would do.
     """
     try:
         yield
@@ -101,7 +132,8 @@ def explain_failure(what: str) -> Iterator[None]:
 
 @contextmanager
 def error_place(where: str) -> Iterator[None]:
-    """Put the place before what an `InputError` says, which goes on with a key or is a sentence."""
+    """Put the place before what an `InputError` says, which goes on with a key or is a
+    sentence."""
     try:
         yield
     except InputError as error:
@@ -114,7 +146,8 @@ LONGEST_REPEATED = 80
 
 
 def shorten(value: object) -> str:
-    """Return what a user wrote as an error repeats it: whole, or its beginning and its length."""
+    """Return what a user wrote as an error repeats it: whole, or its beginning and its
+    length."""
     text = str(value)
     return (
         text
@@ -123,7 +156,10 @@ def shorten(value: object) -> str:
     )
 
 
-_SAMPLES = "it went, with all samples of how a model continues a text: remove it (docs/extraction.md has the way now)"
+_SAMPLES = (
+    "it went, with all samples of how a model continues a text: remove it "
+    "(docs/extraction.md has the way now)"
+)
 GONE = {
     "samia": _SAMPLES, "ngram_coverage": _SAMPLES, "continuations": _SAMPLES,
     "word_frequency": "it went: the control blind sees the same words",
@@ -135,17 +171,24 @@ GONE = {
 
 
 def nearest(name: object, valid: Iterable[str]) -> str:
-    """Write the hint that ends an error message: the nearest valid name, or all of them if none is near.
+    """Write the hint that ends an error message: the nearest valid name, or all of them
+    if none is near.
 
-    `name` need not be a string: a key of YAML may be a number or null. Capitals make no difference. Of a name that an
-    older version had, it says that it went.
+    `name` need not be a string: a key of YAML may be a number or null. Capitals make no
+    difference. Of a name that an older version had, it says that it went.
     """
     names = {known.casefold(): known for known in sorted(valid)}
     kind = re.split("_by_|-", str(name))[0]
     if kind in GONE and name not in names.values():
         return GONE[kind]
-    close = difflib.get_close_matches(str(name)[:LONGEST_REPEATED].casefold(), names, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(
+        str(name)[:LONGEST_REPEATED].casefold(), names, n=1, cutoff=0.5
+    )
     if close:
         foreign = "" if str(name).isascii() else " (it has a letter that is not ASCII)"
         return f"did you mean '{names[close[0]]}'?{foreign}"
-    return f"valid: {', '.join(names.values())}" if names else "there is none to choose from"
+    return (
+        f"valid: {', '.join(names.values())}"
+        if names
+        else "there is none to choose from"
+    )

@@ -1,4 +1,5 @@
-"""Atomic writers, checked readers, and the digests that name things by their content."""
+"""Atomic writers, checked readers, and the digests that name things by their
+content."""
 
 import hashlib
 import json
@@ -24,10 +25,13 @@ JsonObject = Mapping[str, Any]
 
 @contextmanager
 def atomic_path(path: str | Path) -> Iterator[Path]:
-    """Give a temporary path that replaces `path` when the block ends well, and is removed when it does not."""
+    """Give a temporary path that replaces `path` when the block ends well, and is
+    removed when it does not."""
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    handle, name = tempfile.mkstemp(
+        dir=target.parent, prefix=f".{target.name}.", suffix=".part"
+    )
     os.close(handle)
     part = Path(name)
     try:
@@ -38,7 +42,8 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 
 
 def move_finished(part: Path, target: Path) -> None:
-    """Put a temporary file in the place of `target`, on the same disk, with the permissions of a new file."""
+    """Put a temporary file in the place of `target`, on the same disk, with the
+    permissions of a new file."""
     mask = os.umask(0)
     os.umask(mask)
     part.chmod(0o666 & ~mask)
@@ -51,8 +56,11 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def write_json(path: str | Path, value: Any) -> None:
-    """Write JSON with sorted keys, two spaces, non-ASCII as it is: equal values give equal bytes."""
-    write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+    """Write JSON with sorted keys, two spaces, non-ASCII as it is: equal values give
+    equal bytes."""
+    write_text(
+        path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    )
 
 
 def read_json(path: str | Path) -> Any:
@@ -67,16 +75,22 @@ ROW_GROUP = 1 << 20
 
 
 def write_parquet(
-    path: str | Path, table: "pd.DataFrame | pa.Table", schema: "pa.Schema | None" = None
+    path: str | Path,
+    table: "pd.DataFrame | pa.Table",
+    schema: "pa.Schema | None" = None,
 ) -> None:
-    """Write a table with the metadata of `schema`, without pandas' own, so that equal tables give equal bytes."""
+    """Write a table with the metadata of `schema`, without pandas' own, so that equal
+    tables give equal bytes."""
     write_parquet_parts(path, [table], schema)
 
 
 def write_parquet_parts(
-    path: str | Path, parts: "Iterable[pd.DataFrame | pa.Table]", schema: "pa.Schema | None" = None
+    path: str | Path,
+    parts: "Iterable[pd.DataFrame | pa.Table]",
+    schema: "pa.Schema | None" = None,
 ) -> None:
-    """Write a table that comes in parts, at least one, with the bytes of the table as a whole.
+    """Write a table that comes in parts, at least one, with the bytes of the table as a
+    whole.
 
     Without `schema`, all parts have the first one's.
     """
@@ -88,12 +102,17 @@ def write_parquet_parts(
 
 
 @contextmanager
-def parquet_writer(path: str | Path, schema: "pa.Schema") -> "Iterator[pq.ParquetWriter]":
-    """Give the writer of a file that appears whole or not at all; its pages have checksums, and so has its footer."""
+def parquet_writer(
+    path: str | Path, schema: "pa.Schema"
+) -> "Iterator[pq.ParquetWriter]":
+    """Give the writer of a file that appears whole or not at all; its pages have
+    checksums, and so has its footer."""
     import pyarrow.parquet as pq
 
     with atomic_path(path) as part:
-        with pq.ParquetWriter(part, schema, compression="zstd", write_page_checksum=True) as writer:
+        with pq.ParquetWriter(
+            part, schema, compression="zstd", write_page_checksum=True
+        ) as writer:
             yield writer
         _sign_footer(part)
 
@@ -104,9 +123,11 @@ _END = b"PAR1"
 
 
 def _sign_footer(path: Path, note: bytes = b"") -> None:
-    """Put a note and a digest behind the footer: without one, a flipped bit there reads as other values or types.
+    """Put a note and a digest behind the footer: without one, a flipped bit there reads
+    as other values or types.
 
-    They count as the footer's last bytes, which readers of Parquet leave alone (pyarrow, pandas, DuckDB, polars).
+    They count as the footer's last bytes, which readers of Parquet leave alone
+    (pyarrow, pandas, DuckDB, polars).
     """
     with path.open("r+b") as file:
         signed = _footer_of(file)
@@ -119,12 +140,14 @@ def _sign_footer(path: Path, note: bytes = b"") -> None:
 
 
 def add_to_footer(path: str | Path, note: bytes) -> None:
-    """Add a note to a table that `parquet_writer` wrote, or replace it; no data is rewritten."""
+    """Add a note to a table that `parquet_writer` wrote, or replace it; no data is
+    rewritten."""
     _sign_footer(Path(path), note)
 
 
 def note_in_footer(path: str | Path) -> bytes:
-    """Read the note of a table; b"" if it has none, or if its footer is not as `parquet_writer` left it."""
+    """Read the note of a table; b"" if it has none, or if its footer is not as
+    `parquet_writer` left it."""
     with Path(path).open("rb") as file:
         footer, _, digest_of_footer = _footer_of(file).rpartition(_SIGNED)
     whole = digest_of_footer == hashlib.sha256(footer).digest()
@@ -143,7 +166,8 @@ def _footer_of(file: IO[bytes]) -> bytes:
 
 
 def _check_footer(path: str | Path) -> None:
-    """Raise `OSError` if a footer that `parquet_writer` wrote has changed; files of others have no digest."""
+    """Raise `OSError` if a footer that `parquet_writer` wrote has changed; files of
+    others have no digest."""
     with Path(path).open("rb") as file:
         footer, _, digest_of_footer = _footer_of(file).rpartition(_SIGNED)
     if footer and digest_of_footer != hashlib.sha256(footer).digest():
@@ -178,7 +202,8 @@ def _row_groups(tables: "Iterator[pa.Table]") -> "Iterator[pa.Table]":
 
 
 def read_table(path: str | Path, columns: Sequence[str] | None = None) -> "pa.Table":
-    """Read a Parquet file as an Arrow table; a missing, damaged or foreign file is an error for users."""
+    """Read a Parquet file as an Arrow table; a missing, damaged or foreign file is an
+    error for users."""
     import pyarrow.parquet as pq
 
     with _read_as_parquet(path):
@@ -197,7 +222,8 @@ def read_parquet_parts(path: str | Path) -> "Iterator[pd.DataFrame]":
 
 @contextmanager
 def open_parquet(path: str | Path) -> "Iterator[pq.ParquetFile]":
-    """Open a Parquet file to be read in parts, its pages checked; a failure is an error for users."""
+    """Open a Parquet file to be read in parts, its pages checked; a failure is an error
+    for users."""
     import pyarrow.parquet as pq
 
     with _read_as_parquet(path):
@@ -217,10 +243,14 @@ def _read_as_parquet(path: str | Path) -> Iterator[None]:
     except MemoryError:  # one of Arrow's exceptions is both
         raise
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} cannot be read as Parquet ({error}). {remedy(error, _REMEDY)}") from error
+        raise InputError(
+            f"{path} cannot be read as Parquet ({error}). {remedy(error, _REMEDY)}"
+        ) from error
 
 
-def read_parquet(path: str | Path, columns: Sequence[str] | None = None) -> "pd.DataFrame":
+def read_parquet(
+    path: str | Path, columns: Sequence[str] | None = None
+) -> "pd.DataFrame":
     """Read a table as a data frame; whole numbers with gaps stay whole (`Int64`)."""
     return read_table(path, columns).to_pandas(types_mapper=_nullable().get)
 
@@ -229,30 +259,50 @@ def _nullable() -> "dict[pa.DataType, Any]":
     import pandas as pd
     import pyarrow as pa
 
-    return {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype(), pa.bool_(): pd.BooleanDtype()}
+    return {
+        pa.int64(): pd.Int64Dtype(),
+        pa.int32(): pd.Int32Dtype(),
+        pa.bool_(): pd.BooleanDtype(),
+    }
 
 
-_REMEDY = "If it was generated, delete it and run the same command again; if it is yours, replace it."
+_REMEDY = (
+    "If it was generated, delete it and run the same command again; if it is yours, "
+    "replace it."
+)
 
 
 def kind_of(path: str) -> str:
-    """Return `file`, `folder`, `device` (or a pipe), or "" if nothing is there or no system takes the path."""
+    """Return `file`, `folder`, `device` (or a pipe), or "" if nothing is there or no
+    system takes the path."""
     try:
         own = Path(path)
-        return "folder" if own.is_dir() else "file" if own.is_file() else "device" if own.exists() else ""
+        return (
+            "folder"
+            if own.is_dir()
+            else "file"
+            if own.is_file()
+            else "device"
+            if own.exists()
+            else ""
+        )
     except (OSError, ValueError):
         return ""
 
 
 def files_in(folder: Path) -> tuple[list[Path], list[Path]]:
-    """Return the files of a folder and of the folders in it, those behind links too; and what is not read.
+    """Return the files of a folder and of the folders in it, those behind links too;
+    and what is not read.
 
-    That is what a broken link or one to a folder above it, or a second link to one folder, stands for, and devices.
+    That is what a broken link or one to a folder above it, or a second link to one
+    folder, stands for, and devices.
     """
     files: list[Path] = []
     unread: list[Path] = []
     walked: set[str] = set()
-    for root, folders, names in os.walk(folder, followlinks=True, onerror=_refuse_folder):
+    for root, folders, names in os.walk(
+        folder, followlinks=True, onerror=_refuse_folder
+    ):
         place = os.path.realpath(root)
         if place in walked:
             unread.append(Path(root))
@@ -267,7 +317,9 @@ def files_in(folder: Path) -> tuple[list[Path], list[Path]]:
 
 
 def _refuse_folder(error: OSError) -> None:
-    raise InputError(f"{error.filename} cannot be read ({error.strerror}). {remedy(error)}") from error
+    raise InputError(
+        f"{error.filename} cannot be read ({error.strerror}). {remedy(error)}"
+    ) from error
 
 
 def sha256_file(path: str | Path) -> str:
@@ -276,7 +328,8 @@ def sha256_file(path: str | Path) -> str:
 
 
 CONTENTS = Path("results/.contents.json")
-"""The SHA-256 of large files, by path, size and times, so that a checkpoint is read once and not at every start."""
+"""The SHA-256 of large files, by path, size and times, so that a checkpoint is read
+once and not at every start."""
 
 LARGE = 1 << 24
 """Bytes of a file from which on its SHA-256 is kept."""
@@ -284,21 +337,32 @@ LARGE = 1 << 24
 
 @cache
 def content_of(path: str) -> str:
-    """Return the SHA-256 of what a file holds, or of all files of a folder with their names; "" where none is.
+    """Return the SHA-256 of what a file holds, or of all files of a folder with their
+    names; "" where none is.
 
-    What is kept of a large file holds while its size, its number on the disk and its times of change are the same;
-    `ctime` is among them, which no copy sets back.
+    What is kept of a large file holds while its size, its number on the disk and its
+    times of change are the same; `ctime` is among them, which no copy sets back.
     """
     own = Path(path)
     if own.is_dir():
         files, _ = files_in(own)
-        return digest({str(file.relative_to(own)): content_of(str(file)) for file in files})
+        return digest(
+            {str(file.relative_to(own)): content_of(str(file)) for file in files}
+        )
     if not own.is_file():
         return ""
     about = own.stat()
     if about.st_size < LARGE:
         return sha256_file(own)
-    key = digest([str(own.resolve()), about.st_size, about.st_ino, about.st_mtime_ns, about.st_ctime_ns])
+    key = digest(
+        [
+            str(own.resolve()),
+            about.st_size,
+            about.st_ino,
+            about.st_mtime_ns,
+            about.st_ctime_ns,
+        ]
+    )
     kept = _kept_contents()
     if key not in kept:
         kept[key] = sha256_file(own)
@@ -308,11 +372,18 @@ def content_of(path: str) -> str:
 
 def _kept_contents() -> dict[str, str]:
     kept = read_json(CONTENTS) if CONTENTS.is_file() else {}
-    if not isinstance(kept, dict) or not all(isinstance(value, str) for value in kept.values()):
-        raise InputError(f"{CONTENTS} is damaged. Delete it: then the large files are hashed once more.")
+    if not isinstance(kept, dict) or not all(
+        isinstance(value, str) for value in kept.values()
+    ):
+        raise InputError(
+            f"{CONTENTS} is damaged. Delete it: then the large files are hashed "
+            f"once more."
+        )
     return kept
 
 
 def digest(value: Any) -> str:
     """Return the hex SHA-256 of a JSON value, whatever the order of its keys."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+    ).hexdigest()

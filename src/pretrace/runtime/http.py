@@ -1,4 +1,5 @@
-"""Files of the web outside the hub, politely: one request at a time, pauses, waiting if a server asks for it."""
+"""Files of the web outside the hub, politely: one request at a time, pauses, waiting if
+a server asks for it."""
 
 import time
 from collections.abc import Callable
@@ -12,10 +13,12 @@ if TYPE_CHECKING:
     import httpx2
 
 USER_AGENT = "pretrace (research on pretraining data; one request at a time)"
-_TRY_AGAIN = (408, 429, 500, 502, 503, 504)  # too slow, too many, or the server's own fault: may pass
+# too slow, too many, or the server's own fault: may pass
+_TRY_AGAIN = (408, 429, 500, 502, 503, 504)
 _LONGEST_WAIT = 900.0  # seconds; a server that asks for more is given up on
 _MEGABYTE = 1_000_000
-_SLOW_FOR, _LEAST_BYTES = 60.0, 10_000  # seconds in which at least this many bytes must come
+# seconds in which at least this many bytes must come
+_SLOW_FOR, _LEAST_BYTES = 60.0, 10_000
 
 
 class NotFoundError(InputError):
@@ -23,17 +26,22 @@ class NotFoundError(InputError):
 
 
 def check_address(url: str) -> int:
-    """Ask for the headers of the file at `url`; return its size in bytes, 0 if the server does not say.
+    """Ask for the headers of the file at `url`; return its size in bytes, 0 if the
+    server does not say.
 
     Raises `InputError` if the file is not there or the server cannot be reached.
     """
     import httpx2
 
     try:
-        with httpx2.Client(follow_redirects=True, timeout=60, headers={"User-Agent": USER_AGENT}) as client:
+        with httpx2.Client(
+            follow_redirects=True, timeout=60, headers={"User-Agent": USER_AGENT}
+        ) as client:
             answer = client.head(url)
     except httpx2.HTTPError as error:
-        raise InputError(f"{url} is not reached: {type(error).__name__}: {error}") from error
+        raise InputError(
+            f"{url} is not reached: {type(error).__name__}: {error}"
+        ) from error
     if answer.status_code == 404:
         raise NotFoundError(f"{url} is not there (HTTP 404): check the address.")
     if answer.status_code not in (200, 405):  # 405: the server gives no headers alone
@@ -42,19 +50,25 @@ def check_address(url: str) -> int:
 
 
 class Fetcher:
-    """Fetches files to disk, each whole or not at all; a later run continues what broke off.
+    """Fetches files to disk, each whole or not at all; a later run continues what broke
+    off.
 
-    `pause`: seconds between the end of a request and the next; `attempts`: how often a file is tried.
+    `pause`: seconds between the end of a request and the next; `attempts`: how often a
+    file is tried.
     """
 
     def __init__(
-        self, attempts: int, pause: float = 0.0, sleep: Callable[[float], None] = time.sleep
+        self,
+        attempts: int,
+        pause: float = 0.0,
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._attempts, self._pause, self._sleep = attempts, pause, sleep
         self._is_first = True
 
     def save(self, url: str, out: Path) -> None:
-        """Write the file at `url` to `out`. Raises `InputError` with the server's last answer; 404: `NotFoundError`."""
+        """Write the file at `url` to `out`. Raises `InputError` with the server's last
+        answer; 404: `NotFoundError`."""
         out.parent.mkdir(parents=True, exist_ok=True)
         for attempt in range(1, self._attempts + 1):
             if self._pause and not self._is_first:
@@ -63,7 +77,9 @@ class Fetcher:
             wait, problem = self._once(url, out)
             if not problem:
                 return
-            log.warning("%s, attempt %d of %d: %s", url, attempt, self._attempts, problem)
+            log.warning(
+                "%s, attempt %d of %d: %s", url, attempt, self._attempts, problem
+            )
             if wait is None or wait > _LONGEST_WAIT:
                 break
             if attempt < self._attempts:
@@ -72,14 +88,21 @@ class Fetcher:
         raise InputError(f"{url} could not be fetched: {problem}. {kept}")
 
     def _once(self, url: str, out: Path) -> tuple[float | None, str]:
-        """Try once; return the seconds before the next attempt, None if none can help, and what went wrong, or ""."""
+        """Try once; return the seconds before the next attempt, None if none can help,
+        and what went wrong, or ""."""
         import httpx2
 
-        part, mark = out.with_name(f".{out.name}.part"), out.with_name(f".{out.name}.etag")
+        part, mark = (
+            out.with_name(f".{out.name}.part"),
+            out.with_name(f".{out.name}.etag"),
+        )
         start = part.stat().st_size if part.exists() and mark.exists() else 0
         headers = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity"}
         if start:
-            headers |= {"Range": f"bytes={start}-", "If-Range": mark.read_text(encoding="utf-8")}
+            headers |= {
+                "Range": f"bytes={start}-",
+                "If-Range": mark.read_text(encoding="utf-8"),
+            }
         try:
             with (
                 httpx2.Client(follow_redirects=True, timeout=60) as client,
@@ -89,15 +112,22 @@ class Fetcher:
                     part.unlink()
                     return 0.0, "what had come before does not fit the file any more"
                 if answer.status_code == 404:
-                    raise NotFoundError(f"{url} is not there (HTTP 404): check the address.")
+                    raise NotFoundError(
+                        f"{url} is not there (HTTP 404): check the address."
+                    )
                 if answer.status_code not in (200, 206):
                     seconds = answer.headers.get("Retry-After", "")
                     wait = float(seconds) if seconds.isdecimal() else 0.0
                     again = answer.status_code in _TRY_AGAIN
                     return wait if again else None, f"HTTP {answer.status_code}"
-                if answer.status_code == 206 and not _continues(answer, start, headers["If-Range"]):
+                if answer.status_code == 206 and not _continues(
+                    answer, start, headers["If-Range"]
+                ):
                     part.unlink()
-                    return 0.0, "the server continued another file than the one that had begun"
+                    return (
+                        0.0,
+                        "the server continued another file than the one that had begun",
+                    )
                 # without a strong ETag, a later request could not continue the file
                 etag = answer.headers.get("ETag", "")
                 if etag and not etag.startswith("W/"):
@@ -107,7 +137,9 @@ class Fetcher:
                 size = _copy(answer, part, append=answer.status_code == 206)
         except (httpx2.HTTPError, OSError) as error:
             if advice := remedy(error):
-                raise InputError(f"{url} cannot be saved as {out}: {error}. {advice}") from error
+                raise InputError(
+                    f"{url} cannot be saved as {out}: {error}. {advice}"
+                ) from error
             return 0.0, f"{type(error).__name__}: {error}"
         if part.stat().st_size != size:
             return 0.0, f"cut short: received {part.stat().st_size} of {size} bytes"
@@ -117,13 +149,15 @@ class Fetcher:
 
 
 def _continues(answer: "httpx2.Response", start: int, etag: str) -> bool:
-    """Return whether a part of a file begins where the last one ended, in the same file."""
+    """Return whether a part of a file begins where the last one ended, in the same
+    file."""
     begins = answer.headers.get("Content-Range", "").startswith(f"bytes {start}-")
     return begins and answer.headers.get("ETag", etag) == etag
 
 
 def _copy(answer: "httpx2.Response", part: Path, *, append: bool) -> int:
-    """Write what comes to `part`; return the size in bytes of the whole file, as the server says or as it came."""
+    """Write what comes to `part`; return the size in bytes of the whole file, as the
+    server says or as it came."""
     before = part.stat().st_size if append else 0
     length = answer.headers.get("Content-Length")
     with part.open("ab" if append else "wb") as file, Progress(
@@ -132,10 +166,14 @@ def _copy(answer: "httpx2.Response", part: Path, *, append: bool) -> int:
         since, counted = time.monotonic(), before
         for chunk in answer.iter_raw():
             file.write(chunk)
-            # the limits of a request are those of one read: a byte now and then would hold the job for ever
+            # the limits of a request are those of one read: a byte now and then would
+            # hold the job for ever
             if time.monotonic() - since > _SLOW_FOR:
                 if file.tell() - counted < _LEAST_BYTES:
-                    raise TimeoutError(f"less than {_LEAST_BYTES} bytes came in {_SLOW_FOR:.0f} seconds")
+                    raise TimeoutError(
+                        f"less than {_LEAST_BYTES} bytes came in {_SLOW_FOR:.0f} "
+                        f"seconds"
+                    )
                 since, counted = time.monotonic(), file.tell()
             progress.update(-(-(file.tell() - before) // _MEGABYTE) - progress.done)
     return before + int(length) if length else part.stat().st_size

@@ -1,7 +1,9 @@
-"""Files of the Hugging Face hub, through its own client: cache, resuming, waiting if the hub asks for it.
+"""Files of the Hugging Face hub, through its own client: cache, resuming, waiting if
+the hub asks for it.
 
-The client's environment holds: HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME and HF_HUB_CACHE. A revision is
-resolved to its present commit, which is recorded with the files; within `use_pins`, the pinned revision replaces it.
+The client's environment holds: HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME and
+HF_HUB_CACHE. A revision is resolved to its present commit, which is recorded with the
+files; within `use_pins`, the pinned revision replaces it.
 """
 
 import hashlib
@@ -20,7 +22,13 @@ from typing import Literal, NamedTuple, TypeVar
 import yaml
 
 from pretrace.runtime.errors import InputError, remedy, without_credentials
-from pretrace.runtime.files import atomic_path, files_in, read_json, sha256_file, write_json
+from pretrace.runtime.files import (
+    atomic_path,
+    files_in,
+    read_json,
+    sha256_file,
+    write_json,
+)
 from pretrace.runtime.logs import LogFormatter, log
 
 RepositoryKind = Literal["model", "dataset"]
@@ -29,13 +37,15 @@ T = TypeVar("T")
 MANIFEST = "files.json"
 
 _ATTEMPTS = 6
-_TRY_AGAIN = (429, 500, 502, 503, 504)  # too many requests, or the server's own fault: may pass
+# too many requests, or the server's own fault: may pass
+_TRY_AGAIN = (429, 500, 502, 503, 504)
 _LONGEST_WAIT = 300.0  # seconds; the hub resets its limits every five minutes
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Files of one commit, in the hub client's cache. `files`: their names in the repository, sorted.
+    """Files of one commit, in the hub client's cache. `files`: their names in the
+    repository, sorted.
 
     `revision`: the one of the registry, even if a pinned one was read in its place.
     """
@@ -55,33 +65,45 @@ class ListedFile(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """The files of a commit, by their names in the repository. `gated`: only accepted accounts may fetch them."""
+    """The files of a commit, by their names in the repository. `gated`: only accepted
+    accounts may fetch them."""
 
     commit: str
     gated: bool
     files: dict[str, ListedFile]
 
     def select(self, patterns: Collection[str]) -> "Listing":
-        """Return the listing of the files whose names match one of the shell patterns; `*` also matches `/`."""
-        names = [name for name in self.files if any(fnmatchcase(name, pattern) for pattern in patterns)]
+        """Return the listing of the files whose names match one of the shell patterns;
+        `*` also matches `/`."""
+        names = [
+            name
+            for name in self.files
+            if any(fnmatchcase(name, pattern) for pattern in patterns)
+        ]
         return self._replace(files={name: self.files[name] for name in names})
 
 
 Pins = Mapping[str, Mapping[str, str]]
-"""`models` or `datasets` -> id on the hub -> commit or tag: the content of a file of pins."""
+"""`models` or `datasets` -> id on the hub -> commit or tag: the content of a file of
+pins."""
 _PINS: ContextVar[Pins | None] = ContextVar("pins", default=None)
 
 
 def read_pins(path: str | None) -> Pins:
-    """Read a file of pins that was checked while the study was planned; return nothing without a file."""
-    return {} if path is None else yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    """Read a file of pins that was checked while the study was planned; return nothing
+    without a file."""
+    return (
+        {} if path is None else yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    )
 
 
 @contextmanager
 def use_pins(path: str | None) -> Iterator[None]:
-    """Read each repository in a file of pins at its revision there, whatever a caller asks for.
+    """Read each repository in a file of pins at its revision there, whatever a caller
+    asks for.
 
-    Jobs read the file when they run. As a parameter it would rerun every job that fetches.
+    Jobs read the file when they run. As a parameter it would rerun every job that
+    fetches.
     """
     token = _PINS.set(read_pins(path))
     try:
@@ -94,11 +116,14 @@ def _revision_of(hub: str, kind: RepositoryKind, revision: str) -> str:
     return (_PINS.get() or {}).get(f"{kind}s", {}).get(hub, revision)
 
 
-def snapshot(hub: str, kind: RepositoryKind, revision: str, patterns: Sequence[str]) -> Snapshot:
-    """Fetch the files whose names match one of the shell patterns, unless they are in the cache.
+def snapshot(
+    hub: str, kind: RepositoryKind, revision: str, patterns: Sequence[str]
+) -> Snapshot:
+    """Fetch the files whose names match one of the shell patterns, unless they are in
+    the cache.
 
-    `*` also matches `/`. Raises `InputError` with the remedy if the repository, its revision or the network is
-    missing, or if its terms have not been accepted.
+    `*` also matches `/`. Raises `InputError` with the remedy if the repository, its
+    revision or the network is missing, or if its terms have not been accepted.
     """
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.utils import disable_progress_bars, filter_repo_objects
@@ -107,9 +132,15 @@ def snapshot(hub: str, kind: RepositoryKind, revision: str, patterns: Sequence[s
     read_at = _revision_of(hub, kind, revision)
     cache = str(constants.HF_HUB_CACHE)
     with explain_failures(hub, kind, read_at):
-        fetch = partial(snapshot_download, hub, repo_type=kind, revision=read_at, cache_dir=cache)
+        fetch = partial(
+            snapshot_download, hub, repo_type=kind, revision=read_at, cache_dir=cache
+        )
         folder = Path(_with_retries(lambda: fetch(allow_patterns=list(patterns))))
-    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    names = sorted(
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file()
+    )
     files = tuple(filter_repo_objects(names, allow_patterns=list(patterns)))
     log.info("%s at %s is commit %s: %d files", hub, read_at, folder.name, len(files))
     return Snapshot(hub, revision, folder.name, folder, files)
@@ -123,10 +154,12 @@ def list_files(
     *,
     fetchable: bool = False,
 ) -> Listing:
-    """List the files of a repository at a revision, or the files of `names` that it has, without fetching any.
+    """List the files of a repository at a revision, or the files of `names` that it
+    has, without fetching any.
 
-    Raises `InputError` as `snapshot` does, but lists a gated repository to everybody. With `fetchable`, it raises one
-    too if the account of HF_TOKEN may not fetch the files.
+    Raises `InputError` as `snapshot` does, but lists a gated repository to everybody.
+    With `fetchable`, it raises one too if the account of HF_TOKEN may not fetch the
+    files.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoFile
@@ -135,12 +168,21 @@ def list_files(
     info_of = api.model_info if kind == "model" else api.dataset_info
     with explain_failures(hub, kind, revision):
         if names is None:
-            info = _with_retries(lambda: info_of(hub, revision=revision, files_metadata=True))
+            info = _with_retries(
+                lambda: info_of(hub, revision=revision, files_metadata=True)
+            )
             siblings = info.siblings or []
-            files = {file.rfilename: ListedFile(file.size or 0, file.blob_id or "") for file in siblings}
+            files = {
+                file.rfilename: ListedFile(file.size or 0, file.blob_id or "")
+                for file in siblings
+            }
         else:  # the whole list of a corpus has tens of thousands of names
-            info = _with_retries(lambda: info_of(hub, revision=revision, expand=["sha", "gated"]))
-            ask = partial(api.get_paths_info, hub, list(names), repo_type=kind, revision=info.sha)
+            info = _with_retries(
+                lambda: info_of(hub, revision=revision, expand=["sha", "gated"])
+            )
+            ask = partial(
+                api.get_paths_info, hub, list(names), repo_type=kind, revision=info.sha
+            )
             listed = [path for path in _with_retries(ask) if isinstance(path, RepoFile)]
             files = {path.path: ListedFile(path.size, path.blob_id) for path in listed}
         if fetchable and info.gated:
@@ -154,14 +196,22 @@ def names_in(hub: str, kind: RepositoryKind, revision: str) -> list[str]:
 
     revision = _revision_of(hub, kind, revision)
     with explain_failures(hub, kind, revision):
-        return sorted(_with_retries(lambda: HfApi().list_repo_files(hub, repo_type=kind, revision=revision)))
+        return sorted(
+            _with_retries(
+                lambda: HfApi().list_repo_files(hub, repo_type=kind, revision=revision)
+            )
+        )
 
 
-def fetch_file(hub: str, kind: RepositoryKind, revision: str, name: str, folder: Path) -> tuple[Path, str]:
-    """Fetch one file into `folder`, outside the cache, and compare it with the hub's own record of it.
+def fetch_file(
+    hub: str, kind: RepositoryKind, revision: str, name: str, folder: Path
+) -> tuple[Path, str]:
+    """Fetch one file into `folder`, outside the cache, and compare it with the hub's
+    own record of it.
 
-    Returns its path and the commit that the revision names. The client resumes a download that broke off. Raises
-    `InputError` if the bytes do not have the SHA-256 that the hub states (it does so for large files).
+    Returns its path and the commit that the revision names. The client resumes a
+    download that broke off. Raises `InputError` if the bytes do not have the SHA-256
+    that the hub states (it does so for large files).
     """
     from huggingface_hub import get_hf_file_metadata, hf_hub_download, hf_hub_url
     from huggingface_hub.utils import disable_progress_bars
@@ -172,19 +222,33 @@ def fetch_file(hub: str, kind: RepositoryKind, revision: str, name: str, folder:
         url = hf_hub_url(hub, name, repo_type=kind, revision=revision)
         metadata = _with_retries(lambda: get_hf_file_metadata(url))
         commit = metadata.commit_hash or revision
-        fetch = partial(hf_hub_download, hub, name, repo_type=kind, revision=commit, local_dir=folder)
+        fetch = partial(
+            hf_hub_download,
+            hub,
+            name,
+            repo_type=kind,
+            revision=commit,
+            local_dir=folder,
+        )
         path = Path(_with_retries(fetch))
     stated = (metadata.etag or "").strip('"')
     if metadata.size is not None and path.stat().st_size != metadata.size:
-        raise InputError(f"{hub}/{name}: received {path.stat().st_size} of {metadata.size} bytes. Run again.")
+        raise InputError(
+            f"{hub}/{name}: received {path.stat().st_size} of {metadata.size} "
+            f"bytes. Run again."
+        )
     if len(stated) == hashlib.sha256().digest_size * 2 and sha256_file(path) != stated:
         path.unlink()
-        raise InputError(f"{hub}/{name}: the received file differs from the hub's (sha256). Run again.")
+        raise InputError(
+            f"{hub}/{name}: the received file differs from the hub's (sha256). "
+            f"Run again."
+        )
     return path, commit
 
 
 def copy_files(snapshots: Sequence[Snapshot], folder: Path) -> None:
-    """Copy the files of snapshots to `folder`, and describe them in `files.json`, written last.
+    """Copy the files of snapshots to `folder`, and describe them in `files.json`,
+    written last.
 
     The paths are `{owner}/{name}/{file}`.
     """
@@ -196,13 +260,18 @@ def copy_files(snapshots: Sequence[Snapshot], folder: Path) -> None:
             with atomic_path(target) as part:
                 shutil.copyfile(source.folder / name, part)
             hashes[name] = sha256_file(target)
-        about = {"hub": source.hub, "revision": source.revision, "commit": source.commit}
+        about = {
+            "hub": source.hub,
+            "revision": source.revision,
+            "commit": source.commit,
+        }
         described.append(about | {"files": hashes})
     write_json(folder / MANIFEST, {"repositories": described})
 
 
 def fetched_files(source: Path) -> list[tuple[str, Path]]:
-    """List (name in the repository, path) of what was fetched, or of a user's file or folder; sorted.
+    """List (name in the repository, path) of what was fetched, or of a user's file or
+    folder; sorted.
 
     `source`: a `files.json`, a folder or a file.
     """
@@ -219,14 +288,20 @@ def fetched_files(source: Path) -> list[tuple[str, Path]]:
     )
 
 
-def pins_of(repositories: Iterable[Mapping[str, str]], pins: Pins) -> tuple[str, list[str]]:
-    """Return a file of pins, and the repositories that it lacks, as they were read at several commits.
+def pins_of(
+    repositories: Iterable[Mapping[str, str]], pins: Pins
+) -> tuple[str, list[str]]:
+    """Return a file of pins, and the repositories that it lacks, as they were read at
+    several commits.
 
-    It has the commits of `repositories` (`kind, hub, commit`) and, of others, the `pins`.
+    It has the commits of `repositories` (`kind, hub, commit`) and, of others, the
+    `pins`.
     """
     commits: dict[tuple[str, str], set[str]] = {}
     for repository in repositories:
-        commits.setdefault((f"{repository['kind']}s", repository["hub"]), set()).add(repository["commit"])
+        commits.setdefault((f"{repository['kind']}s", repository["hub"]), set()).add(
+            repository["commit"]
+        )
     known = {kind: dict(pins.get(kind, {})) for kind in ("models", "datasets")}
     several = []
     for (kind, hub), read in commits.items():
@@ -250,12 +325,17 @@ class Fetched(NamedTuple):
 
 
 def repositories_of(record: Path) -> list[Fetched]:
-    """List what was fetched, by a model's checkpoint.json, a benchmark's files.json or a shard's record."""
+    """List what was fetched, by a model's checkpoint.json, a benchmark's files.json or
+    a shard's record."""
     content = read_json(record)
     if "source" in content:
         origin, _, place = content["source"].partition(":")
         hub, _, commit = place.rpartition("@")
-        return [Fetched("model", hub, content.get("revision", ""), commit)] if origin == "hub" else []
+        return (
+            [Fetched("model", hub, content.get("revision", ""), commit)]
+            if origin == "hub"
+            else []
+        )
     sources = content.get("repositories", [content] if content else [])
     kinds = ("dataset" if "/" in source["hub"] else "archive" for source in sources)
     return [
@@ -270,21 +350,31 @@ def explain_failures(hub: str, kind: RepositoryKind, revision: str) -> Iterator[
     import httpx2
     from huggingface_hub import constants, errors
 
-    for handler in logging.getLogger("huggingface_hub").handlers:  # it repeats addresses, too
+    # it repeats addresses, too
+    for handler in logging.getLogger("huggingface_hub").handlers:
         handler.setFormatter(LogFormatter("%(message)s"))
     place = f"{constants.ENDPOINT}/{'datasets/' if kind == 'dataset' else ''}{hub}"
     unreached = (
-        f"{hub} at '{revision}' is not in the hub's cache ({constants.HF_HUB_CACHE}), and the hub at "
-        f"{constants.ENDPOINT} is not reached ({{error}}). Fetch it on a machine with a network (HF_HUB_OFFLINE "
-        "unset), set HF_ENDPOINT to a mirror, or give a path under `paths` of config.yaml."
+        f"{hub} at '{revision}' is not in the hub's cache "
+        f"({constants.HF_HUB_CACHE}), and the hub at "
+        f"{constants.ENDPOINT} is not reached ({{error}}). Fetch it on a machine "
+        f"with a network (HF_HUB_OFFLINE "
+        "unset), set HF_ENDPOINT to a mirror, or give a path under `paths` of "
+        "config.yaml."
     )
     # the first that fits counts: most of them are kinds of the last
     messages: dict[type[Exception], str] = {
-        errors.GatedRepoError: f"{hub} is gated: accept its terms at {place} and set HF_TOKEN to a token of that "
+        errors.GatedRepoError: f"{hub} is gated: accept its terms at {place} and set "
+        f"HF_TOKEN to a "
+        f"token of that "
         "account (environment, or `hf auth login`).",
-        errors.RevisionNotFoundError: f"{hub} has no revision '{revision}': give a branch, tag, commit or refs/pr/N "
+        errors.RevisionNotFoundError: f"{hub} has no revision '{revision}': give a "
+        f"branch, tag, commit or "
+        f"refs/pr/N "
         f"that {place} has.",
-        errors.RepositoryNotFoundError: f"{place} is not there, or private: check the id, or set HF_TOKEN to a token "
+        errors.RepositoryNotFoundError: f"{place} is not there, or private: check "
+        f"the id, or set HF_TOKEN to a "
+        f"token "
         "that may read it.",
         errors.OfflineModeIsEnabled: unreached,
         errors.LocalEntryNotFoundError: unreached,
@@ -292,23 +382,42 @@ def explain_failures(hub: str, kind: RepositoryKind, revision: str) -> Iterator[
     }
     try:
         yield
-    except (errors.HfHubHTTPError, errors.EntryNotFoundError, httpx2.HTTPError, OSError) as error:
+    except (
+        errors.HfHubHTTPError,
+        errors.EntryNotFoundError,
+        httpx2.HTTPError,
+        OSError,
+    ) as error:
         otherwise = (
-            f"{hub} at '{revision}' could not be fetched from {constants.ENDPOINT}: {{error}}. "
+            f"{hub} at '{revision}' could not be fetched from "
+            f"{constants.ENDPOINT}: {{error}}. "
             f"{remedy(error, 'The received part is kept; run again.')}"
         )
-        message = next((text for kind, text in messages.items() if isinstance(error, kind)), otherwise)
+        message = next(
+            (text for kind, text in messages.items() if isinstance(error, kind)),
+            otherwise,
+        )
         raise InputError(message.replace("{error}", _first_line(error))) from error
-    except (ValueError, TypeError, LookupError, AttributeError, AssertionError, RecursionError) as error:
+    except (
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        AssertionError,
+        RecursionError,
+    ) as error:
         raise InputError(
-            f"{hub} at '{revision}': what {constants.ENDPOINT} answers is not the answer of a hub "
-            f"({type(error).__name__}: {_first_line(error):.200}). Is it the page of a proxy? Check HF_ENDPOINT "
+            f"{hub} at '{revision}': what {constants.ENDPOINT} answers is not "
+            f"the answer of a hub "
+            f"({type(error).__name__}: {_first_line(error):.200}). Is it the "
+            f"page of a proxy? Check HF_ENDPOINT "
             "and the network."
         ) from error
 
 
 def _with_retries(ask: Callable[[], T]) -> T:
-    """Return the result of `ask`, repeated while the hub limits requests or fails; it may say how long to wait."""
+    """Return the result of `ask`, repeated while the hub limits requests or fails; it
+    may say how long to wait."""
     import httpx2
 
     for attempt in range(1, _ATTEMPTS):
@@ -324,7 +433,8 @@ def _with_retries(ask: Callable[[], T]) -> T:
 
 
 def _wait_of(error: BaseException, usual: float) -> float | None:
-    """Return the seconds before the next request, or None if another one cannot help."""
+    """Return the seconds before the next request, or None if another one cannot
+    help."""
     import httpx2
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -340,4 +450,6 @@ def _wait_of(error: BaseException, usual: float) -> float | None:
 
 
 def _first_line(error: BaseException) -> str:
-    return without_credentials(str(error).strip() or type(error).__name__).splitlines()[0]
+    return without_credentials(str(error).strip() or type(error).__name__).splitlines()[
+        0
+    ]

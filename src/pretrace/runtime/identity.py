@@ -1,8 +1,9 @@
-"""What a result was made from, kept inside it: a job's code and settings, and what each of its inputs held.
+"""What a result was made from, kept inside it: a job's code and settings, and what each
+of its inputs held.
 
-Planning writes a small file for each job, an input of its rule. The file is older than the job's outputs if they carry
-what the job would be made from now, and newer if not. So content alone decides what runs: no time of a user's file, no
-memory of Snakemake.
+Planning writes a small file for each job, an input of its rule. The file is older than
+the job's outputs if they carry what the job would be made from now, and newer if not.
+So content alone decides what runs: no time of a user's file, no memory of Snakemake.
 """
 
 import json
@@ -36,7 +37,8 @@ _COMMENTED = re.compile(rb"\n<!-- identity: (.*) -->\n\Z")
 class Identity(NamedTuple):
     """What one result was made from; `made_from` and `beside` have hex SHA-256 by path.
 
-    `job`: the SHA-256 of the job's code and settings. `beside`: the job's other outputs, which carry none of their own.
+    `job`: the SHA-256 of the job's code and settings. `beside`: the job's other
+    outputs, which carry none of their own.
     """
 
     job: str
@@ -45,7 +47,8 @@ class Identity(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A job of the workflow: the digest of its code, its parameters, and its files; no inputs that only order jobs."""
+    """A job of the workflow: the digest of its code, its parameters, and its files; no
+    inputs that only order jobs."""
 
     code: str
     settings: Mapping[str, Any]
@@ -53,13 +56,19 @@ class Job(NamedTuple):
     outputs: list[str]
 
     def about(self) -> dict[str, Any]:
-        """Return what its identity file tells: its code, its settings by their digests, its inputs."""
+        """Return what its identity file tells: its code, its settings by their digests,
+        its inputs."""
         settings = {name: digest(value) for name, value in self.settings.items()}
-        return {"code": self.code, "settings": settings, "inputs": sorted(set(self.inputs))}
+        return {
+            "code": self.code,
+            "settings": settings,
+            "inputs": sorted(set(self.inputs)),
+        }
 
 
 def job_digest(about: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a job's code and settings, given as `Job.about` tells them."""
+    """Return the SHA-256 of a job's code and settings, given as `Job.about` tells
+    them."""
     return digest({"code": about["code"], "settings": about["settings"]})
 
 
@@ -71,13 +80,15 @@ def identity_file(outputs: Iterable[str]) -> str:
 
 
 def carriers(outputs: Iterable[str]) -> list[str]:
-    """Return the outputs that carry an identity: the first, and every table. The first has the others' SHA-256."""
+    """Return the outputs that carry an identity: the first, and every table. The first
+    has the others' SHA-256."""
     first, *others = outputs
     return [first, *(path for path in others if path.endswith(".parquet"))]
 
 
 def read_identity(path: str) -> Identity | None:
-    """Read what a result carries; None if it is missing, carries nothing or is damaged."""
+    """Read what a result carries; None if it is missing, carries nothing or is
+    damaged."""
     try:
         written = _read(Path(path))
         return Identity(written["job"], written["made_from"], written["beside"])
@@ -96,8 +107,8 @@ def _read(path: Path) -> Any:
 
 
 def write_identity(path: str, identity: Identity) -> None:
-    """Write an identity into a result: behind a table's footer, as a key of JSON (of a list's last object), else as a
-    comment at the end.
+    """Write an identity into a result: behind a table's footer, as a key of JSON (of a
+    list's last object), else as a comment at the end.
 
     Not into a table's schema, which a copy keeps that was edited with pyarrow.
     """
@@ -114,31 +125,46 @@ def write_identity(path: str, identity: Identity) -> None:
 
 
 def digest_of(path: str) -> str:
-    """Return the SHA-256 of what a result was made from, else of what a file or folder holds; "" if it is missing."""
+    """Return the SHA-256 of what a result was made from, else of what a file or folder
+    holds; "" if it is missing."""
     identity = read_identity(path) if path.startswith(MADE_HERE) else None
     return digest(identity) if identity else content_of(path)
 
 
 def mark_outputs(
-    file: str, settings: Mapping[str, Any], outputs: Iterable[str], made_from: dict[str, str]
+    file: str,
+    settings: Mapping[str, Any],
+    outputs: Iterable[str],
+    made_from: dict[str, str],
 ) -> None:
     """Write into a finished job's outputs what they were made from.
 
-    The settings are those that the job was given: another plan may have changed the identity file since.
+    The settings are those that the job was given: another plan may have changed the
+    identity file since.
     """
-    about = read_json(file) | {"settings": {name: digest(value) for name, value in settings.items()}}
+    about = read_json(file) | {
+        "settings": {name: digest(value) for name, value in settings.items()}
+    }
     carrying = carriers(outputs)
-    # a checkpoint's record has the SHA-256 of its weights, which are too large to be read at each start
-    beside = [path for path in outputs if path not in carrying and not path.endswith(".safetensors")]
+    # a checkpoint's record has the SHA-256 of its weights, which are too large to be
+    # read at each start
+    beside = [
+        path
+        for path in outputs
+        if path not in carrying and not path.endswith(".safetensors")
+    ]
     identity = Identity(job_digest(about), made_from, {})
     first, *others = carrying
-    write_identity(first, identity._replace(beside={path: sha256_file(path) for path in beside}))
+    write_identity(
+        first, identity._replace(beside={path: sha256_file(path) for path in beside})
+    )
     for path in others:
         write_identity(path, identity)
 
 
 class Identities:
-    """The identity files of a plan: writes those that changed, and sets the times that Snakemake compares.
+    """The identity files of a plan: writes those that changed, and sets the times that
+    Snakemake compares.
 
     A job, which reads the plan again, finds them as they are (`is_job`).
     """
@@ -150,7 +176,8 @@ class Identities:
         self._readers: dict[str, list[Job]] = defaultdict(list)
 
     def plan(self, job: Job) -> str:
-        """Return the path of a job's identity file, which is newer than the job's outputs if they are outdated.
+        """Return the path of a job's identity file, which is newer than the job's
+        outputs if they are outdated.
 
         Raises:
             InputError: the file cannot be written.
@@ -162,7 +189,11 @@ class Identities:
         about = job.about()
         outputs = _existing(job.outputs)
         carrying = _existing(carriers(job.outputs)) if outputs else []
-        outdated = {str(output): _changed(output) for output in carrying if self._is_outdated(output, about)}
+        outdated = {
+            str(output): _changed(output)
+            for output in carrying
+            if self._is_outdated(output, about)
+        }
         try:
             _write_about(file, about, outdated)
             if outdated:
@@ -176,13 +207,23 @@ class Identities:
         return path
 
     def _is_outdated(self, output: Path, about: Mapping[str, Any]) -> bool:
-        """Return whether an output was made from something else than its job would make it from now."""
+        """Return whether an output was made from something else than its job would make
+        it from now."""
         identity = read_identity(str(output))
-        if identity is None or identity.job != job_digest(about) or [*identity.made_from] != about["inputs"]:
+        if (
+            identity is None
+            or identity.job != job_digest(about)
+            or [*identity.made_from] != about["inputs"]
+        ):
             return True
         # an input that is missing, as documents are once they are counted, says nothing
-        changed = any(self._digest(path) not in ("", held) for path, held in identity.made_from.items())
-        return changed or any(content_of(path) not in ("", held) for path, held in identity.beside.items())
+        changed = any(
+            self._digest(path) not in ("", held)
+            for path, held in identity.made_from.items()
+        )
+        return changed or any(
+            content_of(path) not in ("", held) for path, held in identity.beside.items()
+        )
 
     def _digest(self, path: str) -> str:
         if path not in self._digests:
@@ -190,7 +231,8 @@ class Identities:
         return self._digests[path]
 
     def _make_older(self, file: Path, job: Job, outputs: Iterable[Path]) -> None:
-        """Make outputs that are right no older than what they were made from, and the identity file no newer."""
+        """Make outputs that are right no older than what they were made from, and the
+        identity file no newer."""
         newest = max((_time(path) for path in _existing(job.inputs)), default=0.0)
         self._renew(job, newest)
         for path in job.inputs:
@@ -200,7 +242,8 @@ class Identities:
             os.utime(file, (oldest, oldest))
 
     def _renew(self, job: Job, newest: float) -> None:
-        """Give outputs that are older than an input a later time, and so what was made from them."""
+        """Give outputs that are older than an input a later time, and so what was made
+        from them."""
         moment = max(newest, self._now)
         for path in _existing(job.outputs):
             if _time(path) >= newest:
@@ -212,11 +255,13 @@ class Identities:
                 self._renew(reader, moment)
 
 
-def _write_about(file: Path, about: Mapping[str, Any], outdated: Mapping[str, int]) -> None:
+def _write_about(
+    file: Path, about: Mapping[str, Any], outdated: Mapping[str, int]
+) -> None:
     """Write an identity file if what it tells changed.
 
-    What it tells of outdated outputs is new each time that such a file is put in place: Snakemake takes an input for
-    unchanged that has the bytes of the last run.
+    What it tells of outdated outputs is new each time that such a file is put in place:
+    Snakemake takes an input for unchanged that has the bytes of the last run.
     """
     kept: dict[str, Any] = {}
     with suppress(FileNotFoundError, InputError, TypeError, ValueError):
@@ -238,12 +283,14 @@ def _existing(paths: Iterable[str]) -> list[Path]:
 
 
 def _time(path: Path) -> float:
-    """Return when a file changed, as Snakemake compares it: of a link, the later time of itself and of its file."""
+    """Return when a file changed, as Snakemake compares it: of a link, the later time
+    of itself and of its file."""
     return max(path.lstat().st_mtime, path.stat().st_mtime)
 
 
 def _changed(path: Path) -> int:
-    """Return when anything about a file changed, in ns: a time that no copy sets back."""
+    """Return when anything about a file changed, in ns: a time that no copy sets
+    back."""
     return path.stat().st_ctime_ns
 
 

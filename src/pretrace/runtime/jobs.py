@@ -14,12 +14,20 @@ def run_job(snakemake: Any) -> Iterator[None]:
     """Log a job, and write into its outputs what they were made from.
 
     Args:
-        snakemake: the object of that name in a script. Its input `identity`, if it has one, is the job's identity file.
+        snakemake: the object of that name in a script. Its input `identity`, if it has
+            one, is the job's identity file.
     """
     with job_log(snakemake.log[0]):
         file = snakemake.input.get("identity")
-        # before the job reads them: what is replaced meanwhile must not pass for what was read
-        made_from = {path: digest_of(path) for path in read_json(file)["inputs"]} if file else {}
+        # before the job reads them: what is replaced meanwhile must not pass for what
+        # was read
+        made_from = (
+            {path: digest_of(path) for path in read_json(file)["inputs"]}
+            if file
+            else {}
+        )
         yield
         if file:
-            mark_outputs(file, dict(snakemake.params.items()), list(snakemake.output), made_from)
+            mark_outputs(
+                file, dict(snakemake.params.items()), list(snakemake.output), made_from
+            )

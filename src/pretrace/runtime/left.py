@@ -1,4 +1,5 @@
-"""How much work a job has left: kept beside its output, so that a job that goes on asks a scheduler for less time."""
+"""How much work a job has left: kept beside its output, so that a job that goes on asks
+a scheduler for less time."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -15,9 +16,11 @@ EVERY = 5.0
 
 
 class Note(NamedTuple):
-    """What a job noted: which share of its work is `left`, from 1 to 0, and what the work was.
+    """What a job noted: which share of its work is `left`, from 1 to 0, and what the
+    work was.
 
-    `requests`: its parameters of that name. `read`: what its texts and its model were made from, by path.
+    `requests`: its parameters of that name. `read`: what its texts and its model were
+    made from, by path.
     """
 
     left: float
@@ -29,7 +32,8 @@ class Note(NamedTuple):
 def work_left(
     output: str | Path, requests: list[JsonObject], inputs: Iterable[str]
 ) -> Iterator[Callable[[float], None]]:
-    """Give the function that notes which share of the work is left; a job that ends well has nothing left."""
+    """Give the function that notes which share of the work is left; a job that ends
+    well has nothing left."""
     path = _note_of(output)
     read = {file: digest_of(file) for file in inputs}
     noted_at = time.monotonic() - EVERY
@@ -48,7 +52,8 @@ def work_left(
 
 
 def read_note(output: str | Path) -> Note | None:
-    """Return what the last job noted beside its output; None if no job did, or the note is damaged."""
+    """Return what the last job noted beside its output; None if no job did, or the note
+    is damaged."""
     try:
         note = Note(**read_json(_note_of(output)))
         left = min(1.0, max(0.0, float(note.left)))

@@ -1,4 +1,5 @@
-"""One log a job, with progress that says what, how far and how fast; on the terminal what a user has to know."""
+"""One log a job, with progress that says what, how far and how fast; on the terminal
+what a user has to know."""
 
 import logging
 import os
@@ -21,11 +22,13 @@ _WARNING = re.compile(r"[-0-9]+ [:,0-9]+ WARNING ")
 
 
 def prepare_terminal() -> None:
-    """Make the process that runs the workflow able to print and to start jobs, wherever it runs.
+    """Make the process that runs the workflow able to print and to start jobs, wherever
+    it runs.
 
-    Characters that a terminal's encoding lacks are escaped. A user id without a name, as containers give, gets its
-    number as name, for which Snakemake asks. Raises `InputError` if the path of Python has a blank, because Snakemake
-    does not quote it in the commands of jobs.
+    Characters that a terminal's encoding lacks are escaped. A user id without a name,
+    as containers give, gets its number as name, for which Snakemake asks. Raises
+    `InputError` if the path of Python has a blank, because Snakemake does not quote it
+    in the commands of jobs.
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -33,7 +36,8 @@ def prepare_terminal() -> None:
     os.environ.setdefault("USER", str(os.getuid()))
     if re.search(r"\s", sys.executable):
         raise InputError(
-            f"the path of Python has a blank, which Snakemake cannot run: {sys.executable}. Move the folder with the "
+            f"the path of Python has a blank, which Snakemake cannot run: "
+            f"{sys.executable}. Move the folder with the "
             "environment to a path without blanks."
         )
 
@@ -44,14 +48,16 @@ def say(text: str, *, to: TextIO | None = None) -> None:
 
 
 class LogFormatter(logging.Formatter):
-    """Writes lines without control characters and passwords, whatever names of others are in them."""
+    """Writes lines without control characters and passwords, whatever names of others
+    are in them."""
 
     def format(self, record: logging.LogRecord) -> str:
         return printable(super().format(record))
 
 
 class _Terminal(logging.StreamHandler[TextIO]):
-    """Show errors, and the last line of a job without a terminal: on one, jobs would tear Snakemake's bars."""
+    """Show errors, and the last line of a job without a terminal: on one, jobs would
+    tear Snakemake's bars."""
 
     def __init__(self, name: str) -> None:
         super().__init__(sys.stderr)
@@ -71,11 +77,14 @@ class _Terminal(logging.StreamHandler[TextIO]):
 
     def finish(self) -> None:
         if self._last is not None and not self.stream.isatty():
-            self.stream.write(printable(f"{self._name}: {self._last.getMessage()}") + "\n")
+            self.stream.write(
+                printable(f"{self._name}: {self._last.getMessage()}") + "\n"
+            )
 
 
 def tell(message: str, *values: object) -> None:
-    """Log a warning that the terminal shows, too: what of a user's input takes no part."""
+    """Log a warning that the terminal shows, too: what of a user's input takes no
+    part."""
     log.warning(message, *values, extra={"on_terminal": True})
 
 
@@ -88,10 +97,12 @@ def print_answer(lines: Iterable[str]) -> None:
 
 @contextmanager
 def job_log(path: str | Path) -> Iterator[None]:
-    """Send log lines and warnings to `path`; end the job at an error, without a bare traceback.
+    """Send log lines and warnings to `path`; end the job at an error, without a bare
+    traceback.
 
-    An `InputError` shows its message alone, a failure of the machine (a full disk) its remedy. Anything else is a
-    defect of ours: its traceback goes to the log file and the terminal says where.
+    An `InputError` shows its message alone, a failure of the machine (a full disk) its
+    remedy. Anything else is a defect of ours: its traceback goes to the log file and
+    the terminal says where.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -117,8 +128,12 @@ def job_log(path: str | Path) -> Iterator[None]:
             log.error("error: %s. %s", message_of(error), advice)
             sys.exit(1)
         log.exception("unexpected error", extra={"file_only": True})
-        log.error("unexpected error: %s: %s (a defect of pretrace; the traceback is in %s)",
-                  type(error).__name__, error, path)  # fmt: skip
+        log.error(
+            "unexpected error: %s: %s (a defect of pretrace; the traceback is in %s)",
+            type(error).__name__,
+            error,
+            path,
+        )
         sys.exit(1)
     finally:
         to_file.close()
@@ -126,7 +141,8 @@ def job_log(path: str | Path) -> Iterator[None]:
 
 @contextmanager
 def progress_on_stderr() -> Iterator[None]:
-    """Print lines of progress that took `EVERY` seconds or more, for a caller without a log."""
+    """Print lines of progress that took `EVERY` seconds or more, for a caller without a
+    log."""
     handler, level = logging.StreamHandler(), log.level
     handler.addFilter(lambda record: getattr(record, "elapsed", 0.0) >= EVERY)
     handler.setFormatter(LogFormatter("%(message)s"))
@@ -140,18 +156,22 @@ def progress_on_stderr() -> Iterator[None]:
 
 
 def warnings_since(moment: float, folders: Iterable[str]) -> list[str]:
-    """Return the different warnings in the logs of folders that were written after `moment`, sorted."""
+    """Return the different warnings in the logs of folders that were written after
+    `moment`, sorted."""
     logs = (path for folder in folders for path in Path(folder).rglob("*.log"))
     lines = (
         line for path in logs if path.stat().st_mtime >= moment
         for line in path.read_text(encoding="utf-8").splitlines()
     )  # fmt: skip
-    return sorted({line.split(" WARNING ", 1)[1] for line in lines if _WARNING.match(line)})
+    return sorted(
+        {line.split(" WARNING ", 1)[1] for line in lines if _WARNING.match(line)}
+    )
 
 
 # no bar: it would be read in a log
 _METER = {
-    True: "{desc}: {n:,} of {total:,}{unit} in {elapsed}, {remaining} left, {rate_noinv_fmt}",
+    True: "{desc}: {n:,} of {total:,}{unit} in {elapsed}, {remaining} left, "
+    "{rate_noinv_fmt}",
     False: "{desc}: {n:,}{unit} in {elapsed}, {rate_noinv_fmt}",
 }
 """With a known total and without."""
@@ -183,9 +203,18 @@ class Progress:
     def _show(self) -> None:
         self._shown = self.done
         elapsed = time.monotonic() - self._start
-        done, unit, form = (self.done, self.total or 0, elapsed), f" {self.unit}", _METER[bool(self.total)]
+        done, unit, form = (
+            (self.done, self.total or 0, elapsed),
+            f" {self.unit}",
+            _METER[bool(self.total)],
+        )
         line = tqdm.format_meter(*done, prefix=self.what, unit=unit, bar_format=form)
-        log.info("%s%s", line, f", {self.note}" if self.note else "", extra={"elapsed": elapsed})
+        log.info(
+            "%s%s",
+            line,
+            f", {self.note}" if self.note else "",
+            extra={"elapsed": elapsed},
+        )
 
     def __enter__(self) -> Self:
         return self

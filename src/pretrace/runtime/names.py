@@ -1,4 +1,5 @@
-"""Names of files and folders: which a study may give to its results, and which Snakemake takes of the user's files."""
+"""Names of files and folders: which a study may give to its results, and which
+Snakemake takes of the user's files."""
 
 import re
 import unicodedata
@@ -7,24 +8,29 @@ from pathlib import Path
 from pretrace.runtime.errors import LONGEST_REPEATED, InputError, shorten
 
 SHARED_FOLDERS = (
-    "answers", "api", "benchmarks", "completions", "corpora", "downloads", "identity", "logs", "models", "passes",
+    "answers", "api", "benchmarks", "completions", "corpora", "downloads", "identity",
+    "logs", "models", "passes",
     "prefixes", "tokenizers", "views", "works",
 )  # fmt: skip
 """The folders of results/ that studies share."""
 
 MOST_BYTES = 100
-"""Bytes of a name in UTF-8. A file system takes 255 of a file, whose name may join those of a study, its model and a
-view that the model makes, and has a suffix while it is written."""
+"""Bytes of a name in UTF-8. A file system takes 255 of a file, whose name may join
+those of a study, its model and a view that the model makes, and has a suffix while it
+is written."""
 
 _EXPANDED = re.compile(r"(?P<braces>[{}])|<[a-z][a-z0-9_]*>")
-"""What Snakemake replaces in the paths of a rule: wildcards, and its variables for parts of paths."""
+"""What Snakemake replaces in the paths of a rule: wildcards, and its variables for
+parts of paths."""
 
 
 def check_study_name(name: str) -> str:
-    """Return the name of a study. Raises `ValueError` if results/ has no place for a folder of that name."""
+    """Return the name of a study. Raises `ValueError` if results/ has no place for a
+    folder of that name."""
     if (size := len(name.encode())) > MOST_BYTES:
         raise ValueError(
-            f"{shorten(repr(name))} has {size} bytes in UTF-8; give a name of at most {MOST_BYTES}"
+            f"{shorten(repr(name))} has {size} bytes in UTF-8; give a name of at "
+            f"most {MOST_BYTES}"
         )
     if name.casefold() in (*SHARED_FOLDERS, "readme.md"):
         raise ValueError(f"{name!r} is reserved; choose another")
@@ -32,7 +38,8 @@ def check_study_name(name: str) -> str:
 
 
 def make_name(text: str, most: int, otherwise: str) -> str:
-    """Return the letters, digits, `.`, `_` and `-` of a text, in any script, as a name of at most `most` bytes.
+    """Return the letters, digits, `.`, `_` and `-` of a text, in any script, as a name
+    of at most `most` bytes.
 
     Everything between them becomes `_`. A text without any gives `otherwise`.
     """
@@ -43,7 +50,8 @@ def make_name(text: str, most: int, otherwise: str) -> str:
 
 
 def check_path(path: str | Path, where: str = "") -> None:
-    """Refuse a path of the user's that Snakemake would read as another, or whose bytes are not UTF-8.
+    """Refuse a path of the user's that Snakemake would read as another, or whose bytes
+    are not UTF-8.
 
     Args:
         path: of a file or folder that becomes the input of a rule.
@@ -57,14 +65,16 @@ def check_path(path: str | Path, where: str = "") -> None:
     if expanded is not None:
         what = "braces" if expanded["braces"] else expanded[0]
         raise InputError(
-            f"{place}{_end_of(path)}: the name has {what}, which Snakemake takes for wildcards; rename the file or "
+            f"{place}{_end_of(path)}: the name has {what}, which Snakemake takes "
+            f"for wildcards; rename the file or "
             "folder."
         )
     check_encoding(path, where)
 
 
 def check_encoding(path: str | Path, where: str = "") -> None:
-    """Refuse a path of the user's whose bytes are not UTF-8: no result could name it. Arguments as `check_path`."""
+    """Refuse a path of the user's whose bytes are not UTF-8: no result could name it.
+    Arguments as `check_path`."""
     place = f"{where}: " if where else ""
     try:
         str(path).encode()
@@ -75,6 +85,7 @@ def check_encoding(path: str | Path, where: str = "") -> None:
 
 
 def _end_of(path: str | Path) -> str:
-    """Return a path as an error repeats it: whole, or its end, where the name is that is wrong."""
+    """Return a path as an error repeats it: whole, or its end, where the name is that
+    is wrong."""
     text = str(path)
     return text if len(text) <= LONGEST_REPEATED else f"...{text[-LONGEST_REPEATED:]}"

@@ -15,17 +15,19 @@ from pretrace.runtime.hub import repositories_of
 from pretrace.runtime.schema import read_yaml
 
 PACKAGES = (
-    "datasets", "gguf", "huggingface_hub", "jieba", "matplotlib", "numpy", "openai", "pandas", "pyarrow", "safetensors",
+    "datasets", "gguf", "huggingface_hub", "jieba", "matplotlib", "numpy", "openai",
+    "pandas", "pyarrow", "safetensors",
     "scikit-learn", "scipy", "snakemake", "tokenizers", "torch", "transformers",
 )  # fmt: skip
 
 
 def provenance(config: dict[str, Any], **seeds: int) -> dict[str, Any]:
-    """Record commit, versions, platform, processor, the configuration with its digest, named seeds.
+    """Record commit, versions, platform, processor, the configuration with its digest,
+    named seeds.
 
-    Versions and processor are this machine's; a pass's manifest says what the pass ran on. The commit is that of the
-    project's own folder, null outside a git checkout, with `-dirty` if tracked files differ from it; an absent
-    package is null.
+    Versions and processor are this machine's; a pass's manifest says what the pass ran
+    on. The commit is that of the project's own folder, null outside a git checkout,
+    with `-dirty` if tracked files differ from it; an absent package is null.
     """
     return {
         "commit": _commit(Path(__file__).parent),
@@ -49,25 +51,43 @@ def citation(file: Path) -> str:
 
 
 def whole_code_digest() -> str:
-    """Return the SHA-256 of the project's own code, which shows an edit without a commit, and outside a checkout."""
+    """Return the SHA-256 of the project's own code, which shows an edit without a
+    commit, and outside a checkout."""
     digests = {}
     for folder in (LIBRARY, scripts_folder()):
         for path in sorted(folder.rglob("*")):
             if path.suffix in (".py", ".jinja"):
-                digests[f"{folder.name}/{path.relative_to(folder).as_posix()}"] = sha256_file(path)
+                digests[f"{folder.name}/{path.relative_to(folder).as_posix()}"] = (
+                    sha256_file(path)
+                )
     return digest(digests)
 
 
 def passes(manifests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """List the devices of each manifest's forward passes, and their numbers of texts and tokens.
+    """List the devices of each manifest's forward passes, and their numbers of texts
+    and tokens.
 
-    `gpu`: the names of the GPUs that computed them, also in an earlier run or for another study, "" without one.
+    `gpu`: the names of the GPUs that computed them, also in an earlier run or for
+    another study, "" without one.
     """
-    about = ("model", "benchmark", "checkpoint", "dtype", "device", "engine", "batch_tokens", "threads")
+    about = (
+        "model",
+        "benchmark",
+        "checkpoint",
+        "dtype",
+        "device",
+        "engine",
+        "batch_tokens",
+        "threads",
+    )
     counts = ("texts", "skipped", "truncated", "tokens")
     return [
         {key: manifest[key] for key in about}
-        | {"gpu": ", ".join(sorted({view["gpu"] for view in manifest["views"] if view.get("gpu")}))}
+        | {
+            "gpu": ", ".join(
+                sorted({view["gpu"] for view in manifest["views"] if view.get("gpu")})
+            )
+        }
         | {count: sum(view[count] for view in manifest["views"]) for count in counts}
         | {"start_token": ", ".join(manifest["starts"].values())}
         | {"remarks": [*manifest["remarks"], *_lost_shots(manifest["views"])]}
@@ -76,31 +96,46 @@ def passes(manifests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _lost_shots(views: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Say of each subset and length which prefixes have fewer shots than asked for, in the draw that has the fewest."""
+    """Say of each subset and length which prefixes have fewer shots than asked for, in
+    the draw that has the fewest."""
     used: dict[tuple[str, int], int] = {}
     for view in views:
         if (fit := view.get("shots_used")) is not None and fit < view["shots"]:
-            place = ", ".join(filter(None, [view["subset"], view["length"] and f"{view['length']} words"]))
+            place = ", ".join(
+                filter(
+                    None, [view["subset"], view["length"] and f"{view['length']} words"]
+                )
+            )
             key = (place or "all texts", view["shots"])
             used[key] = min(used.get(key, fit), fit)
     return [
-        f"{place}: {fit} of {shots} shots fit into the model's context, so methods with {shots} shots "
-        + ("are marked" if fit else "have a dash")
+        f"{place}: {fit} of {shots} shots fit into the model's context, so "
+        f"methods with {shots} shots " + ("are marked" if fit else "have a dash")
         for (place, shots), fit in sorted(used.items())
     ]
 
 
 def repositories(records: Iterable[Path]) -> list[dict[str, str]]:
-    """List the commit of every repository of the hub that was read, each once: `kind, hub, commit`.
+    """List the commit of every repository of the hub that was read, each once: `kind,
+    hub, commit`.
 
-    `records`: checkpoint.json of the models, files.json of the benchmarks, a file a shard of the corpora.
+    `records`: checkpoint.json of the models, files.json of the benchmarks, a file a
+    shard of the corpora.
     """
-    read = {(source.kind, source.hub, source.commit) for path in records for source in repositories_of(path)}
-    return [{"kind": kind, "hub": hub, "commit": commit} for kind, hub, commit in sorted(read)]
+    read = {
+        (source.kind, source.hub, source.commit)
+        for path in records
+        for source in repositories_of(path)
+    }
+    return [
+        {"kind": kind, "hub": hub, "commit": commit}
+        for kind, hub, commit in sorted(read)
+    ]
 
 
 def processor() -> str:
-    """Name this machine's processor: Linux says it in /proc/cpuinfo, elsewhere `platform` may know."""
+    """Name this machine's processor: Linux says it in /proc/cpuinfo, elsewhere
+    `platform` may know."""
     info = Path("/proc/cpuinfo")
     if sys.platform == "linux" and info.exists():
         for line in info.read_text().splitlines():

@@ -1,4 +1,5 @@
-"""Read YAML and check its keys; every complaint names the file, the key and what would be right."""
+"""Read YAML and check its keys; every complaint names the file, the key and what would
+be right."""
 
 import ast
 import inspect
@@ -10,7 +11,18 @@ from itertools import pairwise
 from operator import or_
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, Union, cast, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    Self,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
 
 import yaml
 from pydantic import (
@@ -29,14 +41,18 @@ from pretrace.runtime.errors import InputError, nearest, remedy, shorten
 
 T = TypeVar("T")
 
-# libyaml, which all wheels of PyYAML have, is seven times as fast: a study of thousands of runs is read by every job
+# libyaml, which all wheels of PyYAML have, is seven times as fast: a study of thousands
+# of runs is read by every job
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _UniqueKeyLoader(_Loader):
-    """YAML in which a key given twice is an error: plain YAML keeps the last one and says nothing."""
+    """YAML in which a key given twice is an error: plain YAML keeps the last one and
+    says nothing."""
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+    def construct_mapping(
+        self, node: yaml.MappingNode, deep: bool = False
+    ) -> dict[Any, Any]:
         seen: set[Any] = set()
         for key_node, _ in node.value:
             if key_node.tag == "tag:yaml.org,2002:merge":
@@ -44,19 +60,27 @@ class _UniqueKeyLoader(_Loader):
             key = self.construct_object(key_node, deep=True)
             plain = isinstance(key, str | int | float | bool | None)
             if not plain or key in seen:
-                problem = f"the key '{key}' is given twice" if plain else "a key must be a plain value"
-                raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
+                problem = (
+                    f"the key '{key}' is given twice"
+                    if plain
+                    else "a key must be a plain value"
+                )
+                raise yaml.constructor.ConstructorError(
+                    None, None, problem, key_node.start_mark
+                )
             seen.add(key)
         mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
         return mapping
 
 
 DEEPEST, MOST_VALUES, LONGEST_TEXT = 30, 1_000_000, 10_000
-"""Levels of nesting, values with all aliases written out, and characters of a text that a file may have."""
+"""Levels of nesting, values with all aliases written out, and characters of a text that
+a file may have."""
 
 
 def _check_shape(text: str) -> None:
-    """Refuse what would exhaust memory or the stack once it is built; events come one by one."""
+    """Refuse what would exhaust memory or the stack once it is built; events come one
+    by one."""
     sizes: dict[str | None, int] = {}
     above: list[tuple[str | None, int]] = []
     anchor, size = None, 0
@@ -65,15 +89,25 @@ def _check_shape(text: str) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             above.append((anchor, size))
             anchor, size = event.anchor, 1
-            problem = f"nested more than {DEEPEST} levels deep" if len(above) > DEEPEST else ""
+            problem = (
+                f"nested more than {DEEPEST} levels deep"
+                if len(above) > DEEPEST
+                else ""
+            )
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor not in sizes:
-                problem = f"the alias *{event.anchor} comes before the end of its anchor"
+                problem = (
+                    f"the alias *{event.anchor} comes before the end of its anchor"
+                )
             size += sizes.get(event.anchor, 0)
         elif isinstance(event, yaml.ScalarEvent):
             sizes |= {event.anchor: 1} if event.anchor else {}
             size += 1
-            problem = f"a text of {len(event.value):,} characters" if len(event.value) > LONGEST_TEXT else ""
+            problem = (
+                f"a text of {len(event.value):,} characters"
+                if len(event.value) > LONGEST_TEXT
+                else ""
+            )
         elif isinstance(event, yaml.CollectionEndEvent):
             sizes |= {anchor: size} if anchor else {}
             (anchor, before), inner = above.pop(), size
@@ -81,15 +115,21 @@ def _check_shape(text: str) -> None:
         if size > MOST_VALUES:
             problem = f"its aliases stand for more than {MOST_VALUES:,} values"
         if problem:
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=cast(Any, event.start_mark))
+            raise yaml.MarkedYAMLError(
+                problem=problem, problem_mark=cast(Any, event.start_mark)
+            )
 
 
 _YAML_HINTS = {
-    "mapping values are not allowed": "Put a text with a colon in quotes; keys of one mapping begin in one column.",
-    "cannot start any token": "Indent by blanks, not tabs; put a text that begins with %, @ or ` in quotes.",
+    "mapping values are not allowed": "Put a text with a colon in quotes; keys of "
+    "one mapping begin in one column.",
+    "cannot start any token": "Indent by blanks, not tabs; put a text that begins "
+    "with %, @ or ` in quotes.",
     "found undefined alias": "Put a text that begins with * in quotes.",
-    "did not find expected key": "Keys of one mapping begin in one column; close every quote and bracket.",
-    "could not find expected ':'": "Write a key as `key: value`, with a blank after the colon.",
+    "did not find expected key": "Keys of one mapping begin in one column; close "
+    "every quote and bracket.",
+    "could not find expected ':'": "Write a key as `key: value`, with a blank after "
+    "the colon.",
 }
 """What libyaml finds: what to do."""
 
@@ -98,7 +138,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
     """Read a YAML mapping.
 
     Raises:
-        InputError: the file is missing, cannot be read, is not UTF-8, is not YAML, repeats a key, is nested too deep or
+        InputError: the file is missing, cannot be read, is not UTF-8, is not YAML,
+            repeats a key, is nested too deep or
             is not a mapping.
     """
     try:
@@ -107,26 +148,42 @@ def read_yaml(path: Path) -> dict[str, Any]:
         value = yaml.load(text, Loader=_UniqueKeyLoader)
     except OSError as error:
         problems: dict[type[OSError], str] = {
-            FileNotFoundError: "does not exist. Check the path; it is relative to the working directory.",
+            FileNotFoundError: "does not exist. Check the path; it is relative to "
+            "the working "
+            "directory.",
             IsADirectoryError: "is a folder; a YAML file is needed.",
         }
         other = f"cannot be read ({error.strerror}). {remedy(error)}".rstrip()
         raise InputError(f"{path} {problems.get(type(error), other)}") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from error
+        raise InputError(
+            f"{path} is not UTF-8 (byte {error.start}). Save it as UTF-8."
+        ) from error
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}, line {mark.line + 1}" if mark else str(path)
-        problem = getattr(error, "problem", None) or getattr(error, "reason", None) or error
-        hint = next((f" {hint}" for words, hint in _YAML_HINTS.items() if words in str(problem)), "")
-        raise InputError(f"{where}: not valid YAML ({shorten(problem)}).{hint}") from error
+        problem = (
+            getattr(error, "problem", None) or getattr(error, "reason", None) or error
+        )
+        hint = next(
+            (
+                f" {hint}"
+                for words, hint in _YAML_HINTS.items()
+                if words in str(problem)
+            ),
+            "",
+        )
+        raise InputError(
+            f"{where}: not valid YAML ({shorten(problem)}).{hint}"
+        ) from error
     if not isinstance(value, dict):
         raise InputError(f"{path} holds {_kind(value)}; a mapping of keys is needed.")
     return value
 
 
 class Keys(BaseModel):
-    """A mapping of a YAML file: its keys are a subclass's fields, and what each sets is the text under it."""
+    """A mapping of a YAML file: its keys are a subclass's fields, and what each sets is
+    the text under it."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -144,18 +201,27 @@ class Keys(BaseModel):
         return self.model_copy(update=keys)
 
     def set_fields(self) -> dict[str, Any]:
-        """Return the fields that the file sets, without those that have their defaults."""
+        """Return the fields that the file sets, without those that have their
+        defaults."""
         return {
-            name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set
+            name: getattr(self, name)
+            for name in type(self).model_fields
+            if name in self.model_fields_set
         }
 
     def to_json(self, *without: str, defaults: bool = True) -> dict[str, Any]:
-        """Return the keys with a value as JSON values, in the order of the class, except `without`.
+        """Return the keys with a value as JSON values, in the order of the class,
+        except `without`.
 
-        Without `defaults`, the keys that the file sets: a job gets them and validates them again.
+        Without `defaults`, the keys that the file sets: a job gets them and validates
+        them again.
         """
         return self.model_dump(
-            mode="json", by_alias=True, exclude_unset=not defaults, exclude_none=True, exclude={*without}
+            mode="json",
+            by_alias=True,
+            exclude_unset=not defaults,
+            exclude_none=True,
+            exclude={*without},
         )
 
 
@@ -169,8 +235,12 @@ def _one_line(text: str) -> str:
 class _Unwritten:
     """A field that is None if its key is not written; None itself cannot be written."""
 
-    def __get_pydantic_core_schema__(self, kind: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return handler(reduce(or_, (member for member in get_args(kind) if member is not NoneType)))
+    def __get_pydantic_core_schema__(
+        self, kind: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return handler(
+            reduce(or_, (member for member in get_args(kind) if member is not NoneType))
+        )
 
 
 Maybe = Annotated[T | None, _Unwritten()]
@@ -178,11 +248,17 @@ Some = Annotated[T, Field(min_length=1)]
 """A text or list that is not empty."""
 Count = Annotated[int, Field(ge=1)]
 Slug = Annotated[
-    str, Field(pattern="^[A-Za-z0-9_-][A-Za-z0-9._-]*$", max_length=100), AfterValidator(_one_line)
+    str,
+    Field(pattern="^[A-Za-z0-9_-][A-Za-z0-9._-]*$", max_length=100),
+    AfterValidator(_one_line),
 ]
-Titled = Annotated[str, Field(pattern=r"^[\w-][\w.-]*$", max_length=100), AfterValidator(_one_line)]
+Titled = Annotated[
+    str, Field(pattern=r"^[\w-][\w.-]*$", max_length=100), AfterValidator(_one_line)
+]
 """A name of letters of any script, digits, `.`, `_` and `-`, that a folder can have."""
-Hub = Annotated[str, Field(pattern=r"^[^/\s]+/[^/\s]+$", max_length=200), AfterValidator(_one_line)]
+Hub = Annotated[
+    str, Field(pattern=r"^[^/\s]+/[^/\s]+$", max_length=200), AfterValidator(_one_line)
+]
 """An id on the Hugging Face hub, as EleutherAI/pythia-70m."""
 Url = Annotated[str, Field(pattern="^https?://")]
 Day = Annotated[str, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
@@ -198,7 +274,10 @@ ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
 
 def _language(code: str) -> str:
     if len(code) == 2 and code not in _LANGUAGES.split():
-        raise ValueError(f"{code!r} is not a language of ISO 639-1; write en for English, zh for Chinese")
+        raise ValueError(
+            f"{code!r} is not a language of ISO 639-1; write en for English, zh "
+            f"for Chinese"
+        )
     return code
 
 
@@ -207,7 +286,9 @@ Years = Annotated[list[int], Field(min_length=2, max_length=2)]
 
 
 def _once(values: list[T]) -> list[T]:
-    if twice := [value for number, value in enumerate(values) if value in values[:number]]:
+    if twice := [
+        value for number, value in enumerate(values) if value in values[:number]
+    ]:
         raise ValueError(f"{twice[0]!r} is given twice; once is enough")
     return values
 
@@ -231,16 +312,20 @@ class OnHub(Keys):
     """A branch, tag, commit or refs/pr/N of `hub`. The commit is recorded."""
 
     def repositories(self) -> dict[str, str]:
-        """Return the id of each repository that is read, by the key that has its revision."""
+        """Return the id of each repository that is read, by the key that has its
+        revision."""
         return {} if self.hub is None else {"revision": self.hub}
 
 
 class Unrepeated(NamedTuple):
-    """The form of a text that may hold a secret by mistake: no complaint repeats the text."""
+    """The form of a text that may hold a secret by mistake: no complaint repeats the
+    text."""
 
     pattern: str
 
-    def __get_pydantic_core_schema__(self, kind: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, kind: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         schema = handler(Annotated[str, Field(pattern=self.pattern)])
         return core_schema.no_info_before_validator_function(self._check, schema)
 
@@ -261,9 +346,11 @@ def adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def parse(value: Any, kind: type[T], where: str, *path: str) -> T:
-    """Return `value`, found under the keys `path` of the file `where`, as `kind`, which is made of `Keys`.
+    """Return `value`, found under the keys `path` of the file `where`, as `kind`, which
+    is made of `Keys`.
 
-    Raises InputError with one line for each mistake: file, key, what is wrong, what would be right.
+    Raises InputError with one line for each mistake: file, key, what is wrong, what
+    would be right.
     """
     try:
         parsed: T = adapter(cast(Any, kind)).validate_python(value)
@@ -272,7 +359,11 @@ def parse(value: Any, kind: type[T], where: str, *path: str) -> T:
         shown = lines[:MOST_MISTAKES]
         while len(shown) > 1 and sum(map(len, shown)) > MOST_CHARACTERS:
             shown.pop()
-        more = [f"{where}: and {len(lines) - len(shown)} more"] if len(lines) > len(shown) else []
+        more = (
+            [f"{where}: and {len(lines) - len(shown)} more"]
+            if len(lines) > len(shown)
+            else []
+        )
         raise InputError("\n".join([*shown, *more])) from None
     return parsed
 
@@ -297,31 +388,44 @@ def parse_entry(slug: str, entry: Any, sources: Sources, where: str) -> Any:
         raise InputError(f"{where}: {slug}: missing key 'source'")
     if str(entry["source"]) not in sources:
         hint = nearest(entry["source"], sources)
-        raise InputError(f"{where}: {slug}.source: {entry['source']!r} is not valid: {hint}")
+        raise InputError(
+            f"{where}: {slug}.source: {entry['source']!r} is not valid: {hint}"
+        )
     kind = sources[entry["source"]]
     for key in sorted(map(str, entry.keys() - fields_of(kind).keys())):
-        if others := [repr(source) for source, other in sources.items() if key in fields_of(other)]:
+        if others := [
+            repr(source) for source, other in sources.items() if key in fields_of(other)
+        ]:
             raise InputError(
-                f"{where}: unknown key '{slug}.{key}': it is a key of source {' or '.join(others)}, and this source "
+                f"{where}: unknown key '{slug}.{key}': it is a key of source "
+                f"{' or '.join(others)}, and this source "
                 f"is '{entry['source']}'"
             )
     for key, field in fields_of(kind).items():
         if field.is_required() and key not in entry:
-            raise InputError(f"{where}: {slug}: missing key '{key}', which source {entry['source']} needs")
+            raise InputError(
+                f"{where}: {slug}: missing key '{key}', which source "
+                f"{entry['source']} needs"
+            )
     return parse(entry, kind, where, slug)
 
 
 def parse_entries(entries: Any, sources: Sources, where: str) -> dict[str, Any]:
-    """Return the entries of a registry, by slug, each as the class of its key `source`; raises as `parse`."""
+    """Return the entries of a registry, by slug, each as the class of its key `source`;
+    raises as `parse`."""
     parse(entries, dict[Slug, dict[Any, Any]], where)
-    return {slug: parse_entry(slug, entry, sources, where) for slug, entry in entries.items()}
+    return {
+        slug: parse_entry(slug, entry, sources, where)
+        for slug, entry in entries.items()
+    }
 
 
 F = TypeVar("F")
 
 
 def register_source(functions: dict[str, F], source: str) -> Callable[[F], F]:
-    """Return a decorator that puts what reads `source` into `functions`, each source once."""
+    """Return a decorator that puts what reads `source` into `functions`, each source
+    once."""
 
     def register(function: F) -> F:
         if source in functions:
@@ -334,15 +438,20 @@ def register_source(functions: dict[str, F], source: str) -> Callable[[F], F]:
 
 @cache
 def key_texts(kind: type[BaseModel]) -> dict[str, str]:
-    """Return the keys of a model, as a file has them, with the text under each; a base's where a subclass has none.
+    """Return the keys of a model, as a file has them, with the text under each; a
+    base's where a subclass has none.
 
-    The texts are read here and not by pydantic's `use_attribute_docstrings`, which doubles the time of an import.
+    The texts are read here and not by pydantic's `use_attribute_docstrings`, which
+    doubles the time of an import.
     """
     texts: dict[str, str] = {}
     for base in kind.__mro__:
         if base is not BaseModel and issubclass(base, BaseModel):
             texts = _texts_in(base.__module__)[base.__name__] | texts
-    return {field.alias or name: texts.get(name, "") for name, field in kind.model_fields.items()}
+    return {
+        field.alias or name: texts.get(name, "")
+        for name, field in kind.model_fields.items()
+    }
 
 
 @cache
@@ -365,13 +474,15 @@ def _texts_in(module: str) -> dict[str, dict[str, str]]:
 
 
 class _Mistake(NamedTuple):
-    """A complaint of pydantic: its type and place in the file, what is there, and the types that may be there."""
+    """A complaint of pydantic: its type and place in the file, what is there, and the
+    types that may be there."""
 
     type: str
     path: tuple[Any, ...]
     value: Any
     about: str
-    """The key that is missing, unknown or no text, else what is wrong in plain words."""
+    """The key that is missing, unknown or no text, else what is wrong in plain
+    words."""
     members: list[Any]
     text: str
     """The text under the key, which says what would be right."""
@@ -388,29 +499,49 @@ class _Mistake(NamedTuple):
             case "extra_forbidden":
                 valid = {key for member in self.members for key in _keys_of(member)}
                 folder = f"{self.key}." if self.path else ""
-                return f"unknown key '{folder}{shorten(self.about)}': {nearest(self.about, valid)}"
+                return (
+                    f"unknown key '{folder}{shorten(self.about)}': "
+                    f"{nearest(self.about, valid)}"
+                )
             case "invalid_key":
-                about = "is not text; write a name, in quotes if it looks like something else."
+                about = (
+                    "is not text; write a name, in quotes if it looks like something "
+                    "else."
+                )
                 return f"{self.key}: the key {shorten(self.about)} {about}"
             case "literal_error":
-                return f"{self.key}: {self.shown} is not valid: {nearest(self.value, map(str, words))}"
+                return (
+                    f"{self.key}: {self.shown} is not valid: "
+                    f"{nearest(self.value, map(str, words))}"
+                )
             case "string_pattern_mismatch":
-                return f"{self.key}: {self.shown} does not have the right form ({self.about}). {self.text}".strip()
+                return (
+                    f"{self.key}: {self.shown} does not have the right form "
+                    f"({self.about}). {self.text}".strip()
+                )
             case "unrepeated":
                 return f"{self.key}: {self.about}. {self.text}"
             case "value_error":
-                return f"{self.key}: {self.about}{'' if self.about.endswith('?') else '.'}"
-        return f"{self.key}: {self.shown} is not valid: {self.about}. {self.text}".strip()
+                return (
+                    f"{self.key}: {self.about}{'' if self.about.endswith('?') else '.'}"
+                )
+        return (
+            f"{self.key}: {self.shown} is not valid: {self.about}. {self.text}".strip()
+        )
 
     @property
     def shown(self) -> str:
         return shorten(repr(self.value))
 
 
-def _explain(error: ValidationError, value: Any, kind: Any, path: tuple[str, ...]) -> list[str]:
-    """Return a line for each mistake; missing keys of one place share one, and so do the types that a value may have.
+def _explain(
+    error: ValidationError, value: Any, kind: Any, path: tuple[str, ...]
+) -> list[str]:
+    """Return a line for each mistake; missing keys of one place share one, and so do
+    the types that a value may have.
 
-    Where a value may be of several types, what is wrong inside of it says more than that it is not of the others.
+    Where a value may be of several types, what is wrong inside of it says more than
+    that it is not of the others.
     """
     places: dict[tuple[Any, ...], list[_Mistake]] = {}
     for complaint in error.errors(include_url=False):
@@ -419,13 +550,20 @@ def _explain(error: ValidationError, value: Any, kind: Any, path: tuple[str, ...
     around = {place[:length] for place in places for length in range(len(place))}
     lines: list[str] = []
     for place, mistakes in places.items():
-        if missing := [repr(mistake.about) for mistake in mistakes if mistake.type == "missing"]:
+        if missing := [
+            repr(mistake.about) for mistake in mistakes if mistake.type == "missing"
+        ]:
             lines.append(f"{mistakes[0].key}: missing key {', '.join(missing)}")
         of_type = [mistake for mistake in mistakes if mistake.type in _NEEDED]
         of_words = [mistake for mistake in mistakes if mistake.type == "literal_error"]
-        others = [mistake for mistake in mistakes if mistake.type not in (*_NEEDED, "literal_error")]
+        others = [
+            mistake
+            for mistake in mistakes
+            if mistake.type not in (*_NEEDED, "literal_error")
+        ]
         lines += [mistake.line for mistake in others if mistake.type != "missing"]
-        # a value of one of the types, as a number that is too small, need not be told the words besides
+        # a value of one of the types, as a number that is too small, need not be told
+        # the words besides
         if of_words and not others and not of_type:
             lines += [mistake.line for mistake in of_words]
         if of_type and not others and place not in around:
@@ -434,18 +572,28 @@ def _explain(error: ValidationError, value: Any, kind: Any, path: tuple[str, ...
 
 
 def _mistake(complaint: Any, value: Any, kind: Any, path: tuple[Any, ...]) -> _Mistake:
-    """Return a complaint with its place: parts of `loc` that are not keys name the member of a union."""
+    """Return a complaint with its place: parts of `loc` that are not keys name the
+    member of a union."""
     loc, type, context = complaint["loc"], complaint["type"], complaint.get("ctx", {})
-    about = str(context.get("error", _PLAIN[type].format(**context) if type in _PLAIN else complaint["msg"]))
+    about = str(
+        context.get(
+            "error",
+            _PLAIN[type].format(**context) if type in _PLAIN else complaint["msg"],
+        )
+    )
     if loc[-1:] == ("[key]",):  # a key itself is wrong
         loc = loc[:-2]
         kinds = {"string_type": "invalid_key", "literal_error": "extra_forbidden"}
-        type, about = (kinds[type], str(complaint["input"])) if type in kinds else (type, about)
+        type, about = (
+            (kinds[type], str(complaint["input"])) if type in kinds else (type, about)
+        )
     elif type in _OF_KEYS:
         loc, about = loc[:-1], str(loc[-1])
     members, text = _members(kind), ""
     for part in loc:
-        if (isinstance(value, dict) and part in value) or (isinstance(value, list) and isinstance(part, int)):
+        if (isinstance(value, dict) and part in value) or (
+            isinstance(value, list) and isinstance(part, int)
+        ):
             inside = [place for member in members for place in _inside(member, part)]
             members = [member for kind, _ in inside for member in _members(kind)]
             text = next((told for _, told in inside if told), text)
@@ -488,9 +636,12 @@ def _has_keys(kind: Any) -> bool:
 
 
 def _keys_of(kind: Any) -> Collection[str]:
-    """Return the keys that a mapping of this type may have; none where it may have any."""
+    """Return the keys that a mapping of this type may have; none where it may have
+    any."""
     if get_origin(kind) is dict:
-        return [key for member in _members(get_args(kind)[0]) for key in get_args(member)]
+        return [
+            key for member in _members(get_args(kind)[0]) for key in get_args(member)
+        ]
     return fields_of(kind) if _has_keys(kind) else ()
 
 
@@ -499,11 +650,16 @@ def _members(kind: Any) -> list[Any]:
     origin, args = get_origin(kind), get_args(kind)
     if origin not in (Annotated, Union, UnionType):
         return [kind]
-    return [member for arg in (args[:1] if origin is Annotated else args) for member in _members(arg)]
+    return [
+        member
+        for arg in (args[:1] if origin is Annotated else args)
+        for member in _members(arg)
+    ]
 
 
 def _inside(kind: Any, part: Any) -> list[tuple[Any, str]]:
-    """Return what a key or number of a value leads to: its type, and the text under the key."""
+    """Return what a key or number of a value leads to: its type, and the text under the
+    key."""
     if get_origin(kind) in (list, dict):
         return [(get_args(kind)[-1], "")]
     field = fields_of(kind).get(part) if _has_keys(kind) else None
@@ -511,20 +667,37 @@ def _inside(kind: Any, part: Any) -> list[tuple[Any, str]]:
 
 
 def _of_types(mistakes: list[_Mistake]) -> str:
-    """Say which types a value may have, and how to write it where its type is easily mistaken."""
+    """Say which types a value may have, and how to write it where its type is easily
+    mistaken."""
     value = mistakes[0].value
-    needed = list(dict.fromkeys(_NEEDED.get(mistake.type, mistake.about) for mistake in mistakes))
+    needed = list(
+        dict.fromkeys(_NEEDED.get(mistake.type, mistake.about) for mistake in mistakes)
+    )
     hint = ""
     if "true or false" in needed and value in ("true", "false"):
-        # Snakemake reads these as text on the command line; there, switches have a capital
+        # Snakemake reads these as text on the command line; there, switches have a
+        # capital
         hint = f"On the command line, write {value.title()}. "
     if "text" in needed and isinstance(value, bool | int | float):
         hint = "Put it in quotes. "
-    first, given = mistakes[0], f"{_kind(value)} {mistakes[0].shown}".removesuffix(" None")
-    return f"{first.key}: {given} where {' or '.join(needed)} is needed. {hint}{first.text}".strip()
+    first, given = (
+        mistakes[0],
+        f"{_kind(value)} {mistakes[0].shown}".removesuffix(" None"),
+    )
+    return (
+        f"{first.key}: {given} where {' or '.join(needed)} is needed. "
+        f"{hint}{first.text}".strip()
+    )
 
 
 def _kind(value: Any) -> str:
-    kinds = {dict: "a mapping", list: "a list", str: "the text", bool: "the switch", int: "the number",
-             float: "the number", NoneType: "nothing"}  # fmt: skip
+    kinds = {
+        dict: "a mapping",
+        list: "a list",
+        str: "the text",
+        bool: "the switch",
+        int: "the number",
+        float: "the number",
+        NoneType: "nothing",
+    }
     return kinds.get(type(value), type(value).__name__)

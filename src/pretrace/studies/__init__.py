@@ -1,4 +1,5 @@
-"""Configuration: registries and study files, checked and resolved into plain plans for the rules.
+"""Configuration: registries and study files, checked and resolved into plain plans for
+the rules.
 
 Light to import (no torch, no pandas): the Snakefile is parsed again in every job.
 """

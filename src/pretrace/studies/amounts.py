@@ -1,4 +1,5 @@
-"""What a model reads and writes of a benchmark, about: tokens, by request, subset and length."""
+"""What a model reads and writes of a benchmark, about: tokens, by request, subset and
+length."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,24 +16,28 @@ from pretrace.views.readings import PassRequest, Reading
 TOKENS_A_WORD = {"en": 1.35, "zh": 1.4}
 """About; Chinese words are jieba's."""
 TOKENS_OF_A_TEXT = 250
-"""Of benchmarks without lengths, about: MIMIR's texts have 100 to 200 words, code and mathematics more tokens."""
+"""Of benchmarks without lengths, about: MIMIR's texts have 100 to 200 words, code and
+mathematics more tokens."""
 ASSUMED_TEXTS = 2000
 """Number of texts assumed for a subset if the registry does not state it."""
 ENCODINGS = 64
-"""Options that the 24 orders of a DE-COP question encode, those of a common beginning once."""
+"""Options that the 24 orders of a DE-COP question encode, those of a common beginning
+once."""
 PROMPT = 120
 """Tokens of a question's wording."""
 WORDING = {"de_cop": 120, "completion": 50, "name_cloze": 190, "paraphrase": 90}
 """Tokens of the prompts to APIs without a passage, about."""
 STORED = 30
-"""Bytes of results for each token that passes read: 141 MB for 4.6 million in the embedded study."""
+"""Bytes of results for each token that passes read: 141 MB for 4.6 million in the
+embedded study."""
 
 Sizes = Mapping[tuple[str, int | None], Sequence[float]]
 """The tokens of each text of a benchmark, by subset and length."""
 
 
 class SizedSlice(NamedTuple):
-    """A subset and length of a benchmark. `stated`: its texts, None if not known; `tokens` of each, about."""
+    """A subset and length of a benchmark. `stated`: its texts, None if not known;
+    `tokens` of each, about."""
 
     subset: str
     length: int | None
@@ -53,11 +58,15 @@ class Amount(NamedTuple):
 
 
 Amounts = dict[Hashable, Amount]
-"""By what is asked of one subset and length: the same key for the same texts read, or questions asked, alike."""
+"""By what is asked of one subset and length: the same key for the same texts read, or
+questions asked, alike."""
 
 
-def amounts_of_passes(pair: Pair, requests: Iterable[PassRequest], sizes: Sizes | None = None) -> Amounts:
-    """Return what the requests have a pair's model read; equal readings of different requests count once."""
+def amounts_of_passes(
+    pair: Pair, requests: Iterable[PassRequest], sizes: Sizes | None = None
+) -> Amounts:
+    """Return what the requests have a pair's model read; equal readings of different
+    requests count once."""
     entry = pair.benchmark.entry
     amounts: Amounts = {}
     for request in requests:
@@ -65,7 +74,9 @@ def amounts_of_passes(pair: Pair, requests: Iterable[PassRequest], sizes: Sizes 
         if request.reading.past_context:
             continue
         for place in slices_read(entry, request.to_json(), sizes):
-            amounts[place, request.reading] = _amount_of_pass(pair, place, request.reading)
+            amounts[place, request.reading] = _amount_of_pass(
+                pair, place, request.reading
+            )
     return amounts
 
 
@@ -85,8 +96,11 @@ def _amount_of_pass(pair: Pair, place: SizedSlice, reading: Reading) -> Amount:
     return Amount(texts * (1 + shots) * place.tokens, texts, stored)
 
 
-def amounts_of_answers(pair: Pair, requests: Iterable[JsonObject], sizes: Sizes | None = None) -> Amounts:
-    """Return what questions (`Pair.answer_requests`) have a pair's model read and write; controls ask no model."""
+def amounts_of_answers(
+    pair: Pair, requests: Iterable[JsonObject], sizes: Sizes | None = None
+) -> Amounts:
+    """Return what questions (`Pair.answer_requests`) have a pair's model read and
+    write; controls ask no model."""
     entry = pair.model.entry
     api = entry.api if isinstance(entry, ApiModel) else None
     amounts: Amounts = {}
@@ -102,7 +116,9 @@ def amounts_of_answers(pair: Pair, requests: Iterable[JsonObject], sizes: Sizes 
     return amounts
 
 
-def _amount_of_question(method: str, tokens: float, k: float, api: Api | None) -> Amount:
+def _amount_of_question(
+    method: str, tokens: float, k: float, api: Api | None
+) -> Amount:
     """Return the tokens that are read and written for the questions about one text."""
     if api is None:
         return Amount((ENCODINGS * tokens if method == "de_cop" else 2 * k) + PROMPT)
@@ -111,7 +127,9 @@ def _amount_of_question(method: str, tokens: float, k: float, api: Api | None) -
     match method:
         case "de_cop":
             read = len(ORDERS) * (WORDING[method] + (1 + PARAPHRASES) * tokens)
-            return Amount(read, len(ORDERS) * (1 if api.top_logprobs else over_api.LETTER_TOKENS))
+            return Amount(
+                read, len(ORDERS) * (1 if api.top_logprobs else over_api.LETTER_TOKENS)
+            )
         case "completion":
             return Amount(WORDING[method] + k, k * over_api.MOST_TOKENS_A_WORD)
         case _:
@@ -121,19 +139,26 @@ def _amount_of_question(method: str, tokens: float, k: float, api: Api | None) -
 def slices_read(
     entry: BenchmarkEntry, request: Mapping[str, Any], sizes: Sizes | None = None
 ) -> list[SizedSlice]:
-    """Return the places that a request reads of a benchmark, by its texts, or by what its entry states."""
+    """Return the places that a request reads of a benchmark, by its texts, or by what
+    its entry states."""
     places = []
     if sizes is not None:
         for (subset, length), tokens in sizes.items():
             is_read = request["subsets"] is None or subset in request["subsets"]
             if is_read and (request["lengths"] is None or length in request["lengths"]):
-                places.append(SizedSlice(subset, length, len(tokens), sum(tokens) / len(tokens)))
+                places.append(
+                    SizedSlice(subset, length, len(tokens), sum(tokens) / len(tokens))
+                )
         return places
     words = TOKENS_A_WORD.get(entry.language, 1.35)
     for subset in request["subsets"] or entry.subsets or [""]:
         for length in request["lengths"] or entry.lengths or [None]:
             tokens_of_each = TOKENS_OF_A_TEXT if length is None else length * words
-            places.append(SizedSlice(subset, length, _stated_texts(entry, subset, length), tokens_of_each))
+            places.append(
+                SizedSlice(
+                    subset, length, _stated_texts(entry, subset, length), tokens_of_each
+                )
+            )
     return places
 
 
@@ -141,6 +166,8 @@ def _stated_texts(entry: BenchmarkEntry, subset: str, length: int | None) -> int
     """Return the number of texts of a subset and length, if the entry states it."""
     expected = entry.expected
     if entry.texts_of_a_length:
-        expected = {str(length): entry.texts_of_a_length // len(entry.subsets or [""])} | expected
+        expected = {
+            str(length): entry.texts_of_a_length // len(entry.subsets or [""])
+        } | expected
     keys = (f"{subset}/{length}", str(length), subset, "all")
     return next((expected[key] for key in keys if key in expected), None)

@@ -1,4 +1,5 @@
-"""The study `audit`, filled in with the files and the model of the command line, and its positive control."""
+"""The study `audit`, filled in with the files and the model of the command line, and
+its positive control."""
 
 import hashlib
 import os
@@ -32,37 +33,46 @@ NAME, TEXTS_SLUG, WORKS_SLUG = "audit", "texts", "works"
 GIVEN = ("texts", "model", "known", "language", "unreadable", "whole_works")
 """Keys of the configuration that fill it in."""
 
-_PARAMETERS = re.compile(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)([mb])(?![A-Za-z0-9])", re.IGNORECASE)
+_PARAMETERS = re.compile(
+    r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)([mb])(?![A-Za-z0-9])", re.IGNORECASE
+)
 
 
 def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
-    """Return what the study file at `path` holds, that of the study audit filled in with keys of `config`.
+    """Return what the study file at `path` holds, that of the study audit filled in
+    with keys of `config`.
 
     Raises:
-        InputError: a key is missing or names nothing, or `config` has one and runs another study.
+        InputError: a key is missing or names nothing, or `config` has one and runs
+            another study.
     """
     named = [key for key in GIVEN if getattr(config, key) is not None]
     if path != folder / "studies" / f"{NAME}.yaml":
         if named:
             raise InputError(
-                f"config: {named[0]} belongs to the study audit, and this run is of {path}. "
+                f"config: {named[0]} belongs to the study audit, and this run is "
+                f"of {path}. "
                 f"Add study={NAME} after the same --config, or leave {named[0]} out."
             )
         return given
     if config.texts is None or config.model is None:
         missing = "model" if config.texts else "texts"
         raise InputError(
-            f"config: the study audit needs {missing}=...: snakemake --cores all --config study=audit "
+            f"config: the study audit needs {missing}=...: snakemake --cores all "
+            f"--config study=audit "
             "texts=my_texts.jsonl model=EleutherAI/pythia-1.4b"
         )
     inputs = {"texts": config.texts, "known": config.known or "", "model": config.model}
     kinds = {key: kind_of(value) if value else "" for key, value in inputs.items()}
-    files = {"texts": config.texts} | ({} if config.known is None else {"known": config.known})
+    files = {"texts": config.texts} | (
+        {} if config.known is None else {"known": config.known}
+    )
     for key, file in files.items():
         if kinds[key] not in ("file", "folder"):
             place = "" if Path(file).is_absolute() else f" in {Path.cwd()}"
             raise InputError(
-                f"config: {key}: {shorten(file)} does not exist{place}; give works (a folder, or a file: "
+                f"config: {key}: {shorten(file)} does not exist{place}; give "
+                f"works (a folder, or a file: "
                 f"{DOCUMENT_FORMATS}), or a file of passages: {FORMATS}."
             )
     for key, value in inputs.items():
@@ -71,18 +81,32 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
     slug, models = _model(config.model, kinds["model"], folder)
     here = "\n".join(_here(value, kinds[key]) for key, value in inputs.items())
     short = hashlib.sha256(os.fsencode(here)).hexdigest()[:6]
-    texts, known = Path(config.texts), None if config.known is None else Path(config.known)
-    # the folder of Slurm's log of a job is named by the job's model and benchmark, that is, with the study's name twice
-    made = [make_name(stem_of(texts), 45, "texts"), make_name(slug_of(config.model), 25, "model")]
+    texts, known = (
+        Path(config.texts),
+        None if config.known is None else Path(config.known),
+    )
+    # the folder of Slurm's log of a job is named by the job's model and benchmark, that
+    # is, with the study's name twice
+    made = [
+        make_name(stem_of(texts), 45, "texts"),
+        make_name(slug_of(config.model), 25, "model"),
+    ]
     name = "-".join([NAME, *made, short])
     runs = [{"model": slug, **run} for run in given["runs"]]
-    located = {"path" if key == "texts" else key: _seen_from(folder, file) for key, file in files.items()}
+    located = {
+        "path" if key == "texts" else key: _seen_from(folder, file)
+        for key, file in files.items()
+    }
     works = [path for path in (texts, known) if path is not None and are_works(path)]
     left_out = [*unreadable_works(works)] if config.unreadable == "leave_out" else []
     if not left_out:
         check_readable(works)
     cut = _cut(texts, known, left_out)
-    entry = given["benchmarks"][TEXTS_SLUG] | located | {"title": texts.name or config.texts}
+    entry = (
+        given["benchmarks"][TEXTS_SLUG]
+        | located
+        | {"title": texts.name or config.texts}
+    )
     entry |= {"language": config.language or _language(texts, left_out)}
     if left_out:
         entry |= {"left_out": left_out}
@@ -92,15 +116,29 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
     if config.whole_works is False:
         for run in runs:
             run.pop("extraction", None)
-        shown = [name for name in given["artifacts"] if not name.startswith("extraction")]
+        shown = [
+            name for name in given["artifacts"] if not name.startswith("extraction")
+        ]
         given = {**given, "artifacts": shown}
     elif cut is not None:
         # passages are scored, and whole works are read for what the model gives back
         benchmarks[WORKS_SLUG] = entry | {"title": f"{entry['title']}, whole"}
         reading = [run for run in runs if "extraction" in run]
         for run in reading:
-            runs.append({"model": slug, "benchmark": WORKS_SLUG, "extraction": run.pop("extraction")})
-    return {**given, "study": name, "models": models, "runs": runs, "benchmarks": benchmarks}
+            runs.append(
+                {
+                    "model": slug,
+                    "benchmark": WORKS_SLUG,
+                    "extraction": run.pop("extraction"),
+                }
+            )
+    return {
+        **given,
+        "study": name,
+        "models": models,
+        "runs": runs,
+        "benchmarks": benchmarks,
+    }
 
 
 def _cut(texts: Path, known: Path | None, left_out: Sequence[str]) -> Cut | None:
@@ -109,36 +147,53 @@ def _cut(texts: Path, known: Path | None, left_out: Sequence[str]) -> Cut | None
         return None
     if known is None:
         raise InputError(
-            f"config: known: an audit compares the works of {texts} with works of the same kind that the model cannot "
+            f"config: known: an audit compares the works of {texts} with works "
+            f"of the same kind that the model cannot "
             "have read; give them as known=FOLDER (docs/audit.md)."
         )
     if not (are_works(texts) and are_works(known)):
         works, file = (texts, known) if are_works(texts) else (known, texts)
         raise InputError(
-            f"config: {works} has works and {file} has passages, which are cut in another way. Give folders or "
-            "documents for both, or cut the works to the same length: pretrace cut --words 64 --most "
+            f"config: {works} has works and {file} has passages, which are cut "
+            f"in another way. Give folders or "
+            "documents for both, or cut the works to the same length: pretrace "
+            "cut --words 64 --most "
             f"20 --label {'none' if works == texts else '0'} {works} > passages.jsonl"
         )
     return cut_of_sides(side_of(texts, left_out), side_of(known, left_out))
 
 
 def _seen_from(folder: Path, path: str) -> str:
-    """Return a path as seen from the studies in `folder`; an absolute one as it is, so that errors repeat it."""
-    return path if Path(path).is_absolute() else os.path.relpath(path, folder / "studies")
+    """Return a path as seen from the studies in `folder`; an absolute one as it is, so
+    that errors repeat it."""
+    return (
+        path if Path(path).is_absolute() else os.path.relpath(path, folder / "studies")
+    )
 
 
 def _here(path: str, kind: str) -> str:
-    """Return a file's or folder's path as one of the working directory where it lies there; else what is given."""
+    """Return a file's or folder's path as one of the working directory where it lies
+    there; else what is given."""
     inside = os.path.relpath(path) if kind else ""
-    return path if not kind else inside if not inside.startswith("..") else str(Path(path).resolve())
+    return (
+        path
+        if not kind
+        else inside
+        if not inside.startswith("..")
+        else str(Path(path).resolve())
+    )
 
 
 def _language(path: Path, left_out: Sequence[str]) -> str:
-    """Return the language that the first texts' script shows; what cannot be read is told when the file is checked."""
+    """Return the language that the first texts' script shows; what cannot be read is
+    told when the file is checked."""
     if are_works(path):
         return next(iter(side_of(path, left_out).reports.values())).language
     try:
-        texts = [str(row.get("text") or row.get("input")) for _, row in islice(rows(path), 50)]
+        texts = [
+            str(row.get("text") or row.get("input"))
+            for _, row in islice(rows(path), 50)
+        ]
     except InputError:
         return "en"
     return guessed_language(" ".join(texts))
@@ -150,13 +205,16 @@ def slug_of(model: str) -> str:
 
 
 def _model(named: str, kind: str, folder: Path) -> tuple[str, dict[str, Any]]:
-    """Return the slug of the run's model, and the study's own entry for it where the registry has none."""
+    """Return the slug of the run's model, and the study's own entry for it where the
+    registry has none."""
     registered = read_yaml(folder / "models.yaml")
     if named in registered:
         if registered[named]["source"] in ("openai", "answers"):
             raise InputError(
-                f"config: model: {named} does not run here and gives no probabilities of whole texts. Name another "
-                "model, or ask it questions: docs/audit.md, 'A model behind a chat API'."
+                f"config: model: {named} does not run here and gives no "
+                f"probabilities of whole texts. Name another "
+                "model, or ask it questions: docs/audit.md, 'A model behind a "
+                "chat API'."
             )
         return named, {}
     # an entry's name has no other letters
@@ -166,7 +224,8 @@ def _model(named: str, kind: str, folder: Path) -> tuple[str, dict[str, Any]]:
     if kind == "folder":
         if not Path(named, "config.json").is_file():
             raise InputError(
-                f"config: model: {named} has no config.json; name the folder with config.json, the weights and the "
+                f"config: model: {named} has no config.json; name the folder "
+                f"with config.json, the weights and the "
                 "tokenizer."
             )
         entry = {"source": "local", "path": _seen_from(folder, named)}
@@ -174,7 +233,8 @@ def _model(named: str, kind: str, folder: Path) -> tuple[str, dict[str, Any]]:
         hub_id = re.search(r"huggingface\.co/([^/\s]+/[^/\s?#]+)", named)
         hint = f"write model={hub_id[1]}" if hub_id else nearest(named, registered)
         raise InputError(
-            f"config: model: '{shorten(named)}' is not a name of config/models.yaml, a folder, or an id of the "
+            f"config: model: '{shorten(named)}' is not a name of "
+            f"config/models.yaml, a folder, or an id of the "
             "Hugging Face hub such as EleutherAI/pythia-1.4b"
             f"{'' if hint.startswith('valid') else f': {hint}'}"
         )
@@ -185,12 +245,14 @@ def _model(named: str, kind: str, folder: Path) -> tuple[str, dict[str, Any]]:
 
 
 def has_gpu() -> bool:
-    """Return whether this machine has an NVIDIA GPU; asked without torch, which takes seconds to import."""
+    """Return whether this machine has an NVIDIA GPU; asked without torch, which takes
+    seconds to import."""
     return Path("/dev/nvidia0").exists()
 
 
 def parameters_in(name: str) -> float | None:
-    """Return the number of parameters that a model's name tells, as 1.4e9 of `pythia-1.4b`."""
+    """Return the number of parameters that a model's name tells, as 1.4e9 of
+    `pythia-1.4b`."""
     if not (match := _PARAMETERS.search(name)):
         return None
     return float(match[1]) * {"m": 1e6, "b": 1e9}[match[2].lower()]
@@ -202,13 +264,18 @@ PLAIN_STATISTICS = {"logprobs", "entropies", "variances", "highest", "ranks", "t
 
 
 def positive_runs(
-    runs: Iterable[Run], artifacts: Mapping[str, Artifact], models: Models, benchmarks: Benchmarks
+    runs: Iterable[Run],
+    artifacts: Mapping[str, Artifact],
+    models: Models,
+    benchmarks: Benchmarks,
 ) -> list[WrittenRun]:
-    """Return a run on `POSITIVE_CONTROL` for each model that an artifact `audit` shows, where it applies.
+    """Return a run on `POSITIVE_CONTROL` for each model that an artifact `audit` shows,
+    where it applies.
 
-    It applies to models that were trained elsewhere, on text of the web as far as anyone knows, and to English texts:
-    English verses say nothing of what a model shows of another language or script.
-    The methods are those of the audited run that need the text alone.
+    It applies to models that were trained elsewhere, on text of the web as far as
+    anyone knows, and to English texts: English verses say nothing of what a model shows
+    of another language or script. The methods are those of the audited run that need
+    the text alone.
     """
     if POSITIVE_CONTROL not in benchmarks.entries:
         return []
@@ -220,7 +287,9 @@ def positive_runs(
     }
     added: dict[tuple[str, str], WrittenRun] = {}
     for run in runs:
-        of_web_text = isinstance(models.entries[run.model], HubModel | LocalModel | GgufModel)
+        of_web_text = isinstance(
+            models.entries[run.model], HubModel | LocalModel | GgufModel
+        )
         applies = of_web_text and benchmarks.entries[run.benchmark].language == "en"
         methods: list[str | dict[str, Any]] = [
             {item.method: item.parameters} if item.parameters else item.method
@@ -229,7 +298,10 @@ def positive_runs(
         ]
         if (run.model, run.benchmark) in audited and applies and methods:
             written = WrittenRun(
-                model=run.model, benchmark=POSITIVE_CONTROL, start_token=run.start_token, methods=methods
+                model=run.model,
+                benchmark=POSITIVE_CONTROL,
+                start_token=run.start_token,
+                methods=methods,
             )
             added.setdefault((run.model, run.start_token), written)
     return list(added.values())

@@ -1,7 +1,9 @@
-"""Estimate what a study takes: tokens, GPU hours, the longest job, time, disk, and US dollars for APIs.
+"""Estimate what a study takes: tokens, GPU hours, the longest job, time, disk, and US
+dollars for APIs.
 
-Nothing is fetched, run or asked. Sizes of benchmarks are those that their entries state; the user's own files and texts
-that go to APIs are counted, by the model's tokenizer if it is here.
+Nothing is fetched, run or asked. Sizes of benchmarks are those that their entries
+state; the user's own files and texts that go to APIs are counted, by the model's
+tokenizer if it is here.
 """
 
 import math
@@ -31,12 +33,14 @@ from pretrace.studies.shared import FIRST, Model
 from pretrace.views import PARAPHRASES
 
 CARDS = {"A100": 250e12, "H100": 790e12, "H200": 790e12}
-"""Operations a second of large products of matrices in bfloat16. Measured on an H200; an H100 computes as fast, and an
-A100 has 312 of the H200's 989 by their data sheets."""
+"""Operations a second of large products of matrices in bfloat16. Measured on an H200;
+an H100 computes as fast, and an A100 has 312 of the H200's 989 by their data sheets."""
 SHARES_OF_PEAK = ((160e6, 0.06), (1.1e9, 0.22), (7e9, 0.57), (30e9, 0.64))
-"""(parameters, share of these operations that plain passes over short texts reach), measured on an H200."""
+"""(parameters, share of these operations that plain passes over short texts reach),
+measured on an H200."""
 BYTES_A_TOKEN = 4, 1.5
-"""Bytes of UTF-8 of a token, about, where no tokenizer is here: of ASCII letters, and of others. SmolLM2's tokens have
+"""Bytes of UTF-8 of a token, about, where no tokenizer is here: of ASCII letters, and
+of others. SmolLM2's tokens have
 5.1 in speeches, 4.1 in licences, 3.8 in docstrings, and 1.6 in Chinese news."""
 WHOLE: dict[str, Any] = {"subsets": None, "lengths": None}
 """The part of a benchmark that a request reads if it names none."""
@@ -45,7 +49,8 @@ FORWARD = 2
 
 
 class Job(NamedTuple):
-    """The passes, answers or paraphrases of a model on a benchmark: tokens that it reads and writes, and bytes stored.
+    """The passes, answers or paraphrases of a model on a benchmark: tokens that it
+    reads and writes, and bytes stored.
 
     `shares`: how many jobs of a scheduler share it.
     """
@@ -63,7 +68,8 @@ class Job(NamedTuple):
 
     @property
     def operations(self) -> float:
-        """Floating-point operations; 0 behind an API, and for a model whose entry states no size."""
+        """Floating-point operations; 0 behind an API, and for a model whose entry
+        states no size."""
         if not self.model.is_local:
             return 0
         return FORWARD * (self.model.entry.parameters or 0) * (self.read + self.written)
@@ -77,11 +83,16 @@ class Job(NamedTuple):
         entry = self.model.entry
         if not isinstance(entry, ApiModel):
             return 0
-        return (self.read * entry.api.price.input + self.written * entry.api.price.output) / 1e6
+        return (
+            self.read * entry.api.price.input + self.written * entry.api.price.output
+        ) / 1e6
 
     def hours(self, card: str) -> float:
-        """Return the hours of each of its shares on a card. A model on several GPUs computes on one at a time."""
-        return self.operations / operations_a_second(card, self.model) / 3600 / self.shares
+        """Return the hours of each of its shares on a card. A model on several GPUs
+        computes on one at a time."""
+        return (
+            self.operations / operations_a_second(card, self.model) / 3600 / self.shares
+        )
 
     def reserved(self, card: str) -> float:
         """Return the hours of GPUs that are reserved for it."""
@@ -89,7 +100,8 @@ class Job(NamedTuple):
 
 
 def operations_a_second(card: str, model: Model) -> float:
-    """Return the operations a second of a model on a card: by its size, between the measured ones by its logarithm."""
+    """Return the operations a second of a model on a card: by its size, between the
+    measured ones by its logarithm."""
     parameters = model.entry.parameters or 1
     (_, share), *_, (largest, most) = SHARES_OF_PEAK
     if parameters > largest:
@@ -105,9 +117,11 @@ Counted = Mapping[str, Sizes]
 """Sizes of the benchmarks whose texts were counted, by slug."""
 
 
-def counted(plan: Plan, benchmark: str, texts: Iterable[tuple[str, str, int | None]]) -> Sizes:
-    """Return the tokens of texts (text, subset, length), counted by the tokenizer of a model that reads them, if one is
-    here, else by their bytes."""
+def counted(
+    plan: Plan, benchmark: str, texts: Iterable[tuple[str, str, int | None]]
+) -> Sizes:
+    """Return the tokens of texts (text, subset, length), counted by the tokenizer of a
+    model that reads them, if one is here, else by their bytes."""
     sizes: dict[tuple[str, int | None], list[float]] = defaultdict(list)
     if file := tokenizer_here(plan, benchmark):
         from tokenizers import Tokenizer
@@ -125,32 +139,46 @@ def counted(plan: Plan, benchmark: str, texts: Iterable[tuple[str, str, int | No
 
 
 def tokenizer_here(plan: Plan, benchmark: str) -> Path | None:
-    """Return the file of a tokenizer of the models that read a benchmark, if one is at hand."""
-    models = {pair.model_slug for pair in plan.reading_pairs if pair.benchmark_slug == benchmark}
+    """Return the file of a tokenizer of the models that read a benchmark, if one is at
+    hand."""
+    models = {
+        pair.model_slug
+        for pair in plan.reading_pairs
+        if pair.benchmark_slug == benchmark
+    }
     folders = (
-        path_of(plan.study.models.entries[slug]) or f"results/models/{slug}" for slug in sorted(models)
+        path_of(plan.study.models.entries[slug]) or f"results/models/{slug}"
+        for slug in sorted(models)
     )
     files = (Path(folder, "tokenizer.json") for folder in folders)
     return next((file for file in files if file.is_file()), None)
 
 
 def measured(plan: Plan) -> dict[str, str]:
-    """Return the tables of the benchmarks of the user's own files and of those whose texts go to APIs, by slug."""
+    """Return the tables of the benchmarks of the user's own files and of those whose
+    texts go to APIs, by slug."""
     entries = plan.study.benchmarks.entries
     slugs = {job.benchmark for job in jobs_of(plan, {}) if not job.model.is_local}
-    slugs |= {pair.benchmark_slug for pair in plan.reading_pairs if entries[pair.benchmark_slug].path}
+    slugs |= {
+        pair.benchmark_slug
+        for pair in plan.reading_pairs
+        if entries[pair.benchmark_slug].path
+    }
     return {slug: plan.benchmark(slug).table for slug in sorted(slugs)}
 
 
 def jobs_of(plan: Plan, known: Counted) -> list[Job]:
-    """Return the jobs in which models read or are asked, those of the most GPU hours first."""
+    """Return the jobs in which models read or are asked, those of the most GPU hours
+    first."""
     jobs = []
     for pair in plan.reading_pairs:
         amounts = amounts_of_passes(pair, pair.requests, known.get(pair.benchmark_slug))
         jobs.append(_job("passes", pair, amounts))
     for pair in plan.asking_pairs:
         if not isinstance(pair.model.entry, AnswersModel):
-            amounts = amounts_of_answers(pair, pair.answer_requests, known.get(pair.benchmark_slug))
+            amounts = amounts_of_answers(
+                pair, pair.answer_requests, known.get(pair.benchmark_slug)
+            )
             jobs.append(_job("answers", pair, amounts))
     jobs += _paraphrases(plan, known)
     return sorted(jobs, key=lambda job: (-job.reserved("H100"), -job.dollars, str(job)))
@@ -160,13 +188,17 @@ def _job(what: str, pair: Pair, amounts: Amounts) -> Job:
     read = sum(amount.read for amount in amounts.values())
     written = sum(amount.written for amount in amounts.values())
     stored = sum(amount.stored for amount in amounts.values())
-    return Job(what, pair.model, pair.benchmark_slug, read, written, stored, pair.model.jobs)
+    return Job(
+        what, pair.model, pair.benchmark_slug, read, written, stored, pair.model.jobs
+    )
 
 
 def order_of_length(plan: Plan) -> dict[tuple[str, str], int]:
-    """Return the place of each model and benchmark, and (model, "") of each model, in the order of their longest jobs.
+    """Return the place of each model and benchmark, and (model, "") of each model, in
+    the order of their longest jobs.
 
-    The place is 0 for the shortest and below `FIRST` for the longest, so that it can be added to a job's priority.
+    The place is 0 for the shortest and below `FIRST` for the longest, so that it can be
+    added to a job's priority.
     """
     hours: dict[tuple[str, str], float] = defaultdict(float)
     for job in jobs_of(plan, {}):
@@ -180,7 +212,8 @@ def order_of_length(plan: Plan) -> dict[tuple[str, str], int]:
 
 
 def _paraphrases(plan: Plan, known: Counted) -> Iterator[Job]:
-    """Yield the paraphrases that models behind APIs write and the benchmarks do not bring."""
+    """Yield the paraphrases that models behind APIs write and the benchmarks do not
+    bring."""
     views: set[tuple[str, str]] = set()
     for pair in plan.asking_pairs:
         views |= {(pair.benchmark_slug, view) for view in pair.paraphrasers}
@@ -198,9 +231,14 @@ def _paraphrases(plan: Plan, known: Counted) -> Iterator[Job]:
 
 
 def assumptions(plan: Plan, known: Counted) -> list[str]:
-    """Return the values assumed for models and benchmarks whose entries do not state them, as sentences."""
+    """Return the values assumed for models and benchmarks whose entries do not state
+    them, as sentences."""
     jobs = jobs_of(plan, known)
-    sizeless = {job.model.slug for job in jobs if job.model.is_local and job.model.entry.parameters is None}
+    sizeless = {
+        job.model.slug
+        for job in jobs
+        if job.model.is_local and job.model.entry.parameters is None
+    }
     uncounted: set[str] = set()
     unmeasured: set[str] = set()
     for slug in {job.benchmark for job in jobs} - known.keys():
@@ -214,10 +252,17 @@ def assumptions(plan: Plan, known: Counted) -> list[str]:
         f"`expected` count as {ASSUMED_TEXTS:,} texts of each subset and length": uncounted,
         f"`lengths` count as {TOKENS_OF_A_TEXT} tokens a text": unmeasured,
     }
-    told = [f"Entries without {key}: {', '.join(sorted(slugs))}." for key, slugs in lacking.items() if slugs]
+    told = [
+        f"Entries without {key}: {', '.join(sorted(slugs))}."
+        for key, slugs in lacking.items()
+        if slugs
+    ]
     by_bytes = [slug for slug in sorted(known) if not tokenizer_here(plan, slug)]
     if by_bytes:
-        ratio = f"{BYTES_A_TOKEN[0]:g} bytes a token of ASCII letters, {BYTES_A_TOKEN[1]:g} of others"
+        ratio = (
+            f"{BYTES_A_TOKEN[0]:g} bytes a token of ASCII letters, "
+            f"{BYTES_A_TOKEN[1]:g} of others"
+        )
         told.append(f"Counted by bytes ({ratio}): {', '.join(by_bytes)}.")
     return told
 
@@ -235,34 +280,47 @@ def table(plan: Plan, jobs: Sequence[Job]) -> list[str]:
     for slug, own in by_model.items():
         model = plan.model(slug)
         gpus = model.resources.gpu if model.is_local else 0
-        lines.append(_row(slug, own, str(gpus), gigabytes(model.entry) if model.is_local else 0))
-    fetched = sum(gigabytes(model.entry) for model in plan.models_read if isinstance(model.entry, HubModel))
+        lines.append(
+            _row(slug, own, str(gpus), gigabytes(model.entry) if model.is_local else 0)
+        )
+    fetched = sum(
+        gigabytes(model.entry)
+        for model in plan.models_read
+        if isinstance(model.entry, HubModel)
+    )
     stored = sum(job.stored for job in jobs) / 1e9
     lines += [
         _row("all", jobs, "", fetched),
         "",
-        f"Disk: {fetched:,.0f} GB of weights to fetch and {stored:,.0f} GB of passes, without data sets and corpora; "
+        f"Disk: {fetched:,.0f} GB of weights to fetch and {stored:,.0f} GB of "
+        f"passes, without data sets and corpora; "
         "check_hub asks the hub for their sizes.",
     ]
     for card in CARDS:
         lines += _times(jobs, card)
     lines.append(
-        "Times: as measured on an H200 for passes over short texts in 16 bits, without loading models and counting "
-        "corpora. Questions and other cards were not measured. A model on N GPUs holds all and computes on one at a "
+        "Times: as measured on an H200 for passes over short texts in 16 bits, "
+        "without loading models and counting "
+        "corpora. Questions and other cards were not measured. A model on N GPUs "
+        "holds all and computes on one at a "
         "time. Weights need a few GB more in memory; batches shrink until they fit."
     )
     return lines
 
 
 def _row(name: str, jobs: Sequence[Job], gpus: str, weights: float) -> str:
-    cells = [f"{sum(job.read for job in jobs) / 1e6:,.2f}", f"{sum(job.written for job in jobs) / 1e6:,.2f}"]
+    cells = [
+        f"{sum(job.read for job in jobs) / 1e6:,.2f}",
+        f"{sum(job.written for job in jobs) / 1e6:,.2f}",
+    ]
     cells += [gpus, f"{weights:,.1f}"]
     cells += [f"{sum(job.reserved(card) for job in jobs):,.2f}" for card in CARDS]
     return f"| {name} | {' | '.join(cells)} | {sum(job.dollars for job in jobs):,.2f} |"
 
 
 def _times(jobs: Sequence[Job], card: str) -> Iterator[str]:
-    """Yield the longest job on a card, and the time of all with several numbers of cards."""
+    """Yield the longest job on a card, and the time of all with several numbers of
+    cards."""
     on_gpus = [job for job in jobs if job.reserved(card)]
     if not on_gpus:
         return
@@ -273,23 +331,34 @@ def _times(jobs: Sequence[Job], card: str) -> Iterator[str]:
     for count in (fewest, 2 * fewest, 4 * fewest, 8 * fewest):
         times.append(f"{max(reserved / count, longest.hours(card)):,.1f} with {count}")
     yield (
-        f"{card}: {reserved:,.1f} GPU hours; the longest job, {longest}, takes {longest.hours(card):,.1f} hours on "
+        f"{card}: {reserved:,.1f} GPU hours; the longest job, {longest}, takes "
+        f"{longest.hours(card):,.1f} hours on "
         f"{longest.gpus}, and all takes no less. Hours in all: {', '.join(times)}."
     )
 
 
 def budget(
-    dollars: float, stored: Mapping[str, tuple[int, float]], *, spent: float, budget_usd: float
+    dollars: float,
+    stored: Mapping[str, tuple[int, float]],
+    *,
+    spent: float,
+    budget_usd: float,
 ) -> list[str]:
-    """Return what is stored of models behind APIs (model -> answers, their cost), and whether the budget suffices."""
+    """Return what is stored of models behind APIs (model -> answers, their cost), and
+    whether the budget suffices."""
     left = budget_usd - spent
     lines = [
-        f"Stored already, and not asked again: {answers:,} answers of {model}, for {cost:.2f}."
+        f"Stored already, and not asked again: {answers:,} answers of {model}, "
+        f"for {cost:.2f}."
         for model, (answers, cost) in sorted(stored.items())
     ]
-    lines.append(f"Of budget_usd = {budget_usd:g}, {spent:.2f} are spent and {left:.2f} are left.")
+    lines.append(
+        f"Of budget_usd = {budget_usd:g}, {spent:.2f} are spent and {left:.2f} "
+        f"are left."
+    )
     if dollars - spent > left:
         lines.append(
-            "That may not suffice: the run would stop before it passes the budget, and go on once it is raised."
+            "That may not suffice: the run would stop before it passes the "
+            "budget, and go on once it is raised."
         )
     return lines

@@ -1,4 +1,5 @@
-"""Ask for everything that a study fetches, without fetching it: what would fail, and the bytes of all."""
+"""Ask for everything that a study fetches, without fetching it: what would fail, and
+the bytes of all."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +22,8 @@ AT_ONCE = 8
 
 
 class HubFiles(NamedTuple):
-    """What the hub says of an entry: its files with their size in bytes, or what will fail."""
+    """What the hub says of an entry: its files with their size in bytes, or what will
+    fail."""
 
     entry: str
     place: str
@@ -31,10 +33,15 @@ class HubFiles(NamedTuple):
 
 
 def check_hub(plan: Plan) -> list[HubFiles]:
-    """Ask for every model, benchmark and corpus that the study's jobs fetch, in that order."""
+    """Ask for every model, benchmark and corpus that the study's jobs fetch, in that
+    order."""
     with use_pins(plan.study.settings.revisions), ThreadPoolExecutor(AT_ONCE) as pool:
-        # a context each: the pins are a variable of the context, which a thread does not inherit
-        answers = [pool.submit(copy_context().run, partial(_answer, *check)) for check in _checks(plan)]
+        # a context each: the pins are a variable of the context, which a thread does
+        # not inherit
+        answers = [
+            pool.submit(copy_context().run, partial(_answer, *check))
+            for check in _checks(plan)
+        ]
         return [answer.result() for answer in answers]
 
 
@@ -42,11 +49,19 @@ def _checks(plan: Plan) -> Iterable[tuple[str, str, Callable[[], Listing]]]:
     """Yield (entry, place, what lists its files)."""
     for model in plan.models_read:
         if isinstance(entry := model.entry, HubModel):
-            ask = partial(check_model, entry.hub, entry.revision, remote_code=entry.remote_code)
+            ask = partial(
+                check_model, entry.hub, entry.revision, remote_code=entry.remote_code
+            )
             yield f"model {model.slug}", f"{entry.hub}@{entry.revision}", ask
     for benchmark, part in plan.parts_fetched:
-        place = getattr(benchmark.entry, "url", None) or getattr(benchmark.entry, "hub", "")
-        yield f"{part} of {benchmark.slug}", str(place), partial(check_dataset, benchmark.entry, part)
+        place = getattr(benchmark.entry, "url", None) or getattr(
+            benchmark.entry, "hub", ""
+        )
+        yield (
+            f"{part} of {benchmark.slug}",
+            str(place),
+            partial(check_dataset, benchmark.entry, part),
+        )
     for corpus in plan.corpora_read:
         if isinstance(source := corpus.entry, HubCorpus) and source.path is None:
             yield f"corpus {corpus.slug}", source.hub, partial(check_shards, source)
@@ -63,7 +78,8 @@ def _answer(entry: str, place: str, ask: Callable[[], Listing]) -> HubFiles:
 def report(
     plan: Plan, answers: Sequence[HubFiles], partitions: Path | None = None
 ) -> tuple[list[str], list[str]]:
-    """Return the lines that say what can be fetched and what is left out, and those that say what will fail.
+    """Return the lines that say what can be fetched and what is left out, and those
+    that say what will fail.
 
     `partitions`: the file of a cluster's partitions, if jobs go to one.
     """
@@ -72,22 +88,30 @@ def report(
     if fetchable:
         lines += ["| entry | repository | files | GB |", "|---|---|--:|--:|"]
     for answer in fetchable:
-        lines.append(f"| {answer.entry} | {answer.place} | {answer.files} | {answer.size / GIGABYTE:.2f} |")
+        lines.append(
+            f"| {answer.entry} | {answer.place} | {answer.files} | "
+            f"{answer.size / GIGABYTE:.2f} |"
+        )
     if lines:
         lines.append("")
     left_out: dict[str, None] = {}
     for artifact in plan.study.artifacts.values():
-        left_out |= dict.fromkeys(f"Left out: {gone.name}: {gone.reason}." for gone in artifact.missing)
+        left_out |= dict.fromkeys(
+            f"Left out: {gone.name}: {gone.reason}." for gone in artifact.missing
+        )
     lines += left_out
     total = sum(answer.size for answer in fetchable) / GIGABYTE
     lines.append(f"{len(fetchable)} of {len(answers)} can be fetched, {total:,.1f} GB.")
-    problems = [f"{answer.entry}: {answer.problem}" for answer in answers if answer.problem]
+    problems = [
+        f"{answer.entry}: {answer.problem}" for answer in answers if answer.problem
+    ]
     if len(problems) > 1 and not fetchable:
         # most likely the network's fault
         others = ", ".join(answer.entry for answer in answers[1:])
         problems = [
             *problems[:1],
-            f"and all others: {others}. Without a network run this where there is one. HF_ENDPOINT names a mirror of "
+            f"and all others: {others}. Without a network run this where there "
+            f"is one. HF_ENDPOINT names a mirror of "
             "the hub; with HF_HUB_OFFLINE=1 a study reads what is in the hub's cache.",
         ]
     return lines, [*problems, *lacks(plan, partitions)]

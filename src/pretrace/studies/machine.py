@@ -1,4 +1,5 @@
-"""What a machine or a cluster lacks for a study: said while planning, before weights are fetched or a GPU is held."""
+"""What a machine or a cluster lacks for a study: said while planning, before weights
+are fetched or a GPU is held."""
 
 import shutil
 import subprocess
@@ -19,33 +20,51 @@ from pretrace.views.wordnet import require_wordnet
 
 
 def lacks(plan: Plan, partitions: Path | None = None) -> list[str]:
-    """Return what a machine lacks for a study's jobs, a sentence each: data of views, packages, memory of GPUs.
+    """Return what a machine lacks for a study's jobs, a sentence each: data of views,
+    packages, memory of GPUs.
 
     Where jobs go to a cluster, `partitions` is the file of its partitions.
     """
     gpus = [] if partitions else gpu_gigabytes()
     too_small = small_partitions(plan, partitions) if partitions else ()
-    return [*_lacking_data(plan), *_lacking_packages(plan), *_small_gpus(plan, gpus), *too_small]
+    return [
+        *_lacking_data(plan),
+        *_lacking_packages(plan),
+        *_small_gpus(plan, gpus),
+        *too_small,
+    ]
 
 
 def _lacking_data(plan: Plan) -> Iterator[str]:
-    """Yield which views cannot be made here for lack of data, as WordNet's, and what will not be complete."""
-    unmade = [view for view in plan.stored_views if view.is_computed and not Path(view.file).is_file()]
+    """Yield which views cannot be made here for lack of data, as WordNet's, and what
+    will not be complete."""
+    unmade = [
+        view
+        for view in plan.stored_views
+        if view.is_computed and not Path(view.file).is_file()
+    ]
     if not unmade:
         return
     try:
         require_wordnet()
     except InputError as error:
         lacking = {(view.benchmark.slug, view.name) for view in unmade}
-        artifacts = [slug for slug in plan.artifacts_of("table", "figure") if plan.views_of(slug) & lacking]
+        artifacts = [
+            slug
+            for slug in plan.artifacts_of("table", "figure")
+            if plan.views_of(slug) & lacking
+        ]
         names = ", ".join(sorted({view.name for view in unmade}))
         benchmarks = ", ".join(sorted({view.benchmark.slug for view in unmade}))
-        shown = f"; these will not be complete: {', '.join(artifacts)}" if artifacts else ""
+        shown = (
+            f"; these will not be complete: {', '.join(artifacts)}" if artifacts else ""
+        )
         yield f"{names} of {benchmarks} cannot be made{shown}: {error}"
 
 
 def _lacking_packages(plan: Plan) -> Iterator[str]:
-    """Yield which checkpoints of the user's have tokenizers that need a package which is not installed."""
+    """Yield which checkpoints of the user's have tokenizers that need a package which
+    is not installed."""
     for model in plan.models_read:
         folder = Path(model.path) if model.path else None
         if folder and folder.is_dir():
@@ -55,22 +74,33 @@ def _lacking_packages(plan: Plan) -> Iterator[str]:
 
 
 def gigabytes(entry: ModelEntry) -> float:
-    """Return the GB that a model's weights take in memory, by its entry; `dtype: auto` is taken as bfloat16."""
-    bits = entry.quantise or (16 if entry.dtype in ("auto", "bfloat16", "float16") else 32)
+    """Return the GB that a model's weights take in memory, by its entry; `dtype: auto`
+    is taken as bfloat16."""
+    bits = entry.quantise or (
+        16 if entry.dtype in ("auto", "bfloat16", "float16") else 32
+    )
     return (entry.parameters or 0) * bits / 8e9
 
 
 def gpu_gigabytes() -> list[float]:
-    """Return the memory in GB of each NVIDIA GPU of this machine; [] if there is none, or nothing tells."""
-    command = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    """Return the memory in GB of each NVIDIA GPU of this machine; [] if there is none,
+    or nothing tells."""
+    command = [
+        "nvidia-smi",
+        "--query-gpu=memory.total",
+        "--format=csv,noheader,nounits",
+    ]
     if not Path("/dev/nvidia0").exists() or shutil.which(command[0]) is None:
         return []
-    answer = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    answer = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=30
+    )
     return [int(line) * 2**20 / 1e9 for line in answer.stdout.split() if line.isdigit()]
 
 
 def _small_gpus(plan: Plan, memory: list[float]) -> Iterator[str]:
-    """Yield which models are larger than the GPUs that they ask for; `memory` of each GPU of this machine in GB."""
+    """Yield which models are larger than the GPUs that they ask for; `memory` of each
+    GPU of this machine in GB."""
     if not memory or plan.study.settings.device == "cpu":
         return
     for model in plan.models_read:
@@ -78,14 +108,17 @@ def _small_gpus(plan: Plan, memory: list[float]) -> Iterator[str]:
         weights = gigabytes(model.entry)
         if gpus and weights > sum(sorted(memory)[-gpus:]):
             yield (
-                f"{model.slug}: its weights take {weights:.0f} GB, and {gpus} GPU of this machine have "
-                f"{sum(sorted(memory)[-gpus:]):.0f} GB. Give its entry resources: {{gpu: N}} with more GPUs and "
+                f"{model.slug}: its weights take {weights:.0f} GB, and {gpus} "
+                f"GPU of this machine have "
+                f"{sum(sorted(memory)[-gpus:]):.0f} GB. Give its entry "
+                f"resources: {{gpu: N}} with more GPUs and "
                 "device_map: auto, quantise: 8 or 4, or set max_parameters lower."
             )
 
 
 class Partition(Keys):
-    """The limits of a partition of Slurm that decide whether a job fits; None: no limit."""
+    """The limits of a partition of Slurm that decide whether a job fits; None: no
+    limit."""
 
     max_runtime: Annotated[int, Field(ge=1)] | None = None
     max_mem_mb: Annotated[int, Field(ge=1)] | None = None
@@ -93,9 +126,14 @@ class Partition(Keys):
     max_gpu: Annotated[int, Field(ge=0)] | None = None
 
     def takes(self, model: Model) -> bool:
-        """Return whether the partition takes the first attempt of a model's job; without `max_gpu` it has no GPU."""
+        """Return whether the partition takes the first attempt of a model's job;
+        without `max_gpu` it has no GPU."""
         job = model.resources
-        asked = {"max_runtime": model.longest_attempt, "max_mem_mb": job.mem_mb, "max_threads": job.threads}
+        asked = {
+            "max_runtime": model.longest_attempt,
+            "max_mem_mb": job.mem_mb,
+            "max_threads": job.threads,
+        }
         for key, amount in asked.items():
             limit = getattr(self, key)
             if limit is not None and amount > limit:
@@ -104,21 +142,29 @@ class Partition(Keys):
 
 
 def small_partitions(plan: Plan, path: Path) -> Iterator[str]:
-    """Yield which models no partition of a cluster takes, by the file of its partitions (`slurm-partition-config`)."""
+    """Yield which models no partition of a cluster takes, by the file of its partitions
+    (`slurm-partition-config`)."""
     partitions = []
     for keys in (read_yaml(path).get("partitions") or {}).values():
-        limits = {key: value for key, value in (keys or {}).items() if key in Partition.model_fields}
+        limits = {
+            key: value
+            for key, value in (keys or {}).items()
+            if key in Partition.model_fields
+        }
         partitions.append(Partition.model_validate(limits))
     refused: dict[str, list[str]] = defaultdict(list)
     for model in plan.models_read:
         job = model.resources
         if not any(partition.takes(model) for partition in partitions):
             asked = (
-                f"{model.longest_attempt} minutes, {job.mem_mb} MB, {job.threads} threads and {job.gpu} GPUs"
+                f"{model.longest_attempt} minutes, {job.mem_mb} MB, {job.threads} "
+                f"threads and {job.gpu} GPUs"
             )
             refused[asked].append(model.slug)
     for asked, slugs in refused.items():
         yield (
-            f"no partition of {path} takes a job of {asked}, which {', '.join(slugs)} ask for: lower `resources` in "
-            "the models' entries or max_runtime, or give the partitions' limits as the cluster has them (sinfo)."
+            f"no partition of {path} takes a job of {asked}, which "
+            f"{', '.join(slugs)} ask for: lower `resources` in "
+            "the models' entries or max_runtime, or give the partitions' limits "
+            "as the cluster has them (sinfo)."
         )

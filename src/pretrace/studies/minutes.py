@@ -14,10 +14,11 @@ STARTING = 30
 
 
 def minutes_of(pair: Pair, stage: Stage, share: str, attempt: int) -> int:
-    """Return the minutes to ask for an attempt at a pair's passes or answers, or at a `share` of them, as `2of4`.
+    """Return the minutes to ask for an attempt at a pair's passes or answers, or at a
+    `share` of them, as `2of4`.
 
-    What was done is stored, so a job asks for what is left, and within the limit of a cluster it goes on from attempt
-    to attempt.
+    What was done is stored, so a job asks for what is left, and within the limit of a
+    cluster it goes on from attempt to attempt.
     """
     whole = pair.model.resources.runtime
     wanted = attempt * max(share_left(pair, stage, share) * whole, min(whole, STARTING))
@@ -25,9 +26,11 @@ def minutes_of(pair: Pair, stage: Stage, share: str, attempt: int) -> int:
 
 
 def share_left(pair: Pair, stage: Stage, share: str) -> float:
-    """Return the share of a job's work that is left, by what its last run noted, from 1 to 0.
+    """Return the share of a job's work that is left, by what its last run noted, from 1
+    to 0.
 
-    What has been asked for since is left. All is left if no run noted anything, or if it read other texts or weights.
+    What has been asked for since is left. All is left if no run noted anything, or if
+    it read other texts or weights.
     """
     if pair.shares_of(stage) and not share:  # it joins what the shares have stored
         return 0.0
@@ -54,5 +57,7 @@ def _amounts_asked(pair: Pair, stage: Stage) -> Amounts:
 
 def _amounts_noted(pair: Pair, stage: Stage, note: Note) -> Amounts:
     if stage == "passes":
-        return amounts_of_passes(pair, [PassRequest.from_json(request) for request in note.requests])
+        return amounts_of_passes(
+            pair, [PassRequest.from_json(request) for request in note.requests]
+        )
     return amounts_of_answers(pair, note.requests)

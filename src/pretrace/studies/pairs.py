@@ -1,6 +1,8 @@
-"""A pair of a study, one model on one benchmark: what is asked of it, its files, and the parameters of its jobs.
+"""A pair of a study, one model on one benchmark: what is asked of it, its files, and
+the parameters of its jobs.
 
-A file that is not needed is [], as an input of a rule takes it. Parameters are plain JSON values in a fixed order.
+A file that is not needed is [], as an input of a rule takes it. Parameters are plain
+JSON values in a fixed order.
 """
 
 from collections.abc import Collection, Iterable
@@ -56,7 +58,8 @@ class Pair:
 
     @property
     def prefix_kinds(self) -> set[str]:
-        """The kinds of shots (`member`, `nonmember`, `zero_access`) that the passes ask for."""
+        """The kinds of shots (`member`, `nonmember`, `zero_access`) that the passes ask
+        for."""
         kinds = set()
         for request in self.requests:
             if request.reading.shots:
@@ -65,7 +68,8 @@ class Pair:
 
     @property
     def draws_shots(self) -> bool:
-        """Whether the passes read texts after shots that are drawn from the benchmark."""
+        """Whether the passes read texts after shots that are drawn from the
+        benchmark."""
         return bool(self.prefix_kinds - {ZERO_ACCESS})
 
     @property
@@ -74,12 +78,18 @@ class Pair:
 
     @property
     def completions(self) -> File:
-        """The openings that the model completes to the lengths of the texts that it reads after them."""
-        return self._in_shared("completions", "parquet") if ZERO_ACCESS in self.prefix_kinds else []
+        """The openings that the model completes to the lengths of the texts that it
+        reads after them."""
+        return (
+            self._in_shared("completions", "parquet")
+            if ZERO_ACCESS in self.prefix_kinds
+            else []
+        )
 
     @property
     def completed_lengths(self) -> list[int]:
-        """The lengths of the texts that are read after openings which the model completed itself."""
+        """The lengths of the texts that are read after openings which the model
+        completed itself."""
         completed: set[int] = set()
         for request in self.requests:
             shots = request.reading.shots
@@ -89,7 +99,8 @@ class Pair:
 
     @property
     def stored_views(self) -> list[str]:
-        """The views of its readings that are stored tables, not functions of the text."""
+        """The views of its readings that are stored tables, not functions of the
+        text."""
         names: set[str] = set()
         for request in self.requests:
             names |= request.reading.views
@@ -113,7 +124,8 @@ class Pair:
         return methods
 
     def views_compared(self, methods: Collection[str]) -> set[str]:
-        """Return the stored views that these methods compare texts with: neighbours, and options of questions."""
+        """Return the stored views that these methods compare texts with: neighbours,
+        and options of questions."""
         views: set[str] = set()
         for method in methods:
             if method in METHODS and METHODS[method].input is INPUTS["neighbours"]:
@@ -129,16 +141,20 @@ class Pair:
 
     @cached_property
     def requests(self) -> tuple[PassRequest, ...]:
-        """Every reading of the benchmark by the model, as a target and as another target's reference model.
+        """Every reading of the benchmark by the model, as a target and as another
+        target's reference model.
 
-        A target's own text gets full statistics, so a method added later costs no model time. Companion views, a
-        reference model's passes, and all passes of an API have log-probabilities only; of the text itself an API may
-        give the 40 likeliest tokens too. A run without methods that score single texts needs no pass.
+        A target's own text gets full statistics, so a method added later costs no model
+        time. Companion views, a reference model's passes, and all passes of an API have
+        log-probabilities only; of the text itself an API may give the 40 likeliest
+        tokens too. A run without methods that score single texts needs no pass.
         """
         requests: list[PassRequest] = []
         for run in self.study.runs_by_reader.get(self.slugs, []):
             if run.model != self.model_slug:
-                requests += [_request(run, Reading(view, run.start_token)) for view in run.views]
+                requests += [
+                    _request(run, Reading(view, run.start_token)) for view in run.views
+                ]
                 continue
             if run.scores_texts:
                 for view in run.views:
@@ -168,7 +184,8 @@ class Pair:
 
     @cached_property
     def method_inputs(self) -> dict[str, dict[str, str]]:
-        """The file of each input that the runs name, by kind (`methods.INPUTS`) and name; neighbours have none."""
+        """The file of each input that the runs name, by kind (`methods.INPUTS`) and
+        name; neighbours have none."""
         files: dict[str, dict[str, str]] = {}
         for need, kind in INPUTS.items():
             names: set[str] = set()
@@ -182,7 +199,8 @@ class Pair:
         return files
 
     def _input_file(self, need: str, name: str) -> File:
-        """Return the file of an input that runs name: of a reference model, a corpus or another stage of a model."""
+        """Return the file of an input that runs name: of a reference model, a corpus or
+        another stage of a model."""
         if need == "neighbours":
             return []
         if need == "frequencies":
@@ -199,7 +217,8 @@ class Pair:
 
     @property
     def shadowed_lengths(self) -> list[int] | None:
-        """The lengths of the texts that the shadow models of the model read, None for all."""
+        """The lengths of the texts that the shadow models of the model read, None for
+        all."""
         lengths: set[int] = set()
         for run in self.study.runs:
             if self.model_slug in run.shadows and run.benchmark == self.benchmark_slug:
@@ -210,12 +229,15 @@ class Pair:
 
     @property
     def extraction(self) -> dict[str, Any] | None:
-        """The windows of the texts that are measured, with their start token; None if no run asks for it."""
+        """The windows of the texts that are measured, with their start token; None if
+        no run asks for it."""
         runs = [run for run in self.runs if run.extraction]
         windows = runs[0].extraction if runs else None
         if windows is None:
             return None
-        parts = _without_repeats({"subsets": run.subsets, "lengths": run.lengths} for run in runs)
+        parts = _without_repeats(
+            {"subsets": run.subsets, "lengths": run.lengths} for run in runs
+        )
         return {**windows.to_json(), "start_token": runs[0].start_token, "parts": parts}
 
     @property
@@ -230,11 +252,14 @@ class Pair:
 
     @property
     def answer_requests(self) -> list[dict[str, Any]]:
-        """The questions: each question method in each of its settings, with its paraphraser ("" if it needs none)."""
+        """The questions: each question method in each of its settings, with its
+        paraphraser ("" if it needs none)."""
         requests = []
         for run in self.runs:
             for item in run.questions:
-                paraphraser = run.paraphraser if QUESTION_METHODS[item.method].options else ""
+                paraphraser = (
+                    run.paraphraser if QUESTION_METHODS[item.method].options else ""
+                )
                 for parameters in question_settings(item.method, item.parameters):
                     request = {
                         "method": item.method,
@@ -249,10 +274,13 @@ class Pair:
 
     @property
     def paraphrasers(self) -> list[str]:
-        """The views that the questions' options come from; none if the answers come from elsewhere."""
+        """The views that the questions' options come from; none if the answers come
+        from elsewhere."""
         if isinstance(self.model.entry, AnswersModel):
             return []
-        return sorted({request["paraphraser"] for request in self.answer_requests} - {""})
+        return sorted(
+            {request["paraphraser"] for request in self.answer_requests} - {""}
+        )
 
     @property
     def answers(self) -> File:
@@ -265,9 +293,14 @@ class Pair:
 
     @property
     def answer_times(self) -> File:
-        """The measured seconds of the questions; none if the answers were collected elsewhere."""
+        """The measured seconds of the questions; none if the answers were collected
+        elsewhere."""
         elsewhere = isinstance(self.model.entry, AnswersModel)
-        return self._in_shared("answers", "times.parquet") if self.asks_questions and not elsewhere else []
+        return (
+            self._in_shared("answers", "times.parquet")
+            if self.asks_questions and not elsewhere
+            else []
+        )
 
     @property
     def calibration(self) -> File:
@@ -275,14 +308,18 @@ class Pair:
 
     @property
     def deltas(self) -> dict[str, float] | None:
-        """The calibration deltas of the letters A to D that the runs give, None if they give none."""
-        return next((run.calibration.to_json() for run in self.runs if run.calibration), None)
+        """The calibration deltas of the letters A to D that the runs give, None if they
+        give none."""
+        return next(
+            (run.calibration.to_json() for run in self.runs if run.calibration), None
+        )
 
     # other pairs that it is compared with
 
     @property
     def held(self) -> "Pair | None":
-        """The model on the benchmark whose non-members calibrate its answers and its unlabelled texts."""
+        """The model on the benchmark whose non-members calibrate its answers and its
+        unlabelled texts."""
         other = next((run.calibrate_on for run in self.runs if run.calibrate_on), None)
         return pair_of(self.study, self.model_slug, other) if other else None
 
@@ -295,7 +332,11 @@ class Pair:
     def positive(self) -> "Pair | None":
         """The model on passages that it surely read, beside an audit."""
         control = pair_of(self.study, self.model_slug, POSITIVE_CONTROL)
-        return control if control.runs and self.benchmark_slug != POSITIVE_CONTROL else None
+        return (
+            control
+            if control.runs and self.benchmark_slug != POSITIVE_CONTROL
+            else None
+        )
 
     # results
 
@@ -330,7 +371,8 @@ class Pair:
 
     @property
     def statistic_options(self) -> dict[str, Any]:
-        """What statistics depend on beside their files: fields of `evaluation.statistics.StatisticInputs`."""
+        """What statistics depend on beside their files: fields of
+        `evaluation.statistics.StatisticInputs`."""
         return {
             "draws": self.draws,
             "pooled": self.benchmark.entry.pooled,
@@ -338,21 +380,26 @@ class Pair:
         }
 
     def stage_file(self, stage: str) -> str:
-        """Return the pair's file of a stage of the study's own: scores, shadows, metrics, tests, audit ..."""
+        """Return the pair's file of a stage of the study's own: scores, shadows,
+        metrics, tests, audit ..."""
         return f"results/{self.study.name}/{stage}/{self.model_slug}/{self.benchmark_slug}.parquet"
 
     def output(self, stage: Stage, share: str = "") -> str:
-        """Return the first output of the job of its passes or answers, or of a `share` of them, as `2of4`."""
+        """Return the first output of the job of its passes or answers, or of a `share`
+        of them, as `2of4`."""
         if share:
             return self._in_shared(stage, f"{share}.json")
         return self._in_shared(stage, "json" if stage == "passes" else "parquet")
 
     def shares_of(self, stage: Stage) -> list[str]:
-        """Return the outputs of the jobs that share its passes or answers, if several do."""
+        """Return the outputs of the jobs that share its passes or answers, if several
+        do."""
         count = self.model.jobs
         if count == 1:
             return []
-        return [self.output(stage, f"{number}of{count}") for number in range(1, count + 1)]
+        return [
+            self.output(stage, f"{number}of{count}") for number in range(1, count + 1)
+        ]
 
     def _in_shared(self, stage: str, suffix: str) -> str:
         return f"results/{stage}/{self.model.name}/{self.benchmark.name}/{self.study.name}.{suffix}"
@@ -371,13 +418,19 @@ def view_path(study: Study, benchmark: str, view: str) -> str:
 
 
 def shared_view(study: Study, benchmark: str, view: str) -> str:
-    """Return a view's name in the shared stages: with the shared name of the model that makes it, if one does."""
+    """Return a view's name in the shared stages: with the shared name of the model that
+    makes it, if one does."""
     writer = view_writer(view, study.benchmarks.entries[benchmark])
-    return view.replace(f"_by_{writer}", f"_by_{study.models.shared[writer]}", 1) if writer else view
+    return (
+        view.replace(f"_by_{writer}", f"_by_{study.models.shared[writer]}", 1)
+        if writer
+        else view
+    )
 
 
 def requests_of_methods(run: Run, view: str) -> list[PassRequest]:
-    """Return the passes that a run's methods need for a view: the text, its altered forms, the text after shots."""
+    """Return the passes that a run's methods need for a view: the text, its altered
+    forms, the text after shots."""
     methods = [item.method for item in run.methods]
     plain = Reading(view, run.start_token)
     # the mass of the 40 likeliest tokens takes a sort
@@ -399,11 +452,15 @@ def requests_of_methods(run: Run, view: str) -> list[PassRequest]:
 
 
 def _requests_of_extraction(run: Run) -> list[PassRequest]:
-    """Return the whole texts, which methods read too, and what longer texts have past the model's context."""
+    """Return the whole texts, which methods read too, and what longer texts have past
+    the model's context."""
     if run.extraction is None:
         return []
     whole = Reading("original", run.start_token)
-    return [_request(run, reading, "top40") for reading in (whole, replace(whole, past_context=True))]
+    return [
+        _request(run, reading, "top40")
+        for reading in (whole, replace(whole, past_context=True))
+    ]
 
 
 def _request(run: Run, reading: Reading, statistics: str = "logprobs") -> PassRequest:

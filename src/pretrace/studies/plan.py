@@ -1,4 +1,5 @@
-"""A study as the workflow's rules see it: its pairs, artifacts and shared stages, and the files of the whole."""
+"""A study as the workflow's rules see it: its pairs, artifacts and shared stages, and
+the files of the whole."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,10 +21,11 @@ from pretrace.studies.study import Study
 
 
 class Rendering(NamedTuple):
-    """The job that renders an artifact: `reads` are [kind, model or "", benchmark or "", path] of each of its `files`.
+    """The job that renders an artifact: `reads` are [kind, model or "", benchmark or
+    "", path] of each of its `files`.
 
-    `views` are [benchmark, view, path] of the stored views that it shows, `entries` the registry entries of the
-    benchmarks, by slug.
+    `views` are [benchmark, view, path] of the stored views that it shows, `entries` the
+    registry entries of the benchmarks, by slug.
     """
 
     artifact: dict[str, Any]
@@ -40,20 +42,27 @@ class Rendering(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A study with the names and files that rules ask for. Names are slugs of the study or of the shared stages.
+    """A study with the names and files that rules ask for. Names are slugs of the study
+    or of the shared stages.
 
-    The lists of files and names are computed once: Snakemake asks for them again for each rule.
+    The lists of files and names are computed once: Snakemake asks for them again for
+    each rule.
     """
 
     study: Study
 
     def names(self, kind: str) -> set[str]:
-        """Return the slugs and the shared names of `models`, `benchmarks` or `corpora`."""
+        """Return the slugs and the shared names of `models`, `benchmarks` or
+        `corpora`."""
         shared: Mapping[str, str] = getattr(self.study, kind).shared
         return {*shared, *shared.values()}
 
     def pair(self, model: str, benchmark: str) -> Pair:
-        return pair_of(self.study, self.study.models.slug_of(model), self.study.benchmarks.slug_of(benchmark))
+        return pair_of(
+            self.study,
+            self.study.models.slug_of(model),
+            self.study.benchmarks.slug_of(benchmark),
+        )
 
     def model(self, name: str) -> Model:
         return Model(self.study, self.study.models.slug_of(name))
@@ -68,7 +77,11 @@ class Plan:
         return StoredView(self.benchmark(benchmark), name)
 
     def download(self, file: str) -> dict[str, Any]:
-        return next(entry.to_json() for entry in self.study.downloads.values() if entry.file == file)
+        return next(
+            entry.to_json()
+            for entry in self.study.downloads.values()
+            if entry.file == file
+        )
 
     # pairs
 
@@ -78,7 +91,8 @@ class Plan:
 
     @cached_property
     def reading_pairs(self) -> list[Pair]:
-        """The pairs with forward passes: the runs' pairs, and each reference model on its run's benchmark."""
+        """The pairs with forward passes: the runs' pairs, and each reference model on
+        its run's benchmark."""
         return [self.pair(*slugs) for slugs in sorted(self.study.runs_by_reader)]
 
     @cached_property
@@ -87,25 +101,34 @@ class Plan:
 
     @property
     def left_out(self) -> list[dict[str, Any]]:
-        """The methods that runs without a choice of methods could not have: panel, methods, reason."""
+        """The methods that runs without a choice of methods could not have: panel,
+        methods, reason."""
         lines: list[dict[str, Any]] = []
         names = self.study.benchmarks.titles | self.study.models.titles
         for pair in self.pairs:
             computed = pair.methods
             reasons: dict[str, list[str]] = {}
-            for method, reason in dict.fromkeys(item for run in pair.runs for item in run.left_out.items()):
+            for method, reason in dict.fromkeys(
+                item for run in pair.runs for item in run.left_out.items()
+            ):
                 if method not in computed:
                     reasons.setdefault(reason, []).append(method)
-            panel = Panel(model=pair.model_slug, benchmark=pair.benchmark_slug, names=names).name
+            panel = Panel(
+                model=pair.model_slug, benchmark=pair.benchmark_slug, names=names
+            ).name
             lines += [
-                {"panel": panel, "methods": methods, "reason": reason} for reason, methods in reasons.items()
+                {"panel": panel, "methods": methods, "reason": reason}
+                for reason, methods in reasons.items()
             ]
         return lines
 
     # names by what makes them
 
-    def names_from(self, kind: str, *sources: str, but: Sequence[str] = ()) -> list[str]:
-        """Return the shared names of `models`, `benchmarks` or `corpora` from some sources, or from all `but` some."""
+    def names_from(
+        self, kind: str, *sources: str, but: Sequence[str] = ()
+    ) -> list[str]:
+        """Return the shared names of `models`, `benchmarks` or `corpora` from some
+        sources, or from all `but` some."""
         registry = getattr(self.study, kind)
         return [
             registry.shared[slug]
@@ -114,17 +137,25 @@ class Plan:
         ]
 
     def answers_about(self, benchmark: str) -> dict[str, File]:
-        """Return the files of answers that a benchmark without texts is gathered from, by model."""
+        """Return the files of answers that a benchmark without texts is gathered from,
+        by model."""
         slug = self.study.benchmarks.slug_of(benchmark)
-        return {pair.model_slug: pair.answers for pair in self.asking_pairs if pair.benchmark_slug == slug}
+        return {
+            pair.model_slug: pair.answers
+            for pair in self.asking_pairs
+            if pair.benchmark_slug == slug
+        }
 
     @cached_property
     def benchmarks_with_shots(self) -> list[str]:
         """The benchmarks whose texts are read after shots that are drawn from them."""
-        return sorted({pair.benchmark_slug for pair in self.reading_pairs if pair.draws_shots})
+        return sorted(
+            {pair.benchmark_slug for pair in self.reading_pairs if pair.draws_shots}
+        )
 
     def needs_classes(self, benchmark: str) -> bool:
-        """Return whether a benchmark must hold texts of both classes: its metrics are shown, or shots are drawn."""
+        """Return whether a benchmark must hold texts of both classes: its metrics are
+        shown, or shots are drawn."""
         return benchmark in self.benchmarks_with_shots or any(
             panel.benchmark == benchmark and "metrics" in artifact.needs
             for artifact in self._rendered
@@ -134,8 +165,16 @@ class Plan:
     @cached_property
     def stored_views(self) -> list[StoredView]:
         """The stored views that are read, or that questions take their options from."""
-        names = {(pair.benchmark_slug, view) for pair in self.reading_pairs for view in pair.stored_views}
-        names |= {(pair.benchmark_slug, view) for pair in self.asking_pairs for view in pair.paraphrasers}
+        names = {
+            (pair.benchmark_slug, view)
+            for pair in self.reading_pairs
+            for view in pair.stored_views
+        }
+        names |= {
+            (pair.benchmark_slug, view)
+            for pair in self.asking_pairs
+            for view in pair.paraphrasers
+        }
         return [
             self.view(benchmark, shared_view(self.study, benchmark, name))
             for benchmark, name in sorted(names)
@@ -144,7 +183,11 @@ class Plan:
     @property
     def views_made(self) -> set[str]:
         """The views that models make here, each as benchmark/view."""
-        return {view.path for view in self.stored_views if view.writer and view.writer.is_local}
+        return {
+            view.path
+            for view in self.stored_views
+            if view.writer and view.writer.is_local
+        }
 
     @property
     def views_got(self) -> set[str]:
@@ -155,11 +198,18 @@ class Plan:
 
     @property
     def _rendered(self) -> list[Artifact]:
-        return [artifact for artifact in self.study.artifacts.values() if not artifact.unavailable]
+        return [
+            artifact
+            for artifact in self.study.artifacts.values()
+            if not artifact.unavailable
+        ]
 
     def artifacts_of(self, *kinds: str) -> list[str]:
-        """Return the artifacts of some kinds, `table` or `figure`, that can be rendered."""
-        return sorted(artifact.slug for artifact in self._rendered if artifact.kind in kinds)
+        """Return the artifacts of some kinds, `table` or `figure`, that can be
+        rendered."""
+        return sorted(
+            artifact.slug for artifact in self._rendered if artifact.kind in kinds
+        )
 
     def _files_of(self, kind: str) -> list[str]:
         files = []
@@ -177,7 +227,8 @@ class Plan:
         return self._files_of("figure")
 
     def records_of_rendering(self, target: str) -> list[str]:
-        """Return the records of rendering of the artifacts of a target: `all`, `tables` or `figures`."""
+        """Return the records of rendering of the artifacts of a target: `all`, `tables`
+        or `figures`."""
         return [
             f"results/{self.study.name}/rendered/{artifact.slug}.json"
             for artifact in self._rendered
@@ -185,10 +236,11 @@ class Plan:
         ]
 
     def artifacts_at(self, targets: Iterable[str]) -> list[str]:
-        """Return the artifacts that the targets are files of; [] if one is another file, or all results are to be kept.
+        """Return the artifacts that the targets are files of; [] if one is another
+        file, or all results are to be kept.
 
-        They are where a run of the whole study has ended: a plan for less would make its scores again, with fewer
-        columns.
+        They are where a run of the whole study has ended: a plan for less would make
+        its scores again, with fewer columns.
         """
         paths = {os.path.normpath(target) for target in targets}
         files = {*self.tables, *self.figures, *self.records_of_rendering("all")}
@@ -213,11 +265,18 @@ class Plan:
         wanted = set()
         for slug in self.study.first:
             wanted |= {f"tables/{slug}.md", f"figures/{slug}.svg"}
-        return [path for path in self.tables + self.figures if path.split("/", 2)[2] in wanted]
+        return [
+            path
+            for path in self.tables + self.figures
+            if path.split("/", 2)[2] in wanted
+        ]
 
     def tells_first(self, slug: str) -> bool:
-        """Return whether an artifact is the answer of an audit that is told before the rest of the study is done."""
-        return slug in self.study.first and self.study.artifacts[slug].renderer == "audit"
+        """Return whether an artifact is the answer of an audit that is told before the
+        rest of the study is done."""
+        return (
+            slug in self.study.first and self.study.artifacts[slug].renderer == "audit"
+        )
 
     @property
     def prefixes(self) -> list[File]:
@@ -225,7 +284,10 @@ class Plan:
 
     def pairs_of(self, artifact: Artifact) -> list[Pair]:
         """Return the models and benchmarks that an artifact's panels show."""
-        return [self.pair(*slugs) for slugs in sorted({panel.pair for panel in artifact.panels})]
+        return [
+            self.pair(*slugs)
+            for slugs in sorted({panel.pair for panel in artifact.panels})
+        ]
 
     @cache  # noqa: B019  (one plan a process)
     def rendering(self, slug: str) -> "Rendering":
@@ -257,7 +319,8 @@ class Plan:
         return {(benchmark, view) for benchmark, view, _ in self.rendering(slug).views}
 
     def _views_shown(self, artifact: Artifact, pairs: list[Pair]) -> list[list[str]]:
-        """Return [benchmark, view, path] of the stored views that an artifact names or its methods compare with."""
+        """Return [benchmark, view, path] of the stored views that an artifact names or
+        its methods compare with."""
         if "published" in artifact.needs:  # it says of each number whether there is one
             return []
         named: set[object] = {*artifact.options.across.get("view", ())}
@@ -271,14 +334,21 @@ class Plan:
             compared = pair.views_compared(methods or pair.methods) & references
             for view in {*pair.stored_views, *pair.paraphrasers} & (named | compared):
                 shown.add((pair.benchmark_slug, view))
-        return [[slug, view, view_path(self.study, slug, view)] for slug, view in sorted(shown)]
+        return [
+            [slug, view, view_path(self.study, slug, view)]
+            for slug, view in sorted(shown)
+        ]
 
-    def _files_shown(self, artifact: Artifact, pairs: list[Pair]) -> Iterable[tuple[str, str, str, File]]:
-        """Yield every file of an artifact's models and benchmarks: kind, model or "", benchmark or "", path."""
+    def _files_shown(
+        self, artifact: Artifact, pairs: list[Pair]
+    ) -> Iterable[tuple[str, str, str, File]]:
+        """Yield every file of an artifact's models and benchmarks: kind, model or "",
+        benchmark or "", path."""
         for pair in pairs:
             yield "passes", *pair.slugs, pair.passes
             yield "times", *pair.slugs, pair.answer_times
-            # some need an extraction; the papers print letters of calibrated answers alone
+            # some need an extraction; the papers print letters of calibrated answers
+            # alone
             left_out = {
                 "windows": pair.extraction is None,
                 "extraction": pair.extraction is None,
@@ -299,9 +369,12 @@ class Plan:
 
     @cached_property
     def records_of_hub(self) -> list[str]:
-        """The records of what was read of the hub: checkpoints, files of benchmarks, shards of corpora."""
+        """The records of what was read of the hub: checkpoints, files of benchmarks,
+        shards of corpora."""
         checkpoints = [str(model.checkpoint) for model in self.models_read]
-        parts = sorted({benchmark.record(part) for benchmark, part in self.parts_fetched})
+        parts = sorted(
+            {benchmark.record(part) for benchmark, part in self.parts_fetched}
+        )
         shards: list[str] = []
         for corpus in self.corpora_read:
             shards += corpus.records
@@ -309,7 +382,8 @@ class Plan:
 
     @property
     def models_read(self) -> list[Model]:
-        """The local models that read or are asked, and models of the hub that lend a tokenizer or make a view."""
+        """The local models that read or are asked, and models of the hub that lend a
+        tokenizer or make a view."""
         entries = self.study.models.entries
         models = {pair.model_slug for pair in self.reading_pairs + self.asking_pairs}
         lending = set()
@@ -327,7 +401,8 @@ class Plan:
 
     @property
     def parts_fetched(self) -> list[tuple[Benchmark, str]]:
-        """The benchmarks whose `texts`, or released `views`, are fetched, each with that part."""
+        """The benchmarks whose `texts`, or released `views`, are fetched, each with
+        that part."""
         named = {run.benchmark for run in self.study.runs}
         for artifact in self._rendered:
             named.update(panel.benchmark for panel in artifact.panels)
@@ -338,7 +413,9 @@ class Plan:
                 parts.append((benchmark, "texts"))
         released = set()
         for view in self.stored_views:
-            if view.benchmark.is_fetched and view.source == view.benchmark.record("views"):
+            if view.benchmark.is_fetched and view.source == view.benchmark.record(
+                "views"
+            ):
                 released.add(view.benchmark.slug)
         for slug in sorted(released):
             parts.append((self.benchmark(slug), "views"))
@@ -355,24 +432,30 @@ class Plan:
 
     @cached_property
     def is_sealed(self) -> bool:
-        """Whether the plan is sealed before its first pass: the study audits texts of the user's own."""
+        """Whether the plan is sealed before its first pass: the study audits texts of
+        the user's own."""
         return any(
-            artifact.renderer == "audit" and self.study.benchmarks.entries[panel.benchmark].source == "local"
+            artifact.renderer == "audit"
+            and self.study.benchmarks.entries[panel.benchmark].source == "local"
             for artifact in self._rendered
             for panel in artifact.panels
         )
 
     def sealed(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what an audit's numbers follow from, files and versions aside: runs, models, texts, settings.
+        """Return what an audit's numbers follow from, files and versions aside: runs,
+        models, texts, settings.
 
-        `works` has the SHA-256 of the text that was read of each work: the files alone do not say how they were read.
+        `works` has the SHA-256 of the text that was read of each work: the files alone
+        do not say how they were read.
         """
         study = self.study
         models: dict[str, Any] = {}
         benchmarks: dict[str, Any] = {}
         for run in study.runs:
             models[run.model] = study.models.entries[run.model].to_json(defaults=False)
-            benchmarks[run.benchmark] = study.benchmarks.entries[run.benchmark].to_json(defaults=False)
+            benchmarks[run.benchmark] = study.benchmarks.entries[run.benchmark].to_json(
+                defaults=False
+            )
         keys = ("seed", "resamples", "threads", "batch_tokens", "device")
         return {
             "study": study.name,
@@ -384,7 +467,8 @@ class Plan:
         }
 
     def _texts_of_works(self) -> dict[str, str]:
-        """Return the SHA-256 of the text of each of the user's works, by its folder's name and its own."""
+        """Return the SHA-256 of the text of each of the user's works, by its folder's
+        name and its own."""
         texts = {}
         for slug in sorted({run.benchmark for run in self.study.runs}):
             entry = self.study.benchmarks.entries[slug]
@@ -403,7 +487,8 @@ class Plan:
 
     @property
     def user_texts(self) -> list[str]:
-        """The user's own files of texts that the study's runs read, the files of works too."""
+        """The user's own files of texts that the study's runs read, the files of works
+        too."""
         files: list[str] = []
         for path in self._text_paths:
             own = files_of_works(path) if are_works(path) else [path]
@@ -412,17 +497,23 @@ class Plan:
 
     @property
     def sealed_checkpoints(self) -> list[str]:
-        """The checkpoints that the study's runs read, whose commits or digests a seal holds."""
-        models = [self.model(slug) for slug in sorted({run.model for run in self.study.runs})]
+        """The checkpoints that the study's runs read, whose commits or digests a seal
+        holds."""
+        models = [
+            self.model(slug) for slug in sorted({run.model for run in self.study.runs})
+        ]
         return [str(model.checkpoint) for model in models if model.is_local]
 
 
 def recorded_config(record: Path) -> dict[str, Any]:
-    """Return the configuration that a study ran with, of its provenance.json. Raises `InputError` without one."""
+    """Return the configuration that a study ran with, of its provenance.json. Raises
+    `InputError` without one."""
     recorded = read_json(record)
     config = recorded.get("config") if isinstance(recorded, dict) else None
     if not isinstance(config, dict):
-        raise InputError(f"{record} is damaged. Delete it and run the study's command again.")
+        raise InputError(
+            f"{record} is damaged. Delete it and run the study's command again."
+        )
     return config
 
 

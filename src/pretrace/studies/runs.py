@@ -1,4 +1,5 @@
-"""A run, resolved: the model, the part of a benchmark that it reads, and what is asked and computed; and its checks."""
+"""A run, resolved: the model, the part of a benchmark that it reads, and what is asked
+and computed; and its checks."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +25,8 @@ WRITTEN = "paraphrase_by_"
 
 
 class Run(RunKeys):
-    """A run of one model and benchmark, with the defaults of `keys.WrittenRun`; None chooses all."""
+    """A run of one model and benchmark, with the defaults of `keys.WrittenRun`; None
+    chooses all."""
 
     model: str
     benchmark: str
@@ -53,13 +55,18 @@ class Run(RunKeys):
         return dict.fromkeys(keys) | self.to_json(*left_out)
 
 
-def resolve_runs(listed: Sequence[WrittenRun], path: Path, registries: Registries) -> list[Run]:
-    """Return the runs of the study file at `path`, one for each model and benchmark, filled in and checked.
+def resolve_runs(
+    listed: Sequence[WrittenRun], path: Path, registries: Registries
+) -> list[Run]:
+    """Return the runs of the study file at `path`, one for each model and benchmark,
+    filled in and checked.
 
-    A benchmark whose entry draws no shots gets as many as the methods that runs name take.
+    A benchmark whose entry draws no shots gets as many as the methods that runs name
+    take.
 
     Raises:
-        InputError: a run names something that is not there or asks for something that cannot be had, or two disagree.
+        InputError: a run names something that is not there or asks for something that
+            cannot be had, or two disagree.
     """
     written = [
         (f"{path}: runs.{number}", run)
@@ -76,9 +83,13 @@ def resolve_runs(listed: Sequence[WrittenRun], path: Path, registries: Registrie
         if shots and entry.prefix is None and entry.source != "answers":
             known = drawn.get(slug, PrefixDraws(pool=1))
             draws = max(run.draws or [0]) + 1
-            drawn[slug] = PrefixDraws(pool=max(shots, known.pool), draws=max(draws, known.draws))
+            drawn[slug] = PrefixDraws(
+                pool=max(shots, known.pool), draws=max(draws, known.draws)
+            )
     for slug, prefix in drawn.items():
-        benchmarks.entries[slug] = benchmarks.entries[slug].model_copy(update={"prefix": prefix})
+        benchmarks.entries[slug] = benchmarks.entries[slug].model_copy(
+            update={"prefix": prefix}
+        )
     located = [(where, resolve_run(run, where, registries)) for where, run in written]
     _check_agreement(located)
     return [run for _, run in located]
@@ -98,9 +109,13 @@ def resolve_run(run: WrittenRun, where: str, registries: Registries) -> Run:
     _check_scored_by_api(run, where, models)
     _check_extraction(run, where, model)
     asked, not_asked = _resolve_questions(run, where, model, benchmark, questions)
-    shared = {key: value for key, value in run.set_fields().items() if key in Run.model_fields}
+    shared = {
+        key: value for key, value in run.set_fields().items() if key in Run.model_fields
+    }
     prefix = benchmark.prefix
-    placebos = [] if prefix is None else range(prefix.draws, prefix.draws + prefix.placebos)
+    placebos = (
+        [] if prefix is None else range(prefix.draws, prefix.draws + prefix.placebos)
+    )
     return Run.model_validate(
         shared
         | {
@@ -108,41 +123,58 @@ def resolve_run(run: WrittenRun, where: str, registries: Registries) -> Run:
             "methods": scored,
             "left_out": left_out | not_asked,
             "questions": asked,
-            "paraphraser": run.paraphraser or (None if isinstance(model, AnswersModel) else PARAPHRASER),
+            "paraphraser": run.paraphraser
+            or (None if isinstance(model, AnswersModel) else PARAPHRASER),
         }
     )
 
 
 def _check_names(run: WrittenRun, where: str, registries: Registries) -> None:
-    """Check that the models, benchmarks, corpora, views and kinds of input that a run names are there, and fit it."""
+    """Check that the models, benchmarks, corpora, views and kinds of input that a run
+    names are there, and fit it."""
     models, benchmarks, corpora, *_ = registries
     if run.calibrate_on is not None:
         benchmarks.require(run.calibrate_on, f"{where}.calibrate_on")
     if run.start_token.lower() in ("bos", "eos"):
         raise InputError(
-            f"{where}.start_token: '{run.start_token}' would be read as these three letters; write tokenizer for the "
-            "token that the model's tokenizer puts first, none, or the token itself, as <s>."
+            f"{where}.start_token: '{run.start_token}' would be read as these "
+            f"three letters; write tokenizer for the "
+            "token that the model's tokenizer puts first, none, or the token "
+            "itself, as <s>."
         )
     for corpus in run.corpora:
         corpora.require(corpus, f"{where}.corpora")
     for reference in run.references:
         models.require(reference, f"{where}.references")
         if reference == run.model:
-            raise InputError(f"{where}.references: {reference} is the model of the run; name another model.")
+            raise InputError(
+                f"{where}.references: {reference} is the model of the run; name "
+                f"another model."
+            )
     for slug in run.shadows:
         models.require(slug, f"{where}.shadows")
         _check_shadows(run, models, slug, f"{where}.shadows")
     for need in run.inputs:
         if need not in INPUTS:
-            raise InputError(f"{where}.inputs: no method has the input '{need}': {nearest(need, INPUTS)}")
+            raise InputError(
+                f"{where}.inputs: no method has the input '{need}': "
+                f"{nearest(need, INPUTS)}"
+            )
         if INPUTS[need].key:
-            raise InputError(f"{where}.inputs.{need}: write it as a key of the run, {INPUTS[need].remedy}.")
+            raise InputError(
+                f"{where}.inputs.{need}: write it as a key of the run, "
+                f"{INPUTS[need].remedy}."
+            )
     benchmark = benchmarks.entries[str(run.benchmark)]
     for key in ("views", "neighbours"):
         for view in getattr(run, key):
             if view not in VIEWS:
-                raise InputError(f"{where}.{key}: unknown view '{view}': {nearest(view, VIEWS)}")
-            _check_view(view, f"{where}.{key}: {view}", str(run.benchmark), benchmark, models)
+                raise InputError(
+                    f"{where}.{key}: unknown view '{view}': {nearest(view, VIEWS)}"
+                )
+            _check_view(
+                view, f"{where}.{key}: {view}", str(run.benchmark), benchmark, models
+            )
 
 
 def _check_part(run: WrittenRun, where: str, benchmark: BenchmarkEntry) -> None:
@@ -153,43 +185,60 @@ def _check_part(run: WrittenRun, where: str, benchmark: BenchmarkEntry) -> None:
         # the user's own files say it themselves: `user_files`
         if not declared and named and benchmark.source not in ("local", "answers"):
             raise InputError(
-                f"{where}.{key}: the entry of {run.benchmark} has no {key} to choose from; take {key} out of the "
-                f"run, or give the entry {key}: {list(named)}, if the benchmark has them."
+                f"{where}.{key}: the entry of {run.benchmark} has no {key} to "
+                f"choose from; take {key} out of the "
+                f"run, or give the entry {key}: {list(named)}, if the benchmark "
+                f"has them."
             )
         for value in named:
             if declared and value not in declared:
                 raise InputError(
-                    f"{where}.{key}: {run.benchmark} has no {shorten(repr(value))}; it has {declared}."
+                    f"{where}.{key}: {run.benchmark} has no "
+                    f"{shorten(repr(value))}; it has {declared}."
                 )
 
 
 def _check_shadows(run: WrittenRun, models: Models, slug: str, where: str) -> None:
-    """Check that the model `slug` has shadow models, and that they read what the run's model reads."""
+    """Check that the model `slug` has shadow models, and that they read what the run's
+    model reads."""
     model = models.entries[slug]
     if not isinstance(model, TrainedModel) or model.shadows is None:
         entries = models.entries.items()
-        having = [name for name, entry in entries if isinstance(entry, TrainedModel) and entry.shadows]
+        having = [
+            name
+            for name, entry in entries
+            if isinstance(entry, TrainedModel) and entry.shadows
+        ]
         raise InputError(
-            f"{where}: {slug} has no shadow models; name one that has ({', '.join(having)}), or give the entry of a "
+            f"{where}: {slug} has no shadow models; name one that has "
+            f"({', '.join(having)}), or give the entry of a "
             "model that is trained here shadows: 4."
         )
     if model.training.benchmark != run.benchmark:
         raise InputError(
-            f"{where}: {slug} is trained on {model.training.benchmark}, and this run is about {run.benchmark}; name a "
+            f"{where}: {slug} is trained on {model.training.benchmark}, and this "
+            f"run is about {run.benchmark}; name a "
             "model that is trained on it."
         )
     if run.start_token != SEPARATOR:
         raise InputError(
-            f"{where}: shadow models read every text after {SEPARATOR}; give the run start_token: {SEPARATOR}."
+            f"{where}: shadow models read every text after {SEPARATOR}; give the "
+            f"run start_token: {SEPARATOR}."
         )
 
 
 def _check_paraphraser(
-    run: WrittenRun, where: str, questions: list[Chosen], models: Models, benchmark: BenchmarkEntry
+    run: WrittenRun,
+    where: str,
+    questions: list[Chosen],
+    models: Models,
+    benchmark: BenchmarkEntry,
 ) -> None:
-    """Check that the run's paraphraser is a view of three other texts, released or by a registered model.
+    """Check that the run's paraphraser is a view of three other texts, released or by a
+    registered model.
 
-    The one that a run does not name matters only where a method of `questions` takes options from it.
+    The one that a run does not name matters only where a method of `questions` takes
+    options from it.
 
     Raises:
         InputError: it is none; names the nearest that is.
@@ -197,18 +246,24 @@ def _check_paraphraser(
     name = PARAPHRASER if run.paraphraser is None else run.paraphraser
     if name not in VIEWS or VIEWS[name].family not in PARAPHRASING:
         raise InputError(
-            f"{where}.paraphraser: '{name}' is not a view of paraphrases; use paraphrase (the benchmark's own), "
+            f"{where}.paraphraser: '{name}' is not a view of paraphrases; use "
+            f"paraphrase (the benchmark's own), "
             "paraphrase_by_NAME or substitution_by_MODEL-PERCENT."
         )
     options = benchmark.question is not None and any(
         QUESTION_METHODS[item.method].options for item in questions
     )
     if run.paraphraser is not None or options:
-        _check_view(name, f"{where}.paraphraser: {name}", str(run.benchmark), benchmark, models)
+        _check_view(
+            name, f"{where}.paraphraser: {name}", str(run.benchmark), benchmark, models
+        )
 
 
-def _check_view(view: str, where: str, slug: str, benchmark: BenchmarkEntry, models: Models) -> None:
-    """Check that a view comes from the text itself, the benchmark `slug`, or a registered model.
+def _check_view(
+    view: str, where: str, slug: str, benchmark: BenchmarkEntry, models: Models
+) -> None:
+    """Check that a view comes from the text itself, the benchmark `slug`, or a
+    registered model.
 
     Raises:
         InputError: it does not come from any of these.
@@ -218,25 +273,31 @@ def _check_view(view: str, where: str, slug: str, benchmark: BenchmarkEntry, mod
     writer = view_writer(view, benchmark)
     if writer and isinstance(models.require(writer, where), AnswersModel):
         raise InputError(
-            f"{where}: {writer} has collected answers only and cannot write; give its paraphrases as a view of {slug}, "
+            f"{where}: {writer} has collected answers only and cannot write; "
+            f"give its paraphrases as a view of {slug}, "
             "or name a model that can be asked."
         )
     if not writer and benchmark.source not in VIEW_LOADERS:
         raise InputError(
-            f"{where}: {slug} has no such view; give a file of it in its entry, as views: {{{view}: FILE}}, or name "
+            f"{where}: {slug} has no such view; give a file of it in its entry, "
+            f"as views: {{{view}: FILE}}, or name "
             "a view that a model makes."
         )
 
 
 def view_writer(view: str, benchmark: BenchmarkEntry) -> str:
-    """Return the slug of the model that makes or writes a stored view; "" for a view released with the benchmark."""
+    """Return the slug of the model that makes or writes a stored view; "" for a view
+    released with the benchmark."""
     if view in benchmark.views:
         return ""
-    return VIEWS[view].model or (view.removeprefix(WRITTEN) if view.startswith(WRITTEN) else "")
+    return VIEWS[view].model or (
+        view.removeprefix(WRITTEN) if view.startswith(WRITTEN) else ""
+    )
 
 
 def _nearest_method(name: str) -> str:
-    """The hint for an unknown method: the method whose form it is, as `perplexity`, or the nearest name."""
+    """The hint for an unknown method: the method whose form it is, as `perplexity`, or
+    the nearest name."""
     for method in METHODS.values():
         for parameter, kind in method.types.items():
             if get_origin(kind) is Literal and name.casefold() in get_args(kind):
@@ -245,23 +306,39 @@ def _nearest_method(name: str) -> str:
 
 
 def _named_methods(run: WrittenRun, where: str) -> tuple[list[Chosen], list[Chosen]]:
-    """Return the methods that a run names, or all: those that score texts, and those that ask questions.
+    """Return the methods that a run names, or all: those that score texts, and those
+    that ask questions.
 
     Raises:
         InputError: an unknown method, or parameters that it does not take.
     """
-    every = [*METHODS, *(id for id, method in QUESTION_METHODS.items() if not method.control)]
-    given = (every if run.extraction is None else []) if run.methods is None else run.methods
+    every = [
+        *METHODS,
+        *(id for id, method in QUESTION_METHODS.items() if not method.control),
+    ]
+    given = (
+        (every if run.extraction is None else [])
+        if run.methods is None
+        else run.methods
+    )
     texts: list[Chosen] = []
     questions: list[Chosen] = []
     for number, item in enumerate(given):
-        name, parameters = (item, {}) if isinstance(item, str) else next(iter(item.items()))
+        name, parameters = (
+            (item, {}) if isinstance(item, str) else next(iter(item.items()))
+        )
         place = f"{where}.methods.{number}"
         if name not in METHODS and name not in QUESTION_METHODS:
-            raise InputError(f"{place}: unknown method '{name}': {_nearest_method(name)}")
+            raise InputError(
+                f"{place}: unknown method '{name}': {_nearest_method(name)}"
+            )
         if not isinstance(parameters, dict | None):
-            raise InputError(f"{place}: {name} takes a mapping of parameters, as {name}: {{...}}")
-        among, check = (texts, settings) if name in METHODS else (questions, question_settings)
+            raise InputError(
+                f"{place}: {name} takes a mapping of parameters, as {name}: {{...}}"
+            )
+        among, check = (
+            (texts, settings) if name in METHODS else (questions, question_settings)
+        )
         try:
             check(name, parameters or {})
         except InputError as error:
@@ -271,9 +348,14 @@ def _named_methods(run: WrittenRun, where: str) -> tuple[list[Chosen], list[Chos
 
 
 def _resolve_methods(
-    run: WrittenRun, where: str, models: Models, benchmark: BenchmarkEntry, chosen: list[Chosen]
+    run: WrittenRun,
+    where: str,
+    models: Models,
+    benchmark: BenchmarkEntry,
+    chosen: list[Chosen],
 ) -> tuple[list[Chosen], dict[str, str]]:
-    """Return the run's methods that score texts, the controls among them; and the methods left out -> why.
+    """Return the run's methods that score texts, the controls among them; and the
+    methods left out -> why.
 
     Raises:
         InputError: a method that the run names cannot be computed; with what to add.
@@ -289,15 +371,25 @@ def _resolve_methods(
     for kind in INPUTS.values():
         if kind.key:
             named[kind.key] = getattr(run, kind.key)
-    obstacles = {item.method: obstacle(item.method, named, item.parameters, **offers) for item in chosen}
+    obstacles = {
+        item.method: obstacle(item.method, named, item.parameters, **offers)
+        for item in chosen
+    }
     hindered = {method: why for method, why in obstacles.items() if why}
-    # answers or a server that the configuration puts in a model's place cannot have all that its weights have
-    replaced = isinstance(model, AnswersModel | ApiModel) and run.model in models.overridden
+    # answers or a server that the configuration puts in a model's place cannot have all
+    # that its weights have
+    replaced = (
+        isinstance(model, AnswersModel | ApiModel) and run.model in models.overridden
+    )
     if run.methods is not None and not replaced:
         for id, (reason, remedy) in hindered.items():
             raise InputError(
                 f"{where}.methods: {id} cannot be computed: {reason}. "
-                + (f"To have it, {remedy}; else leave {id} out." if remedy else f"Leave {id} out.")
+                + (
+                    f"To have it, {remedy}; else leave {id} out."
+                    if remedy
+                    else f"Leave {id} out."
+                )
             )
     left_out = {id: why.reason for id, why in hindered.items()}
     if isinstance(model, AnswersModel) or (run.extraction is not None and not chosen):
@@ -311,12 +403,14 @@ def _resolve_methods(
     if any(prefix.kind == ZERO_ACCESS for prefix, _ in needed):
         if not (run.lengths or benchmark.lengths):
             raise InputError(
-                f"{where}.methods: access: zero completes openings to the length of the texts; give {run.benchmark} "
+                f"{where}.methods: access: zero completes openings to the length "
+                f"of the texts; give {run.benchmark} "
                 "lengths (in words), in its entry or in the run."
             )
         if isinstance(model, ApiModel):
             raise InputError(
-                f"{where}.methods: access: zero has the target itself complete known openings, which is done for "
+                f"{where}.methods: access: zero has the target itself complete "
+                f"known openings, which is done for "
                 f"local models only; {run.model} is behind an API. Use access: partial."
             )
     if shots and benchmark.prefix is not None:
@@ -325,25 +419,30 @@ def _resolve_methods(
 
 
 def _check_prefix(run: WrittenRun, where: str, shots: int, prefix: PrefixDraws) -> None:
-    """Check that what is drawn from the run's benchmark holds the shots and the draws that the run asks for."""
+    """Check that what is drawn from the run's benchmark holds the shots and the draws
+    that the run asks for."""
     if shots > prefix.pool:
         raise InputError(
-            f"{where}.methods: {shots} shots are asked for, and prefix.pool of {run.benchmark} is {prefix.pool}; "
+            f"{where}.methods: {shots} shots are asked for, and prefix.pool of "
+            f"{run.benchmark} is {prefix.pool}; "
             "raise it, or ask for fewer shots."
         )
     draws = prefix.draws + prefix.placebos
     if beyond := [draw for draw in run.draws or () if draw >= draws]:
         raise InputError(
-            f"{where}.draws: draw {beyond[0]} is asked for, and {run.benchmark} has draws 0 to {draws - 1} "
-            "(prefix.draws, then prefix.placebos); raise these, or ask for one of its draws."
+            f"{where}.draws: draw {beyond[0]} is asked for, and {run.benchmark} "
+            f"has draws 0 to {draws - 1} "
+            "(prefix.draws, then prefix.placebos); raise these, or ask for one "
+            "of its draws."
         )
 
 
 def _controls(chosen: list[Chosen], shots: int) -> list[Chosen]:
-    """Return the controls to add to the chosen methods; `shots`: the most that one of these takes, 0 without a prefix.
+    """Return the controls to add to the chosen methods; `shots`: the most that one of
+    these takes, 0 without a prefix.
 
-    `prefix_similarity` is added only with methods that have a prefix. A control `on_request` must be named: one knows
-    the members of a trained model.
+    `prefix_similarity` is added only with methods that have a prefix. A control
+    `on_request` must be named: one knows the members of a trained model.
     """
     named = {item.method for item in chosen}
     controls = [
@@ -352,7 +451,10 @@ def _controls(chosen: list[Chosen], shots: int) -> list[Chosen]:
         if id != "prefix_similarity" or shots
     ]  # fmt: skip
     return [
-        Chosen(method=id, parameters={"shots": shots} if id == "prefix_similarity" else {}) for id in controls
+        Chosen(
+            method=id, parameters={"shots": shots} if id == "prefix_similarity" else {}
+        )
+        for id in controls
     ]
 
 
@@ -360,49 +462,67 @@ def _check_extraction(run: WrittenRun, where: str, model: ModelEntry) -> None:
     """Check that the model gives what an extraction needs."""
     if run.extraction is not None and "top40" in lacking_statistics(model):
         raise InputError(
-            f"{where}.extraction: {run.model} does not run here, and extraction needs the 40 most likely tokens at "
-            "each position. Take extraction out, or name a model whose weights can be loaded, or a server that returns "
+            f"{where}.extraction: {run.model} does not run here, and extraction "
+            f"needs the 40 most likely tokens at "
+            "each position. Take extraction out, or name a model whose weights "
+            "can be loaded, or a server that returns "
             "them (top40 in its api)."
         )
 
 
 def _resolve_questions(
-    run: WrittenRun, where: str, model: ModelEntry, benchmark: BenchmarkEntry, questions: list[Chosen]
+    run: WrittenRun,
+    where: str,
+    model: ModelEntry,
+    benchmark: BenchmarkEntry,
+    questions: list[Chosen],
 ) -> tuple[list[Chosen], dict[str, str]]:
-    """Return a run's methods that ask questions, the controls among them; and those left out -> why.
+    """Return a run's methods that ask questions, the controls among them; and those
+    left out -> why.
 
     `questions` are the question methods that the run names, checked, or all of them.
 
     Raises:
-        InputError: the run names a method, and its benchmark asks no questions; no model answers; or deltas are given
+        InputError: the run names a method, and its benchmark asks no questions; no
+            model answers; or deltas are given
             to a model that answers itself.
     """
     asked_about = benchmark.question is not None or benchmark.source == "answers"
     if questions and not asked_about and run.methods is not None:
         raise InputError(
-            f"{where}.methods: {questions[0].method} cannot be computed: {run.benchmark} asks no questions. To have "
-            f"it, add the key question to the benchmark's entry; else leave {questions[0].method} out."
+            f"{where}.methods: {questions[0].method} cannot be computed: "
+            f"{run.benchmark} asks no questions. To have "
+            f"it, add the key question to the benchmark's entry; else leave "
+            f"{questions[0].method} out."
         )
     elsewhere = isinstance(model, AnswersModel)
     if run.calibration is not None and not elsewhere:
         raise InputError(
-            f"{where}.calibration: {run.model} answers itself, and deltas that were read from other answers do not "
-            "fit its own: another prompt, or another place or spelling of the letters, shifts them. Take calibration "
-            "out, and its answers are cross-fitted on the benchmark's own non-members, or name a benchmark of known "
-            "non-members under calibrate_on. Given deltas are for answers collected elsewhere (source: answers)."
+            f"{where}.calibration: {run.model} answers itself, and deltas that "
+            f"were read from other answers do not "
+            "fit its own: another prompt, or another place or spelling of the "
+            "letters, shifts them. Take calibration "
+            "out, and its answers are cross-fitted on the benchmark's own "
+            "non-members, or name a benchmark of known "
+            "non-members under calibrate_on. Given deltas are for answers "
+            "collected elsewhere (source: answers)."
         )
     if benchmark.source == "answers" and not elsewhere:
         raise InputError(
-            f"{where}.model: {run.benchmark} holds no texts, only answers from elsewhere; {run.model} cannot "
+            f"{where}.model: {run.benchmark} holds no texts, only answers from "
+            f"elsewhere; {run.model} cannot "
             "read it. Use a model with source: answers, or a benchmark with texts."
         )
     if elsewhere and not asked_about:
         raise InputError(
-            f"{where}.benchmark: {run.model} has answers to questions, and {run.benchmark} asks none. Use a "
+            f"{where}.benchmark: {run.model} has answers to questions, and "
+            f"{run.benchmark} asks none. Use a "
             "benchmark with source: answers, or one with questions."
         )
     if not asked_about:
-        return [], {item.method: "the benchmark asks no questions" for item in questions}
+        return [], {
+            item.method: "the benchmark asks no questions" for item in questions
+        }
     controls = controls_of(item.method for item in questions)
     return questions + [Chosen(method=name) for name in controls], {}
 
@@ -426,14 +546,17 @@ def _check_scored_by_api(run: WrittenRun, where: str, models: Models) -> None:
     for reference in run.references:
         if not scores_prompts(models.entries[reference]):
             raise InputError(
-                f"{where}.references: {reference} gives no log-probabilities of a text's tokens; use a local model, or "
+                f"{where}.references: {reference} gives no log-probabilities of "
+                f"a text's tokens; use a local model, or "
                 "one behind an API that scores prompts (echo: true)."
             )
     model = models.entries[str(run.model)]
     if isinstance(model, ApiModel) and run.corpora and model.tokenizer is None:
         raise InputError(
-            f"{where}.corpora: {run.model} is behind an API, and its entry names no tokenizer, so that no corpus "
-            "can be counted in its tokens. Name a model with the same tokenizer there, or leave the corpora out."
+            f"{where}.corpora: {run.model} is behind an API, and its entry names "
+            f"no tokenizer, so that no corpus "
+            "can be counted in its tokens. Name a model with the same tokenizer "
+            "there, or leave the corpora out."
         )
 
 
@@ -442,12 +565,14 @@ KEPT_ONCE = ("calibration", "calibrate_on", "extraction")
 
 
 def _check_agreement(located: list[tuple[str, Run]]) -> None:
-    """Check that the runs of a model and benchmark agree, and that its model reads each `calibrate_on` as they do.
+    """Check that the runs of a model and benchmark agree, and that its model reads each
+    `calibrate_on` as they do.
 
     `located`: file and key of each run, and the run.
 
     Raises:
-        InputError: two runs disagree, or a run on the benchmark of known non-members is missing.
+        InputError: two runs disagree, or a run on the benchmark of known non-members is
+            missing.
     """
     alike: dict[tuple[str, str], list[Run]] = {}
     for where, run in located:
@@ -466,16 +591,21 @@ def _check_two(where: str, run: Run, other: Run) -> None:
         ours, theirs = getattr(run, key), getattr(other, key)
         if None not in (ours, theirs) and ours != theirs:
             raise InputError(
-                f"{where}.{key}: {another} gives a different one; give one, or put them into two studies."
+                f"{where}.{key}: {another} gives a different one; give one, or "
+                f"put them into two studies."
             )
     if run.extraction and other.extraction and run.start_token != other.start_token:
-        raise InputError(f"{where}.extraction: {another} has another start_token; give the same.")
+        raise InputError(
+            f"{where}.extraction: {another} has another start_token; give the same."
+        )
     same = run.start_token == other.start_token and all(
-        _share(getattr(run, key), getattr(other, key)) for key in ("views", "subsets", "lengths")
+        _share(getattr(run, key), getattr(other, key))
+        for key in ("views", "subsets", "lengths")
     )
     if run.methods and other.methods and same and run.inner_start != other.inner_start:
         raise InputError(
-            f"{where}.inner_start: {another} differs in it on the same texts, but scores do not record it; put them "
+            f"{where}.inner_start: {another} differs in it on the same texts, "
+            f"but scores do not record it; put them "
             "into two studies."
         )
 
@@ -486,14 +616,23 @@ def _share(first: list[Any] | None, second: list[Any] | None) -> bool:
 
 
 def _check_known(where: str, run: Run, known: list[Run]) -> None:
-    """Check that the `known` runs on the benchmark of known non-members do what the run does."""
+    """Check that the `known` runs on the benchmark of known non-members do what the run
+    does."""
     key, other = f"{where}.calibrate_on", run.calibrate_on
     if _asks_de_cop(run) and not any(map(_asks_de_cop, known)):
-        raise InputError(f"{key}: no run asks {run.model} de_cop's questions on {other}; add one.")
+        raise InputError(
+            f"{key}: no run asks {run.model} de_cop's questions on {other}; add one."
+        )
     if run.methods and not any(other.methods for other in known):
-        raise InputError(f"{key}: no run has {run.model} read {other}; add one with the same methods.")
+        raise InputError(
+            f"{key}: no run has {run.model} read {other}; add one with the same "
+            f"methods."
+        )
     if run.extraction and run.extraction not in [other.extraction for other in known]:
-        raise InputError(f"{key}: no run has {run.model} read {other} with the same extraction; add one.")
+        raise InputError(
+            f"{key}: no run has {run.model} read {other} with the same "
+            f"extraction; add one."
+        )
 
 
 def _asks_de_cop(run: Run) -> bool:

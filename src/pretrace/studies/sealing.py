@@ -1,4 +1,5 @@
-"""A plan sealed before any score: what an audit will compute, hashed, so that a later change shows."""
+"""A plan sealed before any score: what an audit will compute, hashed, so that a later
+change shows."""
 
 import hashlib
 import json
@@ -16,10 +17,16 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
 
 Seal = dict[str, Any]
-"""`sha256` of the plan, `sealed` (UTC, to the second), `scores_existed` (whether the study had any score then),
-`changes` since the seal before, and the `plan`."""
+"""`sha256` of the plan, `sealed` (UTC, to the second), `scores_existed` (whether the
+study had any score then), `changes` since the seal before, and the `plan`."""
 
-_KINDS = {"sha256": str, "sealed": str, "scores_existed": bool, "changes": list, "plan": dict}
+_KINDS = {
+    "sha256": str,
+    "sealed": str,
+    "scores_existed": bool,
+    "changes": list,
+    "plan": dict,
+}
 
 
 def read_seals(path: Path) -> list[Seal]:
@@ -36,7 +43,8 @@ def read_seals(path: Path) -> list[Seal]:
         seals = None
     if not isinstance(seals, list) or not all(map(_is_seal, seals)):
         raise InputError(
-            f"{path} does not hold the seals that pretrace wrote there. Put a copy of it back, or delete it: then the "
+            f"{path} does not hold the seals that pretrace wrote there. Put a "
+            f"copy of it back, or delete it: then the "
             "plan is sealed once more, and the report says so if scores exist."
         )
     return seals
@@ -48,7 +56,10 @@ def _is_seal(value: Any) -> bool:
     if not all(isinstance(value.get(key), kind) for key, kind in _KINDS.items()):
         return False
     parts = [value["plan"].get(key) for key in ("files", "checkpoints", "versions")]
-    return all(isinstance(part, dict) for part in parts) and "pretrace" in value["plan"]["versions"]
+    return (
+        all(isinstance(part, dict) for part in parts)
+        and "pretrace" in value["plan"]["versions"]
+    )
 
 
 def digest_of(plan: Mapping[str, Any]) -> str:
@@ -57,8 +68,11 @@ def digest_of(plan: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def sealed(seals: Sequence[Seal], plan: Mapping[str, Any], *, time: str, scores_existed: bool) -> list[Seal]:
-    """Return the seals with one for `plan` at the end; unchanged if the last one is of the same plan."""
+def sealed(
+    seals: Sequence[Seal], plan: Mapping[str, Any], *, time: str, scores_existed: bool
+) -> list[Seal]:
+    """Return the seals with one for `plan` at the end; unchanged if the last one is of
+    the same plan."""
     sha256 = digest_of(plan)
     if seals and seals[-1]["sha256"] == sha256:
         return list(seals)
@@ -74,7 +88,8 @@ def sealed(seals: Sequence[Seal], plan: Mapping[str, Any], *, time: str, scores_
 
 
 def short_names(paths: Iterable[Path]) -> dict[str, Path]:
-    """Return the paths by name; where two files have one name, with as many folders as tell them apart."""
+    """Return the paths by name; where two files have one name, with as many folders as
+    tell them apart."""
     paths = sorted(set(paths))
     for parts in range(1, max((len(path.parts) for path in paths), default=0) + 1):
         names = {"/".join(path.parts[-parts:]): path for path in paths}
@@ -88,9 +103,15 @@ def changed(before: Any, after: Any, where: str = "") -> list[str]:
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         places = []
         for key in sorted(before.keys() | after.keys()):
-            places += changed(before.get(key), after.get(key), f"{where}.{key}".lstrip("."))
+            places += changed(
+                before.get(key), after.get(key), f"{where}.{key}".lstrip(".")
+            )
         return places
-    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
+    if (
+        isinstance(before, list)
+        and isinstance(after, list)
+        and len(before) == len(after)
+    ):
         places = []
         for number, value in enumerate(before):
             places += changed(value, after[number], f"{where}.{number}")
@@ -99,39 +120,55 @@ def changed(before: Any, after: Any, where: str = "") -> list[str]:
 
 
 def edited(seals: Sequence[Seal], code: str) -> list[str]:
-    """Return warnings beside the answer: `code` (SHA-256) differs from what was sealed, or no commit held that."""
+    """Return warnings beside the answer: `code` (SHA-256) differs from what was sealed,
+    or no commit held that."""
     versions = seals[-1]["plan"]["versions"]
     warnings = []
     if versions.get("code", code) != code:
         warnings.append(
-            "pretrace's code was edited after the plan was sealed: the answer may follow from the edit."
+            "pretrace's code was edited after the plan was sealed: the answer "
+            "may follow from the edit."
         )
     if str(versions.get("pretrace")).endswith("-dirty"):
         warnings.append(
-            "The plan was sealed with code that no commit holds, so that nobody else can run the same."
+            "The plan was sealed with code that no commit holds, so that nobody "
+            "else can run the same."
         )
     return warnings
 
 
 def resealed(seals: Sequence[Seal]) -> list[str]:
-    """Return a warning beside the answer if the plan was sealed more than once: the last one is that of the answer."""
+    """Return a warning beside the answer if the plan was sealed more than once: the
+    last one is that of the answer."""
     if len(seals) == 1:
         return []
     first, last = seals[0]["plan"]["files"], seals[-1]["plan"]["files"]
-    texts = [name for name in sorted(first.keys() | last.keys()) if first.get(name) != last.get(name)]
+    texts = [
+        name
+        for name in sorted(first.keys() | last.keys())
+        if first.get(name) != last.get(name)
+    ]
     about = (
         f"the texts changed after the first seal ({first_names(texts)})"
         if texts
         else "the texts are the same"
     )
-    late = ", once scores existed" if any(seal["scores_existed"] for seal in seals[1:]) else ""
+    late = (
+        ", once scores existed"
+        if any(seal["scores_existed"] for seal in seals[1:])
+        else ""
+    )
     return [
-        f"{len(seals)} plans were sealed for this model and these texts{late}: {about}. The answer is that of the last."
+        f"{len(seals)} plans were sealed for this model and these texts{late}: "
+        f"{about}. The answer is that of the last."
     ]
 
 
-def told_on_cover(seals: Sequence[Seal], citation: str, date: str) -> list[tuple[str, str]]:
-    """Return what the first page of an audit says: (heading, text) of models, the last seal, the page, its citation."""
+def told_on_cover(
+    seals: Sequence[Seal], citation: str, date: str
+) -> list[tuple[str, str]]:
+    """Return what the first page of an audit says: (heading, text) of models, the last
+    seal, the page, its citation."""
     commit = seals[-1]["plan"]["versions"]["pretrace"]
     code = f"commit {commit}" if commit else "installed, without a commit"
     return [
@@ -143,10 +180,12 @@ def told_on_cover(seals: Sequence[Seal], citation: str, date: str) -> list[tuple
 
 
 def _models_told(plan: Mapping[str, Any]) -> str:
-    """Return the models with what tells their version: the commit on the hub, or the digest of their files."""
+    """Return the models with what tells their version: the commit on the hub, or the
+    digest of their files."""
     told = []
     for model, about in sorted(plan["checkpoints"].items()):
-        name = model.rpartition("~")[2]  # a study's own model has its name in shared stages
+        # a study's own model has its name in shared stages
+        name = model.rpartition("~")[2]
         parts = [f"{name}:" if about.get("hub") else name, about.get("hub", "")]
         if commit := about.get("commit"):
             parts.append(f"commit {commit}")
@@ -160,16 +199,19 @@ RUN_OF_WORDS, ONE_RUN_IN = 8, 256
 """Words of a run by which texts are known again, and of how many runs one is kept."""
 
 FEWEST_SHARED, LEAST_SHARED = 3, 0.1
-"""Runs that two audits share if they have the same works, and the share of the fewer runs of the two."""
+"""Runs that two audits share if they have the same works, and the share of the fewer
+runs of the two."""
 
 FEWEST_NAMES, LEAST_NAMES = 3, 0.5
 """The same of names of documents."""
 
 
 def marks_of(texts: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
-    """Return by what works are known again however they are cut, of (document, text): `documents` and `runs`.
+    """Return by what works are known again however they are cut, of (document, text):
+    `documents` and `runs`.
 
-    `runs` are hashes of a few runs of words, the same ones in a whole work and in its passages.
+    `runs` are hashes of a few runs of words, the same ones in a whole work and in its
+    passages.
     """
     documents = set()
     runs = set()
@@ -183,8 +225,11 @@ def marks_of(texts: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
     return {"documents": sorted(documents - {""}), "runs": sorted(runs)}
 
 
-def texts_in_question(benchmarks: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield (document, text) of the user's own texts in question, of entries of benchmarks; works are whole."""
+def texts_in_question(
+    benchmarks: Mapping[str, Mapping[str, Any]],
+) -> Iterator[tuple[str, str]]:
+    """Yield (document, text) of the user's own texts in question, of entries of
+    benchmarks; works are whole."""
     for entry in benchmarks.values():
         if entry["source"] != "local":
             continue
@@ -195,7 +240,8 @@ def texts_in_question(benchmarks: Mapping[str, Mapping[str, Any]]) -> Iterator[t
 
 
 def repeats(seals: Sequence[Seal], others: Mapping[str, Sequence[Seal]]) -> list[str]:
-    """Return how many `others` (seals by study) audited the same texts or model: the best of many does not count."""
+    """Return how many `others` (seals by study) audited the same texts or model: the
+    best of many does not count."""
     plan = seals[-1]["plan"]
     texts, models = set(), set()
     for name, own in others.items():
@@ -208,13 +254,15 @@ def repeats(seals: Sequence[Seal], others: Mapping[str, Sequence[Seal]]) -> list
         return []
     audits = count_noun(len(texts | models), "other audit")
     return [
-        f"{audits} in results/ with texts ({len(texts)}) or the model ({len(models)}) of this one. Of twenty audits "
+        f"{audits} in results/ with texts ({len(texts)}) or the model "
+        f"({len(models)}) of this one. Of twenty audits "
         "of unread texts, one finds evidence: report all of them, not the best."
     ]
 
 
 def _has_same_works(plan: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether two plans have an equal file, or works in question that are the same, however they are cut."""
+    """Return whether two plans have an equal file, or works in question that are the
+    same, however they are cut."""
     if _shared(plan, other, "files"):
         return True
     marks, others = plan.get("marks", {}), other.get("marks", {})
@@ -234,17 +282,29 @@ def _shared(plan: Mapping[str, Any], other: Mapping[str, Any], key: str) -> bool
 
 
 def told(seals: Sequence[Seal]) -> list[tuple[str, str]]:
-    """Return what a page says of a study's seals: (heading, text), every seal in order with its own SHA-256."""
+    """Return what a page says of a study's seals: (heading, text), every seal in order
+    with its own SHA-256."""
     plan = seals[-1]["plan"]
     lines = []
     if any(seal["scores_existed"] for seal in seals):
         changed_late = any(seal["scores_existed"] for seal in seals[1:])
-        lines.append(("Warning", "plan changed after scores" if changed_late else "plan sealed after scores"))
+        lines.append(
+            (
+                "Warning",
+                "plan changed after scores"
+                if changed_late
+                else "plan sealed after scores",
+            )
+        )
     for number, seal in enumerate(seals, 1):
         heading = f"Seal {number}" if len(seals) > 1 else "Seal"
         lines.append((heading, _seal_told(seal)))
-    texts = [f"{name}: SHA-256 {sha256}" for name, sha256 in sorted(plan["files"].items())]
-    versions = [f"{name} {version}" for name, version in sorted(plan["versions"].items())]
+    texts = [
+        f"{name}: SHA-256 {sha256}" for name, sha256 in sorted(plan["files"].items())
+    ]
+    versions = [
+        f"{name} {version}" for name, version in sorted(plan["versions"].items())
+    ]
     lines.append(("Texts", "; ".join(texts)))
     lines.append(("Models", _models_told(plan)))
     lines.append(("Versions", ", ".join(versions)))
@@ -252,9 +312,14 @@ def told(seals: Sequence[Seal]) -> list[tuple[str, str]]:
 
 
 def _seal_told(seal: Seal) -> str:
-    """Say a seal's own hash, its time, whether scores existed, and what changed since the seal before."""
+    """Say a seal's own hash, its time, whether scores existed, and what changed since
+    the seal before."""
     whole = digest_of(seal["plan"]) == seal["sha256"]
-    sha256 = f"SHA-256 {seal['sha256']}" if whole else "the SHA-256 does not fit: seals.json was edited"
+    sha256 = (
+        f"SHA-256 {seal['sha256']}"
+        if whole
+        else "the SHA-256 does not fit: seals.json was edited"
+    )
     when = "after scores existed" if seal["scores_existed"] else "before any score"
     changes = f"; changed: {', '.join(seal['changes'])}" if seal["changes"] else ""
     return f"{sha256}; sealed {seal['sealed']} (UTC), {when}{changes}"

@@ -1,4 +1,5 @@
-"""The shared stages of a study: files of its models, benchmarks, corpora and stored views, and parameters of jobs.
+"""The shared stages of a study: files of its models, benchmarks, corpora and stored
+views, and parameters of jobs.
 
 A file that is not needed is [], as an input of a rule takes it.
 """
@@ -28,13 +29,22 @@ from pretrace.views import VIEWS
 File = str | list[str]
 
 PRINTED_KEYS = ("title", "unavailable", "caution", "rebuilt", "length_unit")
-"""Keys of benchmarks and corpora that are printed and make no text: a reworded title rereads nothing."""
+"""Keys of benchmarks and corpora that are printed and make no text: a reworded title
+rereads nothing."""
 
-LOADING = ("dtype", "max_length", "device_map", "quantise", "special_tokens", "tokenizer_from")
+LOADING = (
+    "dtype",
+    "max_length",
+    "device_map",
+    "quantise",
+    "special_tokens",
+    "tokenizer_from",
+)
 """Keys of a model's entry that say how it is loaded."""
 
 MEMORY, TRAINING_MEMORY = 4000, 8000
-"""MB for a model's jobs, and for the training of a whole language model, if its entry does not say."""
+"""MB for a model's jobs, and for the training of a whole language model, if its entry
+does not say."""
 
 RUNTIME = 240
 """Minutes for a model's jobs if its entry does not say."""
@@ -45,7 +55,8 @@ FIRST = 1000
 
 @cache
 def before_first(study: Study) -> frozenset[tuple[str, str]]:
-    """Return what the study's first artifacts wait for: (kind, slug) of models, benchmarks and corpora; pairs."""
+    """Return what the study's first artifacts wait for: (kind, slug) of models,
+    benchmarks and corpora; pairs."""
     shown: set[tuple[str, str]] = set()
     for slug in study.first:
         shown.update(panel.pair for panel in study.artifacts[slug].panels)
@@ -69,13 +80,18 @@ def before_first(study: Study) -> frozenset[tuple[str, str]]:
                 corpora.add(entry.training.tokenizer_corpus)
 
     waited = set(pairs)
-    for kind, slugs in (("models", models), ("benchmarks", benchmarks), ("corpora", corpora)):
+    for kind, slugs in (
+        ("models", models),
+        ("benchmarks", benchmarks),
+        ("corpora", corpora),
+    ):
         waited.update((kind, slug) for slug in slugs)
     return frozenset(waited)
 
 
 def priority(study: Study, *waited: str) -> int:
-    """Return `FIRST` if the study's first artifacts wait for `waited`: a pair's slugs, or (kind, slug)."""
+    """Return `FIRST` if the study's first artifacts wait for `waited`: a pair's slugs,
+    or (kind, slug)."""
     return FIRST * (waited in before_first(study))
 
 
@@ -90,7 +106,8 @@ class JobResources(NamedTuple):
 
 @dataclass(frozen=True)
 class Registered(Generic[E]):
-    """An entry of a study's registry `kind`, by its slug in the study; `name` is that in the shared stages."""
+    """An entry of a study's registry `kind`, by its slug in the study; `name` is that
+    in the shared stages."""
 
     study: Study
     slug: str
@@ -128,9 +145,14 @@ class Model(Registered[ModelEntry]):
 
     @property
     def tokenizer(self) -> File:
-        """The checkpoint whose tokenizer reads texts: of a model behind an API, the one that its entry names."""
+        """The checkpoint whose tokenizer reads texts: of a model behind an API, the one
+        that its entry names."""
         slug = self.entry.tokenizer
-        return self.checkpoint if self.is_local or slug is None else Model(self.study, slug).checkpoint
+        return (
+            self.checkpoint
+            if self.is_local or slug is None
+            else Model(self.study, slug).checkpoint
+        )
 
     @property
     def counting(self) -> "Model":
@@ -144,11 +166,14 @@ class Model(Registered[ModelEntry]):
     @property
     def files(self) -> list[str]:
         """The files of a checkpoint of the user's."""
-        return sorted(str(path) for path in Path(self.path or "").glob("*") if path.is_file())
+        return sorted(
+            str(path) for path in Path(self.path or "").glob("*") if path.is_file()
+        )
 
     @property
     def column(self) -> str | None:
-        """The model's name in the answers that DE-COP's authors released, if its answers are theirs."""
+        """The model's name in the answers that DE-COP's authors released, if its
+        answers are theirs."""
         return self.entry.column if isinstance(self.entry, AnswersModel) else None
 
     @property
@@ -180,13 +205,15 @@ class Model(Registered[ModelEntry]):
 
     @property
     def start(self) -> File:
-        """The checkpoint whose weights a training starts from; [] for random weights."""
+        """The checkpoint whose weights a training starts from; [] for random
+        weights."""
         slug = self._training.start
         return [] if slug is None else Model(self.study, slug).checkpoint
 
     @property
     def training_documents(self) -> list[str]:
-        """The corpus of a tokenizer that is trained for the model; [] if it has another model's."""
+        """The corpus of a tokenizer that is trained for the model; [] if it has another
+        model's."""
         slug = self._training.tokenizer_corpus
         return [] if slug is None or self.start else Corpus(self.study, slug).documents
 
@@ -203,11 +230,16 @@ class Model(Registered[ModelEntry]):
         record = f"results/models/{self.name}/checkpoint.json"
         entry = asked_for(self.entry, record, self.study.pins)
         assert isinstance(entry, HubModel)
-        return {"hub": entry.hub, "revision": entry.revision, "access": entry.access or ""}
+        return {
+            "hub": entry.hub,
+            "revision": entry.revision,
+            "access": entry.access or "",
+        }
 
     @property
     def may_run_code(self) -> bool:
-        """Whether its own Python files may run: its entry and the configuration must both allow it."""
+        """Whether its own Python files may run: its entry and the configuration must
+        both allow it."""
         return self.entry.remote_code and self.study.settings.trust_remote_code
 
     @property
@@ -227,30 +259,41 @@ class Model(Registered[ModelEntry]):
     @property
     def answering(self) -> dict[str, Any]:
         """The keys of its entry that its answers and what it writes depend on."""
-        api = {"api": self.entry.api.to_json(defaults=False)} if isinstance(self.entry, ApiModel) else {}
+        api = (
+            {"api": self.entry.api.to_json(defaults=False)}
+            if isinstance(self.entry, ApiModel)
+            else {}
+        )
         return self.loading | api
 
     @property
     def jobs(self) -> int:
-        """The number of jobs that share the texts of a benchmark; an API is asked by one."""
+        """The number of jobs that share the texts of a benchmark; an API is asked by
+        one."""
         return self.entry.resources.jobs if self.is_local else 1
 
     @property
     def resources(self) -> JobResources:
         own = self.entry.resources
         threads = own.threads or self.study.settings.threads
-        return JobResources(threads, own.gpu, own.mem_mb or MEMORY, own.runtime or RUNTIME)
+        return JobResources(
+            threads, own.gpu, own.mem_mb or MEMORY, own.runtime or RUNTIME
+        )
 
     @property
     def longest_attempt(self) -> int:
-        """The most minutes that a job of its passes or answers asks for; it goes on in the next attempt."""
+        """The most minutes that a job of its passes or answers asks for; it goes on in
+        the next attempt."""
         return min(self.resources.runtime, self.study.settings.max_runtime)
 
     @property
     def training_resources(self) -> JobResources:
         if self.start:
-            return self.resources._replace(mem_mb=self.entry.resources.mem_mb or TRAINING_MEMORY)
-        # a small model gets one thread, so that every core trains one; the weights depend on the number
+            return self.resources._replace(
+                mem_mb=self.entry.resources.mem_mb or TRAINING_MEMORY
+            )
+        # a small model gets one thread, so that every core trains one; the weights
+        # depend on the number
         return self.resources._replace(threads=1)
 
 
@@ -271,7 +314,9 @@ class Benchmark(Registered[BenchmarkEntry]):
     @property
     def prefixes(self) -> File:
         """The shots drawn from it, if its entry has any drawn."""
-        return [] if self.entry.prefix is None else f"results/prefixes/{self.name}.parquet"
+        return (
+            [] if self.entry.prefix is None else f"results/prefixes/{self.name}.parquet"
+        )
 
     @property
     def prefix(self) -> dict[str, Any] | None:
@@ -279,7 +324,8 @@ class Benchmark(Registered[BenchmarkEntry]):
 
     @property
     def split(self) -> str:
-        """The benchmark whose draws it shares, so that a part of the texts is read after the same shots."""
+        """The benchmark whose draws it shares, so that a part of the texts is read
+        after the same shots."""
         return self.entry.split or self.name
 
     @property
@@ -291,11 +337,16 @@ class Benchmark(Registered[BenchmarkEntry]):
     @property
     def fetches_views(self) -> bool:
         entry = self.entry
-        return isinstance(entry, WithNeighbours) and entry.neighbours is not None and entry.path is None
+        return (
+            isinstance(entry, WithNeighbours)
+            and entry.neighbours is not None
+            and entry.path is None
+        )
 
     @property
     def source(self) -> File:
-        """The files with its texts: the user's own, fetched ones, or of a downloaded package."""
+        """The files with its texts: the user's own, fetched ones, or of a downloaded
+        package."""
         if self.is_fetched and self.entry.path is None:
             return self.record("texts")
         return source(self.study, self.entry)
@@ -305,7 +356,8 @@ class Benchmark(Registered[BenchmarkEntry]):
         return f"results/downloads/{self.name}/{part}/files.json"
 
     def fetched(self, part: str) -> dict[str, Any]:
-        """Return the keys of its entry for the job that fetches its `texts` or its `views`."""
+        """Return the keys of its entry for the job that fetches its `texts` or its
+        `views`."""
         return asked_for(self.entry, self.record(part), self.study.pins, part).to_json(
             *PRINTED_KEYS, defaults=False
         )
@@ -313,7 +365,8 @@ class Benchmark(Registered[BenchmarkEntry]):
 
 @dataclass(frozen=True)
 class StoredView:
-    """A view of a benchmark that is a stored table, by its name in the shared stages."""
+    """A view of a benchmark that is a stored table, by its name in the shared
+    stages."""
 
     benchmark: Benchmark
     name: str
@@ -325,7 +378,8 @@ class StoredView:
 
     @property
     def writer(self) -> Model | None:
-        """The model that makes or writes it; None if it is in a file of the user's or of the texts."""
+        """The model that makes or writes it; None if it is in a file of the user's or
+        of the texts."""
         if self.name in self.benchmark.entry.views or self.is_computed:
             return None
         study = self.benchmark.study
@@ -343,7 +397,8 @@ class StoredView:
 
     @property
     def way(self) -> Literal["file", "data", "prompts", "model"]:
-        """Where it comes from: a file, data of this machine, the prompts to a model that writes it, or a model."""
+        """Where it comes from: a file, data of this machine, the prompts to a model
+        that writes it, or a model."""
         if self.is_computed:
             return "data"
         if self.writer is None:
@@ -357,7 +412,11 @@ class StoredView:
             return []
         if self.name in self.benchmark.entry.views:
             return self.benchmark.entry.views[self.name]
-        return self.benchmark.record("views") if self.benchmark.fetches_views else self.benchmark.source
+        return (
+            self.benchmark.record("views")
+            if self.benchmark.fetches_views
+            else self.benchmark.source
+        )
 
     @property
     def prompts(self) -> File:
@@ -368,7 +427,8 @@ class StoredView:
 
     @property
     def entry(self) -> dict[str, Any]:
-        """What makes it: the benchmark's entry for an imported view, else what a model's answers depend on."""
+        """What makes it: the benchmark's entry for an imported view, else what a
+        model's answers depend on."""
         if self.is_computed:
             return {}
         return self.writer.answering if self.writer else self.benchmark.building
@@ -398,26 +458,33 @@ class Corpus(Registered[CorpusEntry]):
     @property
     def documents(self) -> list[str]:
         return [
-            f"results/corpora/{self.name}/documents/{shard}.parquet" for shard in range(self.entry.shards)
+            f"results/corpora/{self.name}/documents/{shard}.parquet"
+            for shard in range(self.entry.shards)
         ]
 
     @property
     def records(self) -> list[str]:
         """The records of its files on the hub, if it is read from there."""
         from_hub = self.entry.source == "hub"
-        return [self.record(shard) for shard in range(self.entry.shards)] if from_hub else []
+        return (
+            [self.record(shard) for shard in range(self.entry.shards)]
+            if from_hub
+            else []
+        )
 
     def record(self, shard: int | str) -> str:
         return f"results/corpora/{self.name}/commits/{shard}.json"
 
     def fetched(self, shard: str) -> dict[str, Any]:
-        """Return the keys of its entry for the job that fetches a shard from the hub."""
+        """Return the keys of its entry for the job that fetches a shard from the
+        hub."""
         return asked_for(self.entry, self.record(shard), self.study.pins).to_json(
             *PRINTED_KEYS, defaults=False
         )
 
     def counts(self, tokenizer: str) -> str:
-        """Return its counts by the tokenizer of a model, given by the model's shared name."""
+        """Return its counts by the tokenizer of a model, given by the model's shared
+        name."""
         return f"results/corpora/{self.name}/counts/{tokenizer}.parquet"
 
 
@@ -435,11 +502,16 @@ def downloaded(study: Study, entry: Entry) -> File:
 
 
 def asked_for(entry: E, record: str, pins: Pins, part: str = "texts") -> E:
-    """Return the entry for its fetching job: with the pinned revision, or with the one that the job was last asked for
-    if `record` says that this gave the pinned commit. So pinning what was fetched runs nothing again.
+    """Return the entry for its fetching job: with the pinned revision, or with the one
+    that the job was last asked for if `record` says that this gave the pinned commit.
+    So pinning what was fetched runs nothing again.
     """
     repositories = entry.repositories() if isinstance(entry, OnHub) else {}
-    key = "views_revision" if part == "views" and "views_revision" in repositories else "revision"
+    key = (
+        "views_revision"
+        if part == "views" and "views_revision" in repositories
+        else "revision"
+    )
     kind = "models" if isinstance(entry, HubModel) else "datasets"
     pin = pins.get(kind, {}).get(repositories.get(key, ""))
     if pin is None:
@@ -447,7 +519,9 @@ def asked_for(entry: E, record: str, pins: Pins, part: str = "texts") -> E:
     revision = pin
     if Path(record).is_file():
         of_pin = [
-            read.revision for read in repositories_of(Path(record)) if pin in (read.commit, read.revision)
+            read.revision
+            for read in repositories_of(Path(record))
+            if pin in (read.commit, read.revision)
         ]
         revision = of_pin[0] if of_pin else pin
     if revision == getattr(entry, key):

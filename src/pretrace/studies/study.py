@@ -1,4 +1,5 @@
-"""A study, resolved: every run with its defaults filled in, every artifact with its panels."""
+"""A study, resolved: every run with its defaults filled in, every artifact with its
+panels."""
 
 import os
 from collections.abc import Mapping
@@ -20,7 +21,8 @@ from pretrace.studies.runs import Run, resolve_runs
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """What a study runs. Slugs are the study's own; `models.shared[slug]` is the name in the shared stages.
+    """What a study runs. Slugs are the study's own; `models.shared[slug]` is the name
+    in the shared stages.
 
     A study equals itself alone, so that what was looked up in it can be kept.
     """
@@ -43,7 +45,8 @@ class Study:
     runs: tuple[Run, ...]
     artifacts: dict[str, Artifact]
     left_out: dict[str, str]
-    """Models and benchmarks of runs, and methods of artifacts, that are left out -> why."""
+    """Models and benchmarks of runs, and methods of artifacts, that are left out ->
+    why."""
 
     # grouped once a study: a dry run asks for each of its thousands of jobs
     @cached_property
@@ -53,11 +56,14 @@ class Study:
 
     @cached_property
     def runs_by_reader(self) -> dict[tuple[str, str], list[Run]]:
-        """The runs with passes by (model, benchmark) of each model that reads, reference models among them."""
+        """The runs with passes by (model, benchmark) of each model that reads,
+        reference models among them."""
         runs: dict[tuple[str, str], list[Run]] = {}
         for run in self.runs:
             references = run.references if run.scores_texts else []
-            for model in {run.model, *references} if run.scores_texts or run.extraction else ():
+            for model in (
+                {run.model, *references} if run.scores_texts or run.extraction else ()
+            ):
                 runs.setdefault((model, run.benchmark), []).append(run)
         return runs
 
@@ -74,7 +80,8 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
     """
     if own := {"runs", "artifacts"} & config.keys():
         raise InputError(
-            f"config: the key '{min(own)}' belongs into a study file; name that file by --config study=FILE, not by "
+            f"config: the key '{min(own)}' belongs into a study file; name that "
+            f"file by --config study=FILE, not by "
             "--configfile."
         )
     settings = parse(config, Config, "config/config.yaml or --config")
@@ -83,7 +90,10 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
     file = parse(fill_audit(written, path, settings, folder), StudyFile, str(path))
     registered = folder / "studies" / f"{file.study}.yaml"
     if registered.is_file() and not registered.samefile(path):
-        raise InputError(f"{path}: study: '{file.study}' is the study of {registered}; choose another name.")
+        raise InputError(
+            f"{path}: study: '{file.study}' is the study of {registered}; choose "
+            f"another name."
+        )
     registries = load_registries(file, path, settings, folder)
     runs = resolve_runs(file.runs, path, registries)
     selected = resolve_artifacts(file, path, runs, registries, settings, folder)
@@ -101,20 +111,24 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
 
 
 def study_path(name: str, folder: Path) -> Path:
-    """Return config/studies/{name}.yaml for a registered name, else `name` as the path of a study file."""
+    """Return config/studies/{name}.yaml for a registered name, else `name` as the path
+    of a study file."""
     registered = {path.stem: path for path in (folder / "studies").glob("*.yaml")}
     if name in registered:
         return registered[name]
-    # false for a device, which would be read for ever, and for what no system takes as a path
+    # false for a device, which would be read for ever, and for what no system takes as
+    # a path
     if os.path.isfile(name):  # noqa: PTH113  (`Path.is_file` raises for a path that is too long)
         return Path(name)
     if name.endswith((".yaml", ".yml")):
         where = "" if Path(name).is_absolute() else f" in {Path.cwd()}"
         raise InputError(
-            f"config: study: there is no file {shorten(name)}{where}; give the path of a study file."
+            f"config: study: there is no file {shorten(name)}{where}; give the "
+            f"path of a study file."
         )
     hint = nearest(name, registered).rstrip("?")
     raise InputError(
-        f"config: study: '{shorten(name)}' is neither a file nor one of config/studies/ ({hint}). "
+        f"config: study: '{shorten(name)}' is neither a file nor one of "
+        f"config/studies/ ({hint}). "
         "A study file is given by its path, as --config study=my_study.yaml."
     )

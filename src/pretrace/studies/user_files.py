@@ -1,4 +1,5 @@
-"""What the process that runs the workflow says: the checks of a user's files before any job, and the conclusion."""
+"""What the process that runs the workflow says: the checks of a user's files before any
+job, and the conclusion."""
 
 import gc
 import os
@@ -33,11 +34,13 @@ from pretrace.studies.registries import cut_of, left_out_of, text_files_of
 from pretrace.studies.study import Study, load_study
 
 CHECKED = "PRETRACE_CHECKED"
-"""The environment variable with the path of the study whose files are checked. The processes of its jobs inherit it."""
+"""The environment variable with the path of the study whose files are checked. The
+processes of its jobs inherit it."""
 
 
 _STARTED = time.time()
-WARNINGS_SHOWN = 3  # different warnings that end a run; of more it says how many there are, and where
+# different warnings that end a run; of more it says how many there are, and where
+WARNINGS_SHOWN = 3
 
 
 def fill_defaults(config: dict[str, Any]) -> None:
@@ -51,11 +54,14 @@ def fill_defaults(config: dict[str, Any]) -> None:
 
 
 def plan_workflow(config: Mapping[str, Any], folder: Path) -> Plan:
-    """Plan the study that `config` names, print the remarks about its files, and end the process at a user's error."""
-    # the bars of libraries that jobs call would tear Snakemake's; what jobs do is in their logs
+    """Plan the study that `config` names, print the remarks about its files, and end
+    the process at a user's error."""
+    # the bars of libraries that jobs call would tear Snakemake's; what jobs do is in
+    # their logs
     os.environ.setdefault("TQDM_DISABLE", "1")
     os.environ["PRETRACE_JOB"] = "1"  # in the processes that this one starts
-    # a study is many objects that all stay: to search them for garbage takes a sixth of the time of planning
+    # a study is many objects that all stay: to search them for garbage takes a sixth of
+    # the time of planning
     gc.disable()
     try:
         prepare_terminal()
@@ -74,13 +80,19 @@ def plan_workflow(config: Mapping[str, Any], folder: Path) -> Plan:
 
 
 def announce(plan: Plan, partitions: str | Path | None = None) -> None:
-    """Print the first lines of a run: the study, its measured time if known, and what is made first.
+    """Print the first lines of a run: the study, its measured time if known, and what
+    is made first.
 
-    Where jobs go to a cluster, `partitions` is the file of its partitions: what none of them takes is told.
+    Where jobs go to a cluster, `partitions` is the file of its partitions: what none of
+    them takes is told.
     """
     study = plan.study
     record_study_file(study)
-    about = f"about {study.minutes:g} minutes from an empty results/ on 2 cores; " if study.minutes else ""
+    about = (
+        f"about {study.minutes:g} minutes from an empty results/ on 2 cores; "
+        if study.minutes
+        else ""
+    )
     say(f"{study.title}; {about}results in results/{study.name}/")
     for path in plan.first:
         say(f"made first: {path}")
@@ -89,34 +101,46 @@ def announce(plan: Plan, partitions: str | Path | None = None) -> None:
 
 
 def study_file(study: Study) -> str:
-    """Return the name of a study of config/, else its file, relative to the working directory if it lies there."""
+    """Return the name of a study of config/, else its file, relative to the working
+    directory if it lies there."""
     file = study.path.resolve()
     if file.parent == (study.folder / "studies").resolve():
         return file.stem
-    return str(file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file)
+    return str(
+        file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
+    )
 
 
 def record_study_file(study: Study) -> None:
     """Write down whose results those under a study's name are."""
-    write_json(_record_of(study), {"study_file": study_file(study), "sha256": sha256_file(study.path)})
+    write_json(
+        _record_of(study),
+        {"study_file": study_file(study), "sha256": sha256_file(study.path)},
+    )
 
 
 def check_study_file(study: Study) -> None:
     """Check that the results under a study's name are not those of another study file.
 
-    An edited file is the same, and so is one that was moved. Raises `InputError` with both files.
+    An edited file is the same, and so is one that was moved. Raises `InputError` with
+    both files.
     """
     record, file = _record_of(study), study_file(study)
     known = read_json(record) if record.is_file() else {"study_file": file}
     if not isinstance(known, dict) or not isinstance(known.get("study_file"), str):
         raise InputError(
-            f"{record} is damaged. Delete it, if the results beside it are those of {study.path}."
+            f"{record} is damaged. Delete it, if the results beside it are those "
+            f"of {study.path}."
         )
-    was_moved = not Path(known["study_file"]).exists() and known.get("sha256") == sha256_file(study.path)
+    was_moved = not Path(known["study_file"]).exists() and known.get(
+        "sha256"
+    ) == sha256_file(study.path)
     if known["study_file"] != file and not was_moved:
         raise InputError(
-            f"{study.path}: study: results/{study.name}/ has the results of another study file of that name, "
-            f"{known['study_file']}. Give this study another name; or, if it is the same study, delete {record}."
+            f"{study.path}: study: results/{study.name}/ has the results of "
+            f"another study file of that name, "
+            f"{known['study_file']}. Give this study another name; or, if it is "
+            f"the same study, delete {record}."
         )
 
 
@@ -125,7 +149,8 @@ def _record_of(study: Study) -> Path:
 
 
 def print_conclusion(plan: Plan) -> None:
-    """Print the conclusion, the number of warnings and the path of the report, if this run wrote them.
+    """Print the conclusion, the number of warnings and the path of the report, if this
+    run wrote them.
 
     The report may be there although a figure failed.
     """
@@ -138,12 +163,16 @@ def print_conclusion(plan: Plan) -> None:
         for warning in warned[:WARNINGS_SHOWN]:
             say(f"warning: {warning}")
         if len(warned) > WARNINGS_SHOWN:
-            say(f"{len(warned)} different warnings in the logs: grep -rh WARNING {' '.join(folders)}")
+            say(
+                f"{len(warned)} different warnings in the logs: grep -rh WARNING "
+                f"{' '.join(folders)}"
+            )
         say(f"the report is {folder}/report.html")
 
 
 def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
-    """Read every file of texts or answers of the study's runs, once for the process that plans and those of its jobs.
+    """Read every file of texts or answers of the study's runs, once for the process
+    that plans and those of its jobs.
 
     Returns:
         What the audit of the command line will compare, and the remarks about audits.
@@ -177,40 +206,57 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     os.environ[CHECKED] = str(study.path)
     told = [] if study.settings.texts is None else description(plan, config)
     if study.left_out:
-        reasons = "; ".join(f"{slug}: {reason}" for slug, reason in study.left_out.items())
+        reasons = "; ".join(
+            f"{slug}: {reason}" for slug, reason in study.left_out.items()
+        )
         told.append(f"left out of tables and figures: {reasons}")
     return [*told, *lacks(plan), *_remarks(plan)]
 
 
-def _check_chosen(study: Study, slug: str, slices: Collection[Slice], model: str | None = None) -> None:
-    """Check that the user's own texts, or a model's answers, have the subsets and lengths that runs and panels choose.
+def _check_chosen(
+    study: Study, slug: str, slices: Collection[Slice], model: str | None = None
+) -> None:
+    """Check that the user's own texts, or a model's answers, have the subsets and
+    lengths that runs and panels choose.
 
     With `model`, only its runs and panels count: each model has answers of its own.
     """
     chosen: list[tuple[str, Sequence[str], Sequence[int | None]]] = []
     for run in study.runs:
         if run.benchmark == slug and model in (None, run.model):
-            chosen.append((f"runs: {run.model} on {slug}", run.subsets or [], run.lengths or []))
+            chosen.append(
+                (f"runs: {run.model} on {slug}", run.subsets or [], run.lengths or [])
+            )
     for name, artifact in study.artifacts.items():
         for panel in artifact.panels:
             if panel.benchmark == slug and model in (None, panel.model):
                 where = f"artifacts.{name}: the panel {panel.model} on {slug}"
                 chosen.append((where, [panel.subset or ""], [panel.length]))
-    subsets, lengths = {part.subset for part in slices}, {part.length for part in slices}
+    subsets, lengths = (
+        {part.subset for part in slices},
+        {part.length for part in slices},
+    )
     for where, named_subsets, named_lengths in chosen:
-        for key, named, there in (("subset", named_subsets, subsets), ("length", named_lengths, lengths)):
+        for key, named, there in (
+            ("subset", named_subsets, subsets),
+            ("length", named_lengths, lengths),
+        ):
             for value in named:
                 if value not in {"", "*", None, *there}:
                     known = sorted(map(str, there - {"", None})) or f"no {key}s"
                     raise InputError(
-                        f"{study.path}: {where}: its texts have no {key} {shorten(repr(value))}; they have {known}."
+                        f"{study.path}: {where}: its texts have no {key} "
+                        f"{shorten(repr(value))}; they have {known}."
                     )
 
 
 def _remarks(plan: Plan) -> Iterator[str]:
     """Yield the remarks about audits, with the files of their known non-members."""
     entries = plan.study.benchmarks.entries
-    audited = {(pair.benchmark_slug, pair.known.benchmark_slug) for pair in _shown_by(plan, "audit")}
+    audited = {
+        (pair.benchmark_slug, pair.known.benchmark_slug)
+        for pair in _shown_by(plan, "audit")
+    }
     for slug, known in sorted(audited):
         if files := text_files_of(entries[slug]):
             known_texts = next(reversed(text_files_of(entries[known])), None)
@@ -236,41 +282,61 @@ def _shown_by(plan: Plan, renderer: str) -> list[Pair]:
 
 
 CPU_FLOPS = 2.5e11
-"""Operations a second on two quiet cores: two jobs of a thread that read 470 tokens a second each with SmolLM2-135M."""
+"""Operations a second on two quiet cores: two jobs of a thread that read 470 tokens a
+second each with SmolLM2-135M."""
 
 
 def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
-    """Return what an audit will compare, on which device and for about how long, and what was read of works."""
+    """Return what an audit will compare, on which device and for about how long, and
+    what was read of works."""
     study, entries = plan.study, plan.study.benchmarks.entries
     entry = entries[TEXTS_SLUG]
     read = {}
     for slug in (TEXTS_SLUG, WORKS_SLUG):
         if slug in entries:
             cut, left_out = cut_of(entries[slug]), left_out_of(entries[slug])
-            read[slug] = texts_of(*(given_rows(path, cut, left_out) for path in text_files_of(entries[slug])))
+            read[slug] = texts_of(
+                *(
+                    given_rows(path, cut, left_out)
+                    for path in text_files_of(entries[slug])
+                )
+            )
     texts = read[TEXTS_SLUG]
     suspects, known = (
-        [text for text in texts if (text.label == 0) == is_known] for is_known in (False, True)
+        [text for text in texts if (text.label == 0) == is_known]
+        for is_known in (False, True)
     )
     sizes = {
-        slug: counted(plan, slug, ((text.text, text.subset, text.length) for text in own))
+        slug: counted(
+            plan, slug, ((text.text, text.subset, text.length) for text in own)
+        )
         for slug, own in read.items()
     }
-    gpu = config["device"].startswith("cuda") or (config["device"] == "auto" and has_gpu())
+    gpu = config["device"].startswith("cuda") or (
+        config["device"] == "auto" and has_gpu()
+    )
     jobs = jobs_of(plan, sizes)
     tokens = sum(job.read for job in jobs)
     gpu_hours = sum(job.hours("A100") for job in jobs)
     cpu_hours = sum(job.operations for job in jobs) / CPU_FLOPS / 3600
     hours = gpu_hours if gpu else cpu_hours
-    by_bytes = f", counted as {BYTES_A_TOKEN[0]:g} bytes each, of other scripts {BYTES_A_TOKEN[1]:g}"
+    by_bytes = (
+        f", counted as {BYTES_A_TOKEN[0]:g} bytes each, of other scripts "
+        f"{BYTES_A_TOKEN[1]:g}"
+    )
     ratio = "" if tokenizer_here(plan, TEXTS_SLUG) else by_bytes
     device = "GPU" if gpu else "CPU, with two cores"
     unread = _name_documents(known)
-    named = f"in question (label null): {_name_documents(suspects)}; given as unread (label 0): {unread}"
+    named = (
+        f"in question (label null): {_name_documents(suspects)}; given as unread "
+        f"(label 0): {unread}"
+    )
     return [
         *(_works_told(entry) if cut_of(entry) is not None else []),
-        f"was {config['model']} trained on {_count(suspects)}? They are compared with {_count(known)} "
-        f"given as unread: {tokens:,.0f} tokens in all{ratio}, on the {device}, {_time(hours)}. "
+        f"was {config['model']} trained on {_count(suspects)}? They are compared "
+        f"with {_count(known)} "
+        f"given as unread: {tokens:,.0f} tokens in all{ratio}, on the {device}, "
+        f"{_time(hours)}. "
         f"The answer will be in results/{study.name}/report.html",
         *[named] * any(text.document for text in texts),
     ]
@@ -291,7 +357,10 @@ def _name_documents(texts: Sequence[Text]) -> str:
 
 def _count(texts: Sequence[Text]) -> str:
     documents = len({text.document or text.text_id for text in texts})
-    return f"{len(texts)} text{'s' * (len(texts) != 1)} of {documents} document{'s' * (documents != 1)}"
+    return (
+        f"{len(texts)} text{'s' * (len(texts) != 1)} of {documents} "
+        f"document{'s' * (documents != 1)}"
+    )
 
 
 def _time(hours: float) -> str:
@@ -299,4 +368,8 @@ def _time(hours: float) -> str:
     minutes = 1 + 60 * hours
     if not hours:
         return "for a time that depends on the model's size"
-    return f"about {max(2, minutes):.0f} minutes" if minutes < 90 else f"about {minutes / 60:.0f} hours"
+    return (
+        f"about {max(2, minutes):.0f} minutes"
+        if minutes < 90
+        else f"about {minutes / 60:.0f} hours"
+    )

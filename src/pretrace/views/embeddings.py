@@ -1,8 +1,10 @@
-"""Views made from a model's own embedding table: words are replaced by the nearest words in it.
+"""Views made from a model's own embedding table: words are replaced by the nearest
+words in it.
 
-A word can be replaced, and can replace another, if it is one token of the model's tokenizer (after a space; Chinese
-words without one). Words are compared by the cosine of their embeddings after the table's mean is subtracted: the mean
-is common to all words and would hide their differences.
+A word can be replaced, and can replace another, if it is one token of the model's
+tokenizer (after a space; Chinese words without one). Words are compared by the cosine
+of their embeddings after the table's mean is subtracted: the mean is common to all
+words and would hide their differences.
 """
 
 import random
@@ -33,12 +35,14 @@ EmbeddingTable = npt.NDArray[np.floating[Any]]
 NEAREST = 5
 """How many nearest words a replacement is drawn from."""
 _AT_ONCE = 512  # words whose cosines with all others are alive at a time
-_SHORTEST = {False: 3, True: 2}  # letters of a word that carries meaning, in English and in Chinese
+# letters of a word that carries meaning, in English and in Chinese
+_SHORTEST = {False: 3, True: 2}
 
 
 @dataclass(frozen=True)
 class Replaceable:
-    """A text, its number of words, and for each replaceable word its place and its nearest words."""
+    """A text, its number of words, and for each replaceable word its place and its
+    nearest words."""
 
     text: str
     words: int
@@ -60,11 +64,13 @@ def synonyms_by_embeddings(
     seeds: Sequence[int],
     variants: int,
 ) -> list[list[str]]:
-    """Make `variants` texts of each text, with int(words x percent / 100) of its words replaced.
+    """Make `variants` texts of each text, with int(words x percent / 100) of its words
+    replaced.
 
     `embeddings` is the table of the model that `tokenizer` belongs to; `seeds` has one
-    seed a text, so that the view of a text does not depend on the others. Each replacement is drawn from the
-    NEAREST words. A text with too few replaceable words has all replaced, and the log counts such texts.
+    seed a text, so that the view of a text does not depend on the others. Each
+    replacement is drawn from the NEAREST words. A text with too few replaceable words
+    has all replaced, and the log counts such texts.
     """
     replaceable = _replaceable(texts, embeddings, tokenizer)
     counts = [share_of(text.words, percent) for text in replaceable]
@@ -80,11 +86,17 @@ def synonyms_by_embeddings(
 
 
 def neighbours_by_embeddings(
-    texts: Sequence[str], embeddings: EmbeddingTable, tokenizer: Any, count: int, seeds: Sequence[int]
+    texts: Sequence[str],
+    embeddings: EmbeddingTable,
+    tokenizer: Any,
+    count: int,
+    seeds: Sequence[int],
 ) -> list[list[str]]:
-    """Make `count` neighbours of each text that differ from it in 5 % of its words, at least one.
+    """Make `count` neighbours of each text that differ from it in 5 % of its words, at
+    least one.
 
-    Arguments as in `synonyms_by_embeddings`. A text without a replaceable word has no neighbour.
+    Arguments as in `synonyms_by_embeddings`. A text without a replaceable word has no
+    neighbour.
     """
     replaceable = _replaceable(texts, embeddings, tokenizer)
     counts = [max(1, share_of(text.words, NEIGHBOUR_PERCENT)) for text in replaceable]
@@ -103,12 +115,17 @@ def _log_short(texts: Sequence[Replaceable], counts: Sequence[int]) -> None:
         short += len(text.nearest) < count
     if short:
         log.warning(
-            "%d of %d texts have fewer words to replace than asked; all were replaced", short, len(texts)
+            "%d of %d texts have fewer words to replace than asked; all were replaced",
+            short,
+            len(texts),
         )
 
 
-def _replaceable(texts: Sequence[str], embeddings: EmbeddingTable, tokenizer: Any) -> list[Replaceable]:
-    """Find the replaceable words of texts; each distinct word is compared with the vocabulary once."""
+def _replaceable(
+    texts: Sequence[str], embeddings: EmbeddingTable, tokenizer: Any
+) -> list[Replaceable]:
+    """Find the replaceable words of texts; each distinct word is compared with the
+    vocabulary once."""
     vocabularies: dict[bool, dict[str, int]] = {}
     wanted: dict[bool, set[str]] = {}
     found: list[_Found] = []
@@ -132,13 +149,18 @@ def _replaceable(texts: Sequence[str], embeddings: EmbeddingTable, tokenizer: An
         nearest |= _nearest_words(sorted(words), vocabularies[chinese], embeddings)
     replaceable = []
     for of_text in found:
-        of_places = {span: nearest[word] for span, word in of_text.places.items() if nearest[word]}
+        of_places = {
+            span: nearest[word]
+            for span, word in of_text.places.items()
+            if nearest[word]
+        }
         replaceable.append(Replaceable(of_text.text, of_text.words, of_places))
     return replaceable
 
 
 class _Found(NamedTuple):
-    """A text, its number of words, and the lower-case words that are one token, by their places."""
+    """A text, its number of words, and the lower-case words that are one token, by
+    their places."""
 
     text: str
     words: int
@@ -146,7 +168,8 @@ class _Found(NamedTuple):
 
 
 def _one_token_words(tokenizer: Any, *, chinese: bool) -> dict[str, int]:
-    """Return word -> token id of the lower-case words, no function words, that are one token inside a text."""
+    """Return word -> token id of the lower-case words, no function words, that are one
+    token inside a text."""
     decoded = tokenizer.batch_decode([[id] for id in range(len(tokenizer))])
     plain = set()
     for text in decoded:
@@ -156,7 +179,9 @@ def _one_token_words(tokenizer: Any, *, chinese: bool) -> dict[str, int]:
             plain.add(word)
     words = sorted(plain - function_words())
     before = "\n" if chinese else "a "
-    encoded = tokenizer([before + word for word in words], add_special_tokens=False)["input_ids"]
+    encoded = tokenizer([before + word for word in words], add_special_tokens=False)[
+        "input_ids"
+    ]
     lead = len(tokenizer(before.strip(" "), add_special_tokens=False)["input_ids"])
     tokens = {}
     for word, ids in zip(words, encoded, strict=True):
@@ -182,7 +207,11 @@ def _nearest_words(
         own = [rows[word] for word in part]
         cosines = table[own] @ table.T
         cosines[range(len(part)), own] = -np.inf
-        best = torch.from_numpy(cosines).topk(min(NEAREST, len(words) - 1)).indices.tolist()
+        best = (
+            torch.from_numpy(cosines)
+            .topk(min(NEAREST, len(words) - 1))
+            .indices.tolist()
+        )
         for word, others in zip(part, best, strict=True):
             nearest[word] = [words[row] for row in others]
     return nearest

@@ -1,9 +1,10 @@
 """Neighbours by a masked language model, as MIMIR makes them.
 
-Mattern et al., Membership Inference Attacks against Language Models via Neighbourhood Comparison, ACL 2023.
-Unlike MIMIR's code: the closing special token is never swapped, noise is added to the word's input
-embedding (MIMIR's code adds positions and their normalisation twice), special tokens are not candidates, and a
-capital first letter is kept.
+Mattern et al., Membership Inference Attacks against Language Models via Neighbourhood
+Comparison, ACL 2023. Unlike MIMIR's code: the closing special token is never swapped,
+noise is added to the word's input embedding (MIMIR's code adds positions and their
+normalisation twice), special tokens are not candidates, and a capital first letter is
+kept.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,28 +17,41 @@ from pretrace.models.devices import hold_gpus
 from pretrace.runtime.errors import explain_failure
 from pretrace.runtime.files import read_json
 from pretrace.runtime.logs import Progress, log
-from pretrace.views.words import NEIGHBOUR_PERCENT, Span, in_case_of, replace_spans, share_of
+from pretrace.views.words import (
+    NEIGHBOUR_PERCENT,
+    Span,
+    in_case_of,
+    replace_spans,
+    share_of,
+)
 
 if TYPE_CHECKING:
     import torch
 
 DROPOUT = 0.7
-"""Share of the swapped token's input embedding that is set to 0, so that the model half forgets the token."""
+"""Share of the swapped token's input embedding that is set to 0, so that the model half
+forgets the token."""
 BATCH_TOKENS = 16384
-"""Tokens that go through the model at a time; another number changes neighbours by rounding alone."""
+"""Tokens that go through the model at a time; another number changes neighbours by
+rounding alone."""
 CANDIDATES = 6
 TRIALS = 1000
-"""Random choices of places a text; those with the likeliest swaps become its neighbours."""
+"""Random choices of places a text; those with the likeliest swaps become its
+neighbours."""
 
 
 def is_masked(checkpoint: Checkpoint) -> bool:
-    """Return whether the checkpoint's configuration says that it is a masked language model."""
-    architectures = read_json(checkpoint.path / "config.json").get("architectures") or []
+    """Return whether the checkpoint's configuration says that it is a masked language
+    model."""
+    architectures = (
+        read_json(checkpoint.path / "config.json").get("architectures") or []
+    )
     return any(name.endswith("ForMaskedLM") for name in architectures)
 
 
 def load_masked_model(checkpoint: Checkpoint, device: str = "auto") -> Any:
-    """Load the model in float32, in evaluation mode, its files verified; device auto is cuda if it works.
+    """Load the model in float32, in evaluation mode, its files verified; device auto is
+    cuda if it works.
 
     Raises `InputError` if transformers cannot load it, or if weights would be random.
     """
@@ -47,19 +61,28 @@ def load_masked_model(checkpoint: Checkpoint, device: str = "auto") -> Any:
     from pretrace.models.architecture import check_filled
 
     checkpoint.verify(checkpoint.files)
-    safe = {"local_files_only": True, "use_safetensors": True, "trust_remote_code": False}
+    safe = {
+        "local_files_only": True,
+        "use_safetensors": True,
+        "trust_remote_code": False,
+    }
     load = transformers.AutoModelForMaskedLM.from_pretrained
     with explain_failure(f"transformers cannot load {checkpoint.path}"):
-        model, loading = load(checkpoint.path, dtype=torch.float32, output_loading_info=True, **safe)
+        model, loading = load(
+            checkpoint.path, dtype=torch.float32, output_loading_info=True, **safe
+        )
     check_filled(model, loading, checkpoint)
-    chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    chosen = (
+        ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+    )
     if chosen == "cuda":
         hold_gpus()
     return model.to(chosen).eval()
 
 
 class Swap(NamedTuple):
-    """The best other token at a place of the text; `weight` is p(other) / (1 - p(own))."""
+    """The best other token at a place of the text; `weight` is p(other) / (1 -
+    p(own))."""
 
     place: Span
     word: str
@@ -69,10 +92,12 @@ class Swap(NamedTuple):
 def neighbours_by_masked_model(
     texts: Sequence[str], model: Any, tokenizer: Any, count: int, seeds: Sequence[int]
 ) -> list[list[str]]:
-    """Make at most `count` different neighbours of each text, each with 5 % of the tokens (at least one) swapped.
+    """Make at most `count` different neighbours of each text, each with 5 % of the
+    tokens (at least one) swapped.
 
-    `model` is a masked language model in evaluation mode, `tokenizer` its fast tokenizer; `seeds` has one seed a text.
-    Tokens beyond the model's context are not swapped. A text with few tokens has fewer neighbours.
+    `model` is a masked language model in evaluation mode, `tokenizer` its fast
+    tokenizer; `seeds` has one seed a text. Tokens beyond the model's context are not
+    swapped. A text with few tokens has fewer neighbours.
     """
     neighbours, cut = [], 0
     with Progress("neighbours", total=len(texts), unit="texts") as progress:
@@ -80,15 +105,22 @@ def neighbours_by_masked_model(
             encoded = encode_words(text, tokenizer, model)
             cut += (encoded.places[-1][1] if encoded.places else 0) < len(text.rstrip())
             swaps = _swaps(text, encoded, model, tokenizer, seed)
-            neighbours.append(_likeliest(text, swaps, count, np.random.default_rng(seed)))
+            neighbours.append(
+                _likeliest(text, swaps, count, np.random.default_rng(seed))
+            )
             progress.update(1)
     if cut:
-        log.info("neighbours: %d of %d texts are longer than the model's context", cut, len(texts))
+        log.info(
+            "neighbours: %d of %d texts are longer than the model's context",
+            cut,
+            len(texts),
+        )
     return neighbours
 
 
 class _Encoded(NamedTuple):
-    """A text's token ids with special tokens, and the indices and places in the text of the others."""
+    """A text's token ids with special tokens, and the indices and places in the text of
+    the others."""
 
     ids: list[int]
     indices: list[int]
@@ -96,11 +128,14 @@ class _Encoded(NamedTuple):
 
 
 def encode_words(text: str, tokenizer: Any, model: Any) -> _Encoded:
-    """Encode the beginning of a text that the model reads, with the place of each token."""
+    """Encode the beginning of a text that the model reads, with the place of each
+    token."""
     encoding = tokenizer(
         text,
         truncation=True,
-        max_length=min(tokenizer.model_max_length, model.config.max_position_embeddings),
+        max_length=min(
+            tokenizer.model_max_length, model.config.max_position_embeddings
+        ),
         return_offsets_mapping=True,
         return_special_tokens_mask=True,
     )
@@ -112,12 +147,17 @@ def encode_words(text: str, tokenizer: Any, model: Any) -> _Encoded:
     return _Encoded(encoding["input_ids"], indices, places)
 
 
-def _swaps(text: str, encoded: _Encoded, model: Any, tokenizer: Any, seed: int) -> list[Swap]:
-    """Return one swap for each place at which the model has a candidate that is not the token itself."""
+def _swaps(
+    text: str, encoded: _Encoded, model: Any, tokenizer: Any, seed: int
+) -> list[Swap]:
+    """Return one swap for each place at which the model has a candidate that is not the
+    token itself."""
     special = set(tokenizer.all_special_ids)
     swaps = []
     candidates = candidates_of(encoded, model, seed)
-    for (start, end), (ids, probabilities) in zip(encoded.places, candidates, strict=True):
+    for (start, end), (ids, probabilities) in zip(
+        encoded.places, candidates, strict=True
+    ):
         own, *others = ids
         p_own, *p_others = probabilities
         # the authors' floor, where the model is certain of the token
@@ -132,10 +172,14 @@ def _swaps(text: str, encoded: _Encoded, model: Any, tokenizer: Any, seed: int) 
     return swaps
 
 
-def candidates_of(encoded: _Encoded, model: Any, seed: int) -> Iterator[tuple[list[int], list[float]]]:
-    """Yield for each place the token's own id and the likeliest ones, likeliest first, and their probabilities.
+def candidates_of(
+    encoded: _Encoded, model: Any, seed: int
+) -> Iterator[tuple[list[int], list[float]]]:
+    """Yield for each place the token's own id and the likeliest ones, likeliest first,
+    and their probabilities.
 
-    Row i of a batch is the text with noise on its i-th token alone; each token's noise depends on the seed.
+    Row i of a batch is the text with noise on its i-th token alone; each token's noise
+    depends on the seed.
     """
     import torch
 
@@ -143,7 +187,9 @@ def candidates_of(encoded: _Encoded, model: Any, seed: int) -> Iterator[tuple[li
     ids = torch.tensor(encoded.ids, device=device)
     with torch.inference_mode():
         embedded = model.get_input_embeddings()(ids)
-        noise = dropout_noise(len(encoded.indices), embedded.shape[1], seed).to(device, embedded.dtype)
+        noise = dropout_noise(len(encoded.indices), embedded.shape[1], seed).to(
+            device, embedded.dtype
+        )
         rows = max(1, BATCH_TOKENS // len(encoded.ids))
         for start in range(0, len(encoded.indices), rows):
             places = torch.tensor(encoded.indices[start : start + rows], device=device)
@@ -161,15 +207,19 @@ def candidates_of(encoded: _Encoded, model: Any, seed: int) -> Iterator[tuple[li
 
 
 def dropout_noise(places: int, width: int, seed: int) -> "torch.Tensor":
-    """Draw the parts of each token's embedding that stay, bool [places, width]; on the CPU everywhere."""
+    """Draw the parts of each token's embedding that stay, bool [places, width]; on the
+    CPU everywhere."""
     import torch
 
     generator = torch.Generator().manual_seed(seed)
     return torch.rand(places, width, generator=generator) >= DROPOUT
 
 
-def _likeliest(text: str, swaps: list[Swap], count: int, rng: np.random.Generator) -> list[str]:
-    """Return the `count` different texts of the highest summed weight, of TRIALS random choices of places."""
+def _likeliest(
+    text: str, swaps: list[Swap], count: int, rng: np.random.Generator
+) -> list[str]:
+    """Return the `count` different texts of the highest summed weight, of TRIALS random
+    choices of places."""
     if not swaps:
         return []
     size = max(1, share_of(len(swaps), NEIGHBOUR_PERCENT))

@@ -1,4 +1,5 @@
-"""Views by name: single ones, and families whose names carry a number (`delete-10`) or a maker."""
+"""Views by name: single ones, and families whose names carry a number (`delete-10`) or
+a maker."""
 
 import re
 from collections.abc import Callable
@@ -17,11 +18,16 @@ _SLUG = r"[A-Za-z0-9._~-]+"
 class View:
     """A change to a text, by name.
 
-    source  "text": `variants` gives the view of a text, a pure function of the text and a seed;
-            "data": such a function that reads data of this machine; made once and stored as a table, as the next;
-            "model": made once by the checkpoint of `model` and stored as a table (text_id, variant, text);
-            "benchmark": a file in the benchmark's entry or released with it, stored as such a table
-    number  percent of the words that change, or how many variants a text has; None where the name has none
+    source  "text": `variants` gives the view of a text, a pure function of the text and
+    a seed;
+            "data": such a function that reads data of this machine; made once and
+            stored as a table, as the next;
+            "model": made once by the checkpoint of `model` and stored as a table
+            (text_id, variant, text);
+            "benchmark": a file in the benchmark's entry or released with it, stored as
+            such a table
+    number  percent of the words that change, or how many variants a text has; None
+    where the name has none
     """
 
     name: str
@@ -37,14 +43,18 @@ class View:
         return self.source != "text"
 
     def variants(self, text: str, seed: int) -> list[str]:
-        """Make variant 0, 1, ... of one text; only views of source "text" and "data" are functions of it."""
+        """Make variant 0, 1, ... of one text; only views of source "text" and "data"
+        are functions of it."""
         if self.function is None:
-            raise ValueError(f"view '{self.name}' is a stored table, not a function of the text")
+            raise ValueError(
+                f"view '{self.name}' is a stored table, not a function of the text"
+            )
         return self.function(text, seed)
 
 
 class _Views(dict[str, View]):
-    """The registered views; members of a family (`delete-12`) are made when they are looked up."""
+    """The registered views; members of a family (`delete-12`) are made when they are
+    looked up."""
 
     def __missing__(self, name: str) -> View:
         if member := _of_family(name):
@@ -52,7 +62,9 @@ class _Views(dict[str, View]):
         raise InputError(f"there is no view '{name}': {nearest(name, self)}")
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or (isinstance(name, str) and _of_family(name) is not None)
+        return super().__contains__(name) or (
+            isinstance(name, str) and _of_family(name) is not None
+        )
 
 
 VIEWS: dict[str, View] = _Views()
@@ -82,15 +94,22 @@ def view(name: str) -> Callable[[Variants], Variants]:
 
 
 def family(
-    name: str, *, numbers: range, usual: tuple[int, ...], source: Literal["text", "data"] = "text"
+    name: str,
+    *,
+    numbers: range,
+    usual: tuple[int, ...],
+    source: Literal["text", "data"] = "text",
 ) -> Callable[[NumberedVariants], NumberedVariants]:
-    """Register `(text, seed, number) -> variants` as views `{name}-{number}`; `usual` ones are listed."""
+    """Register `(text, seed, number) -> variants` as views `{name}-{number}`; `usual`
+    ones are listed."""
 
     def register(function: NumberedVariants) -> NumberedVariants:
         if name in _FAMILIES:
             raise ValueError(f"two families of views are called '{name}'")
         _FAMILIES[name] = _Family(source, numbers, function)
-        VIEWS.update({f"{name}-{number}": VIEWS[f"{name}-{number}"] for number in usual})
+        VIEWS.update(
+            {f"{name}-{number}": VIEWS[f"{name}-{number}"] for number in usual}
+        )
         return function
 
     return register
@@ -106,11 +125,15 @@ PARAPHRASING = ("paraphrase", "substitution")
 """Families of views whose three variants can be the wrong options of a question."""
 PARAPHRASES = 3  # beside the true passage, the wrong ones of four options
 
-_IMPORTED = re.compile(rf"(?P<family>paraphrase(?:_by_{_SLUG})?|neighbours-(?P<number>[1-9]\d*))")
+_IMPORTED = re.compile(
+    rf"(?P<family>paraphrase(?:_by_{_SLUG})?|neighbours-(?P<number>[1-9]\d*))"
+)
 
 
 def _of_family(name: str) -> View | None:
-    made = re.fullmatch(rf"(?P<family>[a-z]+)_by_(?P<model>{_SLUG})-(?P<number>[1-9]\d*)", name)
+    made = re.fullmatch(
+        rf"(?P<family>[a-z]+)_by_(?P<model>{_SLUG})-(?P<number>[1-9]\d*)", name
+    )
     if made and int(made["number"]) in _MADE_BY_MODELS.get(made["family"], ()):
         return View(name, made["family"], "model", int(made["number"]), made["model"])
     if imported := _IMPORTED.fullmatch(name):
@@ -124,5 +147,9 @@ def _of_family(name: str) -> View | None:
     if number not in family.numbers:
         return None
     return View(
-        name, stem, family.source, number, function=lambda text, seed: family.function(text, seed, number)
+        name,
+        stem,
+        family.source,
+        number,
+        function=lambda text, seed: family.function(text, seed, number),
     )

@@ -1,7 +1,9 @@
-"""Prefixes: passages of each class drawn from a benchmark, and what stays to be evaluated without them.
+"""Prefixes: passages of each class drawn from a benchmark, and what stays to be
+evaluated without them.
 
-Xie et al., ReCaLL: Membership Inference via Relative Conditional Log-Likelihoods, EMNLP 2024; Wang et al.,
-Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive Decoding, 2024, appendix B.
+Xie et al., ReCaLL: Membership Inference via Relative Conditional Log-Likelihoods, EMNLP
+2024; Wang et al., Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive
+Decoding, 2024, appendix B.
 """
 
 import random
@@ -24,11 +26,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EVALUATED = "evaluated"
-"""The kind of the texts that a draw is evaluated on, where the benchmark names how many or has the authors' draw; else
-all that are left are evaluated."""
+"""The kind of the texts that a draw is evaluated on, where the benchmark names how many
+or has the authors' draw; else all that are left are evaluated."""
 
-PREFIX_COLUMNS = ["draw", "nonmembers", "subset", "length", "kind", "position", "text_id"]
-"""`nonmembers`: the document that replaces the non-members in this draw; "" for the benchmark's own labels."""
+PREFIX_COLUMNS = [
+    "draw",
+    "nonmembers",
+    "subset",
+    "length",
+    "kind",
+    "position",
+    "text_id",
+]
+"""`nonmembers`: the document that replaces the non-members in this draw; "" for the
+benchmark's own labels."""
 
 TextById = dict[str, str]
 """Text id -> text, of one class, subset and length."""
@@ -44,34 +55,44 @@ def draw_prefixes(
     texts: int | None = None,
     authors_draw: bool = False,
 ) -> "pd.DataFrame":
-    """Draw shots (columns: PREFIX_COLUMNS): for each draw `pool` texts of each class in each subset, in drawn order.
+    """Draw shots (columns: PREFIX_COLUMNS): for each draw `pool` texts of each class in
+    each subset, in drawn order.
 
-    If every text of the longest length begins with a text of each shorter length, the longest texts are drawn and
-    shorter lengths use their beginnings; otherwise each length has its own draw. Equal texts are drawn once. The order
-    of a draw depends only on the seed, the draw and the text ids. `placebos`: the number of further draws; each uses
-    another member document as the non-members. `texts`: the number of texts of each class that the draw is evaluated
-    on (default: all that are left). `authors_draw`: draw 0 is as in Con-ReCall's released code, and evaluated on what
+    If every text of the longest length begins with a text of each shorter length, the
+    longest texts are drawn and shorter lengths use their beginnings; otherwise each
+    length has its own draw. Equal texts are drawn once. The order of a draw depends
+    only on the seed, the draw and the text ids. `placebos`: the number of further
+    draws; each uses another member document as the non-members. `texts`: the number of
+    texts of each class that the draw is evaluated on (default: all that are left).
+    `authors_draw`: draw 0 is as in Con-ReCall's released code, and evaluated on what
     its shuffle leaves, in that order. `InputError` if a class has too few texts.
     """
     import pandas as pd
 
     rows: list[Row] = []
-    for draw, nonmembers in enumerate([""] * draws + _placebo_documents(benchmark, placebos, seed)):
+    for draw, nonmembers in enumerate(
+        [""] * draws + _placebo_documents(benchmark, placebos, seed)
+    ):
         labelled = with_nonmembers(benchmark, nonmembers) if nonmembers else benchmark
-        for subset, of_subset in labelled.groupby(labelled["subset"].astype(str), sort=True):
+        for subset, of_subset in labelled.groupby(
+            labelled["subset"].astype(str), sort=True
+        ):
             keys = {"draw": draw, "nonmembers": nonmembers, "subset": subset}
             if authors_draw and draw == 0:
                 drawn = list(_authors_draw(of_subset, str(subset), pool))
             else:
                 drawn = list(_shots(of_subset, str(subset), pool, (seed, draw)))
-                drawn += _evaluation_texts(of_subset, drawn, texts, seed) if texts else []
+                drawn += (
+                    _evaluation_texts(of_subset, drawn, texts, seed) if texts else []
+                )
             rows += [keys | row for row in drawn]
     frame = pd.DataFrame(rows, columns=PREFIX_COLUMNS).astype({"length": "Int64"})
     return frame.sort_values(PREFIX_COLUMNS[:-1], ignore_index=True)
 
 
 def with_nonmembers(benchmark: "pd.DataFrame", document: str) -> "pd.DataFrame":
-    """Return the members' texts, with one document's labelled as non-members: its label is all that tells it apart."""
+    """Return the members' texts, with one document's labelled as non-members: its label
+    is all that tells it apart."""
     members = benchmark[benchmark["label"].eq(1)]
     return members.assign(label=members["document"].ne(document).astype("Int64"))
 
@@ -82,21 +103,30 @@ def _placebo_documents(benchmark: "pd.DataFrame", count: int, seed: int) -> list
     documents = sorted(set(members["document"]) - {""})
     if len(documents) < count:
         raise InputError(
-            f"{count} placebos are asked for, and the members come from {len(documents)} documents; "
+            f"{count} placebos are asked for, and the members come from "
+            f"{len(documents)} documents; "
             "lower `placebos` under the benchmark's key prefix."
         )
     return sorted(_order(documents, "placebo", seed)[:count])
 
 
-def _shots(of_subset: "pd.DataFrame", subset: str, pool: int, seed: tuple[int, int]) -> Iterator[Row]:
+def _shots(
+    of_subset: "pd.DataFrame", subset: str, pool: int, seed: tuple[int, int]
+) -> Iterator[Row]:
     for kind, label in PREFIX_KINDS.items():
         by_length = _by_length(of_subset[of_subset["label"].eq(label)])
         where = _texts_of(kind, subset)
         if not by_length:
-            raise InputError(f"there are no {where}; a prefix needs texts of both classes.")
+            raise InputError(
+                f"there are no {where}; a prefix needs texts of both classes."
+            )
         leading = _beginnings(by_length)
         if seed[1] == 0:
-            log.info("prefixes: %s: %s", where, "one draw for all lengths" if leading else "a draw a length")
+            log.info(
+                "prefixes: %s: %s",
+                where,
+                "one draw for all lengths" if leading else "a draw a length",
+            )
         chosen: list[str] = []
         for length, texts in by_length.items():
             if not (chosen and leading):
@@ -113,16 +143,20 @@ def _texts_of(kind: str, subset: str) -> str:
 def _check_pool(pool: int, count: int, where: str, length: int | None) -> None:
     if count <= pool:
         raise InputError(
-            f"a pool of {pool} {where} leaves none of the {count}{f' of length {length}' if length else ''} to "
-            "evaluate; lower `pool` under the benchmark's key prefix, or ask for fewer shots."
+            f"a pool of {pool} {where} leaves none of the "
+            f"{count}{f' of length {length}' if length else ''} to "
+            "evaluate; lower `pool` under the benchmark's key prefix, or ask for "
+            "fewer shots."
         )
 
 
 def _authors_draw(of_subset: "pd.DataFrame", subset: str, pool: int) -> Iterator[Row]:
-    """Draw as Con-ReCall's code: random.seed(42), the members of a length shuffled, then its non-members.
+    """Draw as Con-ReCall's code: random.seed(42), the members of a length shuffled,
+    then its non-members.
 
-    The first texts are the shots, the others are evaluated in the order of the shuffle. The code shuffles texts in the
-    order of their source, which ids that are running numbers keep; it looks for no text that equals or overlaps a shot.
+    The first texts are the shots, the others are evaluated in the order of the shuffle.
+    The code shuffles texts in the order of their source, which ids that are running
+    numbers keep; it looks for no text that equals or overlaps a shot.
     """
     for length in dict.fromkeys(whole_numbers(of_subset["length"])):
         # the code seeds anew for each length
@@ -134,22 +168,29 @@ def _authors_draw(of_subset: "pd.DataFrame", subset: str, pool: int) -> Iterator
             rng.shuffle(ids)
             yield from _rows(length, kind, ids[:pool])
             yield from _rows(length, EVALUATED, ids[pool:])
-        yield from _rows(length, EVALUATED, sorted(texts.loc[texts["label"].isna(), "text_id"]))
+        yield from _rows(
+            length, EVALUATED, sorted(texts.loc[texts["label"].isna(), "text_id"])
+        )
 
 
 def _evaluation_texts(
     of_subset: "pd.DataFrame", shots: Iterable[Row], texts: int, seed: int
 ) -> Iterator[Row]:
-    """Yield `texts` of each class and length that overlap no shot; the same in all draws where possible."""
+    """Yield `texts` of each class and length that overlap no shot; the same in all
+    draws where possible."""
     overlapping = overlapping_ids(of_subset, [row["text_id"] for row in shots])
     left = of_subset[~of_subset["text_id"].isin(overlapping)]
     for (length, label), cell in left.groupby(["length", "label"], dropna=False):
         if len(cell) < texts:
             raise InputError(
-                f"{texts} texts of label {label} and length {length} are to be evaluated, and beside the shots there "
-                f"are {len(cell)}; lower `texts` or `pool` under the benchmark's key prefix."
+                f"{texts} texts of label {label} and length {length} are to be "
+                f"evaluated, and beside the shots there "
+                f"are {len(cell)}; lower `texts` or `pool` under the benchmark's "
+                f"key prefix."
             )
-        yield from _rows(length, EVALUATED, _order(cell["text_id"], EVALUATED, seed)[:texts])
+        yield from _rows(
+            length, EVALUATED, _order(cell["text_id"], EVALUATED, seed)[:texts]
+        )
 
 
 def _rows(length: Any, kind: str, ids: Iterable[str]) -> Iterator[Row]:
@@ -161,21 +202,35 @@ def _by_length(texts: "pd.DataFrame") -> dict[int | None, TextById]:
     """Group texts by length, longest first, without repeats."""
     once = texts.sort_values("text_id").drop_duplicates(["length", "text"])
     groups: dict[int | None, TextById] = defaultdict(dict)
-    for length, id, text in zip(whole_numbers(once["length"]), once["text_id"], once["text"], strict=True):
+    for length, id, text in zip(
+        whole_numbers(once["length"]), once["text_id"], once["text"], strict=True
+    ):
         groups[length][id] = text
     return dict(sorted(groups.items(), key=lambda item: -(item[0] or 0)))
 
 
-def _beginnings(by_length: Mapping[int | None, TextById]) -> dict[int | None, dict[str, str]]:
-    """Return length -> id of each longest text -> id of the text that it begins with; {} if one has none."""
+def _beginnings(
+    by_length: Mapping[int | None, TextById],
+) -> dict[int | None, dict[str, str]]:
+    """Return length -> id of each longest text -> id of the text that it begins with;
+    {} if one has none."""
     longest, *shorter = by_length
-    leading: dict[int | None, dict[str, str]] = {longest: {id: id for id in by_length[longest]}}
+    leading: dict[int | None, dict[str, str]] = {
+        longest: {id: id for id in by_length[longest]}
+    }
     for length in shorter:
         starts = {text: id for id, text in by_length[length].items()}
         sizes = sorted({len(text) for text in starts}, reverse=True)
         beginnings = {}
         for id, text in by_length[longest].items():
-            first = next((text[:size] for size in sizes if text[:size] in starts and _ends(text, size)), None)
+            first = next(
+                (
+                    text[:size]
+                    for size in sizes
+                    if text[:size] in starts and _ends(text, size)
+                ),
+                None,
+            )
             if first is None:
                 return {}
             beginnings[id] = starts[first]
@@ -194,23 +249,29 @@ def _order(text_ids: Iterable[str], *seed: Any) -> list[str]:
 
 
 def _drawn_ids(prefixes: "pd.DataFrame", draw: int, *kinds: str) -> list[str]:
-    return prefixes.loc[prefixes["draw"].eq(draw) & prefixes["kind"].isin(kinds), "text_id"].tolist()
+    return prefixes.loc[
+        prefixes["draw"].eq(draw) & prefixes["kind"].isin(kinds), "text_id"
+    ].tolist()
 
 
 OVERLAP = 13
-"""Words in a row (characters, in Chinese) that two texts of a document share only where they overlap."""
+"""Words in a row (characters, in Chinese) that two texts of a document share only where
+they overlap."""
 
 
 def overlapping_ids(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[str]:
     """Return the ids of the given texts and of every text that overlaps one of them.
 
-    Texts of one document overlap if they share OVERLAP words in a row, or all words of the shorter one. If one of two
-    texts names no document, they overlap if one contains the other. Equal texts always overlap.
+    Texts of one document overlap if they share OVERLAP words in a row, or all words of
+    the shorter one. If one of two texts names no document, they overlap if one contains
+    the other. Equal texts always overlap.
     """
     given = benchmark[benchmark["text_id"].isin(set(text_ids))]
     runs: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     whole: dict[str, list[str]] = defaultdict(list)
-    for document, text in zip(given["document"], map(_space_words, given["text"]), strict=True):
+    for document, text in zip(
+        given["document"], map(_space_words, given["text"]), strict=True
+    ):
         runs[document].update(_runs(text))
         whole[document].append(text)
     everything: list[str] = []
@@ -236,7 +297,8 @@ def overlapping_ids(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[s
 
 
 def _space_words(text: str) -> str:
-    """Return the words of a text, or Chinese characters, with a space before and after each."""
+    """Return the words of a text, or Chinese characters, with a space before and after
+    each."""
     words = text.split()
     units = "".join(words) if is_chinese(text) else words
     return f" {' '.join(units)} "
@@ -248,34 +310,54 @@ def _runs(spaced: str) -> Iterator[tuple[str, ...]]:
         yield units[start : start + OVERLAP]
 
 
-def excluded_ids(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
+def excluded_ids(
+    prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int
+) -> set[str]:
     """Return the ids of the draw's whole pool and of every text overlapping it."""
     return overlapping_ids(benchmark, _drawn_ids(prefixes, draw, *PREFIX_KINDS))
 
 
-def evaluated_ids(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
-    """Return the ids that a draw is evaluated on, the only ones that are read after its prefixes."""
+def evaluated_ids(
+    prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int
+) -> set[str]:
+    """Return the ids that a draw is evaluated on, the only ones that are read after its
+    prefixes."""
     named = _drawn_ids(prefixes, draw, EVALUATED)
-    return set(named) if named else set(benchmark["text_id"]) - excluded_ids(prefixes, benchmark, draw)
+    return (
+        set(named)
+        if named
+        else set(benchmark["text_id"]) - excluded_ids(prefixes, benchmark, draw)
+    )
 
 
 def balanced_ids(
-    prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int, evaluated: Collection[str]
+    prefixes: "pd.DataFrame",
+    benchmark: "pd.DataFrame",
+    draw: int,
+    evaluated: Collection[str],
 ) -> set[str]:
-    """Return of the evaluated ids as many of each class: the larger class is cut, in an order of the draw.
+    """Return of the evaluated ids as many of each class: the larger class is cut, in an
+    order of the draw.
 
-    Cut within each subset and length, as Con-ReCall's code pairs a shuffled member with each shuffled non-member, in
-    the order of the draw's evaluated texts if it has them.
+    Cut within each subset and length, as Con-ReCall's code pairs a shuffled member with
+    each shuffled non-member, in the order of the draw's evaluated texts if it has them.
     """
     left = benchmark[benchmark["text_id"].isin(evaluated)]
     seed = ("balanced", *_drawn_ids(prefixes, draw, *PREFIX_KINDS))
-    places = {id: place for place, id in enumerate(_drawn_ids(prefixes, draw, EVALUATED))}
+    places = {
+        id: place for place, id in enumerate(_drawn_ids(prefixes, draw, EVALUATED))
+    }
     chosen: set[str] = set()
     for _, cell in left.groupby(["subset", "length"], dropna=False):
-        classes = [cell.loc[cell["label"].eq(label), "text_id"] for label in PREFIX_KINDS.values()]
+        classes = [
+            cell.loc[cell["label"].eq(label), "text_id"]
+            for label in PREFIX_KINDS.values()
+        ]
         smaller = min(map(len, classes))
         for ids in classes:
-            ordered = sorted(ids, key=places.__getitem__) if places else _order(ids, *seed)
+            ordered = (
+                sorted(ids, key=places.__getitem__) if places else _order(ids, *seed)
+            )
             chosen.update(ordered[:smaller])
     return chosen
 
@@ -290,43 +372,59 @@ def shot_texts(
     stored: Mapping[str, ViewTexts] | None = None,
     completions: "pd.DataFrame | None" = None,
 ) -> list[str]:
-    """Return the texts of the shots before the texts of a slice, in order; `SEPARATORS` has what joins them.
+    """Return the texts of the shots before the texts of a slice, in order; `SEPARATORS`
+    has what joins them.
 
-    `prefixes` as `draw_prefixes` gives them. `view` is the target texts': the shots go through it where the
-    prefix is manipulated, with `stored` views as for the targets. `completions` as `zero_access.complete`
-    gives them. `InputError` where fewer shots were drawn.
+    `prefixes` as `draw_prefixes` gives them. `view` is the target texts': the shots go
+    through it where the prefix is manipulated, with `stored` views as for the targets.
+    `completions` as `zero_access.complete` gives them. `InputError` where fewer shots
+    were drawn.
     """
     prefix = shots.prefix
     if prefix.kind == ZERO_ACCESS:
         if completions is None:
             raise InputError(
-                "zero-access shots are asked for, and the target's completions are not among the inputs."
+                "zero-access shots are asked for, and the target's completions "
+                "are not among the inputs."
             )
         rows = completions[of_length(completions, texts.length)].sort_values("position")
         available = dict(zip(rows["position"].astype(str), rows["text"], strict=True))
     elif prefixes is None:
-        raise InputError(f"{prefix.kind} shots are asked for, and no prefixes are among the inputs.")
+        raise InputError(
+            f"{prefix.kind} shots are asked for, and no prefixes are among the inputs."
+        )
     else:
         available = _passages(prefixes, benchmark, shots, texts)
         if prefix.manipulated:
-            seen = dict(view_texts(view, list(available), list(available.values()), stored or {}))
+            seen = dict(
+                view_texts(
+                    view, list(available), list(available.values()), stored or {}
+                )
+            )
             if lacking := sorted(available.keys() - seen.keys()):
                 raise InputError(
-                    f"view '{view}' has no text of '{lacking[0]}', which is a shot of {prefix.name}."
+                    f"view '{view}' has no text of '{lacking[0]}', which is a "
+                    f"shot of {prefix.name}."
                 )
             available = seen
     if len(available) < shots.count:
         raise InputError(
-            f"{shots.count} {prefix.kind} shots of length {texts.length} are asked for, and draw {shots.draw} has "
-            f"{len(available)}; raise `pool` under the benchmark's key prefix, or ask for fewer shots."
+            f"{shots.count} {prefix.kind} shots of length {texts.length} are "
+            f"asked for, and draw {shots.draw} has "
+            f"{len(available)}; raise `pool` under the benchmark's key prefix, "
+            f"or ask for fewer shots."
         )
     return list(available.values())[: shots.count]
 
 
-def _passages(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", shots: Shots, texts: Slice) -> TextById:
+def _passages(
+    prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", shots: Shots, texts: Slice
+) -> TextById:
     of_draw = prefixes["draw"].eq(shots.draw) & prefixes["kind"].eq(shots.prefix.kind)
     ids = prefixes[of_draw & texts.rows(prefixes)].sort_values("position")["text_id"]
-    passages = benchmark.loc[benchmark["text_id"].isin(ids)].set_index("text_id")["text"]
+    passages = benchmark.loc[benchmark["text_id"].isin(ids)].set_index("text_id")[
+        "text"
+    ]
     return {id: passages[id] for id in ids}
 
 
@@ -343,9 +441,11 @@ def shots_reader(
     completions: str | Path | None,
     stored: Mapping[str, ViewTexts],
 ) -> ShotTexts:
-    """Return a function that gives the texts of the shots of a reading, from the files of a job.
+    """Return a function that gives the texts of the shots of a reading, from the files
+    of a job.
 
-    `prefixes` and `completions` are files, or nothing where no pass asks for such shots.
+    `prefixes` and `completions` are files, or nothing where no pass asks for such
+    shots.
     """
     drawn = read_parquet(prefixes) if prefixes else None
     completed = read_parquet(completions) if completions else None
@@ -369,7 +469,8 @@ def shots_reader(
 def evaluated_reader(
     benchmark: "pd.DataFrame", prefixes: str | Path | None
 ) -> Callable[[int], set[str]] | None:
-    """Return a function from a draw to the ids of the texts that it is evaluated on; None if no file is given."""
+    """Return a function from a draw to the ids of the texts that it is evaluated on;
+    None if no file is given."""
     if not prefixes:
         return None
     drawn = read_parquet(prefixes)

@@ -1,4 +1,5 @@
-"""How a text is read: the one identity that a pass, its request, a method's input and a score share."""
+"""How a text is read: the one identity that a pass, its request, a method's input and a
+score share."""
 
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -17,8 +18,8 @@ SEPARATORS = {"none": "", "space": " ", "newline": "\n"}
 """Texts that join the shots of a prefix; the papers use none."""
 
 START_TOKEN = "start_token"
-"""A further separator: the run's start token after every shot, also the last, so that shots and text follow each
-other like documents in a training stream."""
+"""A further separator: the run's start token after every shot, also the last, so that
+shots and text follow each other like documents in a training stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +48,22 @@ class Prefix:
         given = dict(change.partition("=")[::2] for change in changes)
         prefix = cls(kind, given.get("separator", "none"), "manipulate_prefix" in given)
         separates = prefix.separator in {*SEPARATORS, START_TOKEN}
-        if prefix.name != name or kind not in {*PREFIX_KINDS, ZERO_ACCESS} or not separates:
-            raise InputError(f"there is no prefix '{name}': {nearest(name, [*PREFIX_KINDS, ZERO_ACCESS])}")
+        if (
+            prefix.name != name
+            or kind not in {*PREFIX_KINDS, ZERO_ACCESS}
+            or not separates
+        ):
+            raise InputError(
+                f"there is no prefix '{name}': "
+                f"{nearest(name, [*PREFIX_KINDS, ZERO_ACCESS])}"
+            )
         return prefix
 
 
 @dataclass(frozen=True, slots=True)
 class Shots:
-    """The first `count` shots of a draw, before a text; `inner_start`: the start token is repeated between them."""
+    """The first `count` shots of a draw, before a text; `inner_start`: the start token
+    is repeated between them."""
 
     prefix: Prefix
     draw: int
@@ -70,7 +79,8 @@ class Reading:
     start_token  as a run names it
     altered      the name of an altered form of the view's texts, or ""
     shots        the shots before each text, or None
-    past_context whether what a plain pass cuts off is read: the tokens past the model's context, in stretches
+    past_context whether what a plain pass cuts off is read: the tokens past the model's
+    context, in stretches
     """
 
     view: str
@@ -86,11 +96,13 @@ class Reading:
 
     @property
     def columns(self) -> dict[str, str]:
-        """Return the columns by which tables of scores and statistics name a reading of texts as a view has them."""
+        """Return the columns by which tables of scores and statistics name a reading of
+        texts as a view has them."""
         return {"view": self.view, "start_token": self.start_token}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the keys that a reading has in a job's parameters and in the manifest."""
+        """Return the keys that a reading has in a job's parameters and in the
+        manifest."""
         shots = self.shots
         return {
             "view": self.view,
@@ -105,16 +117,24 @@ class Reading:
 
     @classmethod
     def from_json(cls, keys: JsonObject) -> "Reading":
-        """Return the reading that `to_json` wrote; `InputError` for an unknown prefix."""
+        """Return the reading that `to_json` wrote; `InputError` for an unknown
+        prefix."""
         shots = None
         if keys["prefix"]:
             prefix = Prefix.from_name(keys["prefix"])
             shots = Shots(prefix, keys["draw"], keys["shots"], keys["inner_start"])
-        return cls(keys["view"], keys["start_token"], keys["altered"], shots, keys["past_context"])
+        return cls(
+            keys["view"],
+            keys["start_token"],
+            keys["altered"],
+            shots,
+            keys["past_context"],
+        )
 
 
 class PassKey(NamedTuple):
-    """What identifies a pass of a model over a benchmark: a reading of the texts of a slice."""
+    """What identifies a pass of a model over a benchmark: a reading of the texts of a
+    slice."""
 
     reading: Reading
     slice: Slice
@@ -125,7 +145,11 @@ class PassKey(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the keys of a pass in the manifest, in the order that sorts passes."""
-        return {**self.reading.to_json(), "subset": self.slice.subset, "length": self.slice.length}
+        return {
+            **self.reading.to_json(),
+            "subset": self.slice.subset,
+            "length": self.slice.length,
+        }
 
     @classmethod
     def from_json(cls, row: JsonObject) -> "PassKey":
@@ -139,7 +163,9 @@ class PassKey(NamedTuple):
         inner = ", again before the text" if shots and shots.inner_start else ""
         parts = [
             f"{reading.altered}({reading.view})" if reading.altered else reading.view,
-            f"{shots.count} shots of {shots.prefix.name}, draw {shots.draw}" if shots else "",
+            f"{shots.count} shots of {shots.prefix.name}, draw {shots.draw}"
+            if shots
+            else "",
             f"start token {reading.start_token}{inner}",
             "past the context" if reading.past_context else "",
             slice.subset,
@@ -152,7 +178,8 @@ class PassKey(NamedTuple):
 class PassRequest:
     """A reading that a study asks for; `subsets` and `lengths` None: of all texts.
 
-    `statistics`: a key of `passes.requests.TOKEN_STATISTICS`, what is stored of each token.
+    `statistics`: a key of `passes.requests.TOKEN_STATISTICS`, what is stored of each
+    token.
     """
 
     reading: Reading
@@ -163,11 +190,17 @@ class PassRequest:
     def to_json(self) -> dict[str, Any]:
         """Return the request as a job's parameter."""
         chosen = {"subsets": self.subsets, "lengths": self.lengths}
-        lists = {key: None if values is None else list(values) for key, values in chosen.items()}
+        lists = {
+            key: None if values is None else list(values)
+            for key, values in chosen.items()
+        }
         return {**self.reading.to_json(), "statistics": self.statistics, **lists}
 
     @classmethod
     def from_json(cls, keys: JsonObject) -> "PassRequest":
         """Return the request that `to_json` wrote."""
-        subsets, lengths = (None if keys[key] is None else tuple(keys[key]) for key in ("subsets", "lengths"))
+        subsets, lengths = (
+            None if keys[key] is None else tuple(keys[key])
+            for key in ("subsets", "lengths")
+        )
         return cls(Reading.from_json(keys), keys["statistics"], subsets, lengths)

@@ -1,4 +1,5 @@
-"""Views that are stored tables, made once by a model or released with a benchmark; and the texts that a pass reads."""
+"""Views that are stored tables, made once by a model or released with a benchmark; and
+the texts that a pass reads."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -7,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from pretrace.benchmarks.columns import Columns, Named, WholeNumber, Words, checked_row, only_of
+from pretrace.benchmarks.columns import (
+    Columns,
+    Named,
+    WholeNumber,
+    Words,
+    checked_row,
+    only_of,
+)
 from pretrace.benchmarks.rows import rows
 from pretrace.benchmarks.sources import ReleasedVariant
 from pretrace.runtime.errors import InputError
@@ -28,7 +36,9 @@ def schema() -> "pa.Schema":
     """Return the schema of results/views/{benchmark}/{view}.parquet."""
     import pyarrow as pa
 
-    return pa.schema([("text_id", pa.string()), ("variant", pa.int32()), ("text", pa.string())])
+    return pa.schema(
+        [("text_id", pa.string()), ("variant", pa.int32()), ("text", pa.string())]
+    )
 
 
 _UNMADE = b"unmade"
@@ -44,16 +54,20 @@ def make_view(
 ) -> "pd.DataFrame":
     """Make the table of a model's view; columns as `schema()`, sorted.
 
-    `neighbours_by_{model}-{count}`: by masking, where the checkpoint is a masked language model, else by its
-    embedding table. `synonym_by_{model}-{percent}`: by its embedding table, one of each text.
-    `substitution_by_{model}-{percent}`: three such texts that differ from each other and from the text, or as
-    many as there are.
+    `neighbours_by_{model}-{count}`: by masking, where the checkpoint is a masked
+    language model, else by its embedding table. `synonym_by_{model}-{percent}`: by its
+    embedding table, one of each text. `substitution_by_{model}-{percent}`: three such
+    texts that differ from each other and from the text, or as many as there are.
     """
     view = VIEWS[name]
     if view.source != "model":
-        raise InputError(f"view '{name}' is not made by a model, so there is no table of it to make.")
+        raise InputError(
+            f"view '{name}' is not made by a model, so there is no table of it to make."
+        )
     ids, texts = benchmark["text_id"].tolist(), benchmark["text"].tolist()
-    made = _made(view, texts, [seed_of(name, id) for id in ids], Path(checkpoint_json), device)
+    made = _made(
+        view, texts, [seed_of(name, id) for id in ids], Path(checkpoint_json), device
+    )
     return _logged(name, dict(zip(ids, made, strict=True)), total=len(ids))
 
 
@@ -63,34 +77,51 @@ def _made(
     from pretrace.models.checkpoint import read_checkpoint
     from pretrace.models.target import load_checkpoint
     from pretrace.models.tokens import load_tokenizer
-    from pretrace.views.embeddings import neighbours_by_embeddings, synonyms_by_embeddings
-    from pretrace.views.masked import is_masked, load_masked_model, neighbours_by_masked_model
+    from pretrace.views.embeddings import (
+        neighbours_by_embeddings,
+        synonyms_by_embeddings,
+    )
+    from pretrace.views.masked import (
+        is_masked,
+        load_masked_model,
+        neighbours_by_masked_model,
+    )
 
     assert view.number is not None
     checkpoint = read_checkpoint(checkpoint_json)
     if is_masked(checkpoint):
         if view.family != "neighbours":
             raise InputError(
-                f"view '{view.name}': {view.model} is a masked language model; it makes neighbours."
+                f"view '{view.name}': {view.model} is a masked language model; "
+                f"it makes neighbours."
             )
         model = load_masked_model(checkpoint, device)
-        return neighbours_by_masked_model(texts, model, load_tokenizer(checkpoint), view.number, seeds)
+        return neighbours_by_masked_model(
+            texts, model, load_tokenizer(checkpoint), view.number, seeds
+        )
     target = load_checkpoint(checkpoint_json, dtype="float32", device="cpu")
     embeddings = target.embeddings()
     if view.family == "neighbours":
-        return neighbours_by_embeddings(texts, embeddings, target.tokenizer, view.number, seeds)
+        return neighbours_by_embeddings(
+            texts, embeddings, target.tokenizer, view.number, seeds
+        )
     drawn = _DRAWS if view.family == "substitution" else 1
-    made = synonyms_by_embeddings(texts, embeddings, target.tokenizer, view.number, seeds, drawn)
+    made = synonyms_by_embeddings(
+        texts, embeddings, target.tokenizer, view.number, seeds, drawn
+    )
     if view.family == "synonym":
         return made
     return [
-        [variant for variant in dict.fromkeys(variants) if variant != text][:PARAPHRASES]
+        [variant for variant in dict.fromkeys(variants) if variant != text][
+            :PARAPHRASES
+        ]
         for text, variants in zip(texts, made, strict=True)
     ]
 
 
 def computed_view(name: str, benchmark: "pd.DataFrame") -> "pd.DataFrame":
-    """Make the table of a view that is a function of the text and of data of this machine, as WordNet's synonyms."""
+    """Make the table of a view that is a function of the text and of data of this
+    machine, as WordNet's synonyms."""
     variants = {}
     for text_id, text in zip(benchmark["text_id"], benchmark["text"], strict=True):
         variants[text_id] = VIEWS[name].variants(text, seed_of(name, text_id))
@@ -109,10 +140,12 @@ class ViewRow(Columns):
 
 
 def imported_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataFrame":
-    """Read the table of a view in a file with the columns `id`, `text` and, optionally, `variant`.
+    """Read the table of a view in a file with the columns `id`, `text` and, optionally,
+    `variant`.
 
-    Without `variant`, a text's variants have the file's order. `InputError` names the line of a row that belongs to no
-    text of the benchmark, has no text, or repeats a variant.
+    Without `variant`, a text's variants have the file's order. `InputError` names the
+    line of a row that belongs to no text of the benchmark, has no text, or repeats a
+    variant.
     """
     known = set(benchmark["text_id"])
     texts: dict[str, dict[int, str]] = {}
@@ -120,27 +153,34 @@ def imported_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataF
         given = checked_row(where, row, ViewRow)
         if given["id"] not in known:
             raise InputError(
-                f"{where}: id '{given['id']}' is not a text of the benchmark; give the ids of its table."
+                f"{where}: id '{given['id']}' is not a text of the benchmark; "
+                f"give the ids of its table."
             )
         variants = texts.setdefault(given["id"], {})
         number = given.get("variant")
         number = len(variants) if number is None else number
         if number in variants:
             raise InputError(
-                f"{where}: variant {number} of '{given['id']}' was given before; number them 0, 1, ..."
+                f"{where}: variant {number} of '{given['id']}' was given before; "
+                f"number them 0, 1, ..."
             )
         variants[number] = given["text"]
-    ordered = {id: [text for _, text in sorted(variants.items())] for id, variants in texts.items()}
+    ordered = {
+        id: [text for _, text in sorted(variants.items())]
+        for id, variants in texts.items()
+    }
     return _logged(name, ordered, total=len(known))
 
 
 def view_of_source(
     name: str, benchmark: "pd.DataFrame", entry: JsonObject, sources: list[Path]
 ) -> "pd.DataFrame":
-    """Read the table of a view that the benchmark's own source holds beside its texts, as arXivTection's paraphrases.
+    """Read the table of a view that the benchmark's own source holds beside its texts,
+    as arXivTection's paraphrases.
 
-    Raises `InputError` if the source has no such view, or if its rows are not those of the benchmark's texts: a text is
-    not the benchmark's, has another label, or has no row although others of its subset and length have.
+    Raises `InputError` if the source has no such view, or if its rows are not those of
+    the benchmark's texts: a text is not the benchmark's, has another label, or has no
+    row although others of its subset and length have.
     """
     from pretrace.benchmarks import released_view
 
@@ -153,15 +193,19 @@ def view_of_source(
     return _logged(name, variants, total=len(benchmark))
 
 
-def _check_joined(name: str, rows: Iterable[ReleasedVariant], benchmark: "pd.DataFrame") -> None:
+def _check_joined(
+    name: str, rows: Iterable[ReleasedVariant], benchmark: "pd.DataFrame"
+) -> None:
     """Check that the rows of a released view belong to the benchmark's texts.
 
-    Most releases name no text, so rows are joined to texts by their number. In another order, members would get the
-    paraphrases of non-members, without an error.
+    Most releases name no text, so rows are joined to texts by their number. In another
+    order, members would get the paraphrases of non-members, without an error.
     """
     remedy = (
-        "Rows are joined to texts by their number, so the texts were built from another file, or one of both has "
-        "another order. Fetch both again, or name a file of the view with the ids of the texts in the benchmark's "
+        "Rows are joined to texts by their number, so the texts were built from "
+        "another file, or one of both has "
+        "another order. Fetch both again, or name a file of the view with the "
+        "ids of the texts in the benchmark's "
         f"entry, as views: {{{name}: FILE}}."
     )
     known = benchmark[benchmark["label"].notna()]
@@ -172,13 +216,15 @@ def _check_joined(name: str, rows: Iterable[ReleasedVariant], benchmark: "pd.Dat
         joined.add(row.text_id)
         if row.text.strip() and row.text_id not in text_ids:
             raise InputError(
-                f"{row.where}: view '{name}' has this row for '{row.text_id}', which is not a text of the benchmark. "
+                f"{row.where}: view '{name}' has this row for '{row.text_id}', "
+                f"which is not a text of the benchmark. "
                 f"{remedy}"
             )
         label = labels.get(row.text_id)
         if None not in (label, row.label) and label != row.label:
             raise InputError(
-                f"{row.where}: view '{name}' has this row for '{row.text_id}' with label {row.label}, and that text's "
+                f"{row.where}: view '{name}' has this row for '{row.text_id}' "
+                f"with label {row.label}, and that text's "
                 f"label is {label}. {remedy}"
             )
     # a whole length or subset may have no view
@@ -186,7 +232,8 @@ def _check_joined(name: str, rows: Iterable[ReleasedVariant], benchmark: "pd.Dat
         without = sorted(set(part) - joined)
         if without and len(without) < len(part):
             raise InputError(
-                f"view '{name}' has no row for '{without[0]}' ({len(without)} of {len(part)} texts of its subset and "
+                f"view '{name}' has no row for '{without[0]}' ({len(without)} of "
+                f"{len(part)} texts of its subset and "
                 f"length). {remedy}"
             )
 
@@ -194,7 +241,13 @@ def _check_joined(name: str, rows: Iterable[ReleasedVariant], benchmark: "pd.Dat
 def _logged(name: str, variants: ViewTexts, *, total: int) -> "pd.DataFrame":
     frame = view_table(variants)
     without = total - frame["text_id"].nunique()
-    log.info("view %s: %d texts in %d variants, %d texts without one", name, total, len(frame), without)
+    log.info(
+        "view %s: %d texts in %d variants, %d texts without one",
+        name,
+        total,
+        len(frame),
+        without,
+    )
     return frame
 
 
@@ -202,16 +255,24 @@ def view_table(variants: ViewTexts) -> "pd.DataFrame":
     """Make the table of a view: `text_id`, `variant` (from 0), `text`, sorted."""
     import pandas as pd
 
-    rows = [(id, number, text) for id, texts in variants.items() for number, text in enumerate(texts)]
-    frame = pd.DataFrame(rows, columns=["text_id", "variant", "text"]).astype({"variant": "int32"})
+    rows = [
+        (id, number, text)
+        for id, texts in variants.items()
+        for number, text in enumerate(texts)
+    ]
+    frame = pd.DataFrame(rows, columns=["text_id", "variant", "text"]).astype(
+        {"variant": "int32"}
+    )
     return frame.sort_values(["text_id", "variant"], ignore_index=True)
 
 
 def write_view(path: Path, make: Callable[[], "pd.DataFrame"]) -> None:
-    """Write the table of a view that `make` returns, or an empty one that says why it could not be made.
+    """Write the table of a view that `make` returns, or an empty one that says why it
+    could not be made.
 
-    So a view that cannot be made takes along only what reads it: other passes and scores of its benchmark go on, and
-    the tables and figures that show it are told to be incomplete.
+    So a view that cannot be made takes along only what reads it: other passes and
+    scores of its benchmark go on, and the tables and figures that show it are told to
+    be incomplete.
     """
     try:
         table, reason = make(), None
@@ -230,32 +291,48 @@ def unmade_reason(path: Path) -> str | None:
 
 
 def read_view(path: Path) -> ViewTexts:
-    """Read a stored view as a mapping from text id to variants; empty if the view could not be made."""
+    """Read a stored view as a mapping from text id to variants; empty if the view could
+    not be made."""
     frame = read_parquet(path).sort_values(["text_id", "variant"])
-    return {str(id): texts.tolist() for id, texts in frame.groupby("text_id", sort=False)["text"]}
+    return {
+        str(id): texts.tolist()
+        for id, texts in frame.groupby("text_id", sort=False)["text"]
+    }
 
 
 def read_views(paths: Sequence[str | Path]) -> dict[str, ViewTexts]:
-    """Read stored views by name, and log which of them could not be made: they have no texts."""
+    """Read stored views by name, and log which of them could not be made: they have no
+    texts."""
     views = {}
     for path in map(Path, paths):
         name = _name_of(path)
         views[name] = read_view(path)
         if reason := unmade_reason(path):
-            log.warning("view '%s' could not be made, so no text of it is read: %s", name, reason)
+            log.warning(
+                "view '%s' could not be made, so no text of it is read: %s",
+                name,
+                reason,
+            )
     return views
 
 
 def _name_of(path: Path) -> str:
-    """Return a stored view's name: the file's, without the study's name before a model that a study defines."""
+    """Return a stored view's name: the file's, without the study's name before a model
+    that a study defines."""
     return re.sub("(?<=_by_)[^~]+~", "", path.stem)
 
 
 def view_texts(
-    name: str, text_ids: Sequence[str], texts: Sequence[str], stored: Mapping[str, ViewTexts]
+    name: str,
+    text_ids: Sequence[str],
+    texts: Sequence[str],
+    stored: Mapping[str, ViewTexts],
 ) -> Iterator[tuple[str, str]]:
-    """Yield (text id, text) of the target texts in the view, its variant 0; texts without one are left out."""
-    for text_id, _, text in rendered_texts(text_ids, texts, view=name, altered="", stored=stored):
+    """Yield (text id, text) of the target texts in the view, its variant 0; texts
+    without one are left out."""
+    for text_id, _, text in rendered_texts(
+        text_ids, texts, view=name, altered="", stored=stored
+    ):
         yield text_id, text
 
 
@@ -267,28 +344,42 @@ def rendered_texts(
     altered: str,
     stored: Mapping[str, ViewTexts],
 ) -> Iterator[tuple[str, int, str]]:
-    """Yield (text id, variant, text) as a model reads it: each variant of the altered text of the target's view.
+    """Yield (text id, variant, text) as a model reads it: each variant of the altered
+    text of the target's view.
 
-    The target's view is its variant 0. `stored` holds the stored views by name; a text that they lack is left out. A
-    stored altered text was made of the unchanged texts: with another view of the target it raises `InputError`.
+    The target's view is its variant 0. `stored` holds the stored views by name; a text
+    that they lack is left out. A stored altered text was made of the unchanged texts:
+    with another view of the target it raises `InputError`.
     """
     alteration = VIEWS[altered or "original"]
     if alteration.materialised and view != "original":
         raise InputError(
-            f"view '{altered}' is made of the benchmark's own texts; it cannot be combined with view '{view}'."
+            f"view '{altered}' is made of the benchmark's own texts; it cannot "
+            f"be combined with view '{view}'."
         )
     for text_id, text in zip(text_ids, texts, strict=True):
-        for seen in _variants(VIEWS[view], text, text_id, (VIEWS[view].name, text_id), stored)[:1]:
+        for seen in _variants(
+            VIEWS[view], text, text_id, (VIEWS[view].name, text_id), stored
+        )[:1]:
             seed = (alteration.name, view, text_id)
-            for variant, final in enumerate(_variants(alteration, seen, text_id, seed, stored)):
+            for variant, final in enumerate(
+                _variants(alteration, seen, text_id, seed, stored)
+            ):
                 yield text_id, variant, final
 
 
 def _variants(
-    view: View, text: str, text_id: str, seed: tuple[str, ...], stored: Mapping[str, ViewTexts]
+    view: View,
+    text: str,
+    text_id: str,
+    seed: tuple[str, ...],
+    stored: Mapping[str, ViewTexts],
 ) -> Sequence[str]:
     if not view.materialised:
         return view.variants(text, seed_of(*seed))
     if view.name not in stored:
-        raise InputError(f"view '{view.name}' is a stored table, and it is not among this job's inputs.")
+        raise InputError(
+            f"view '{view.name}' is a stored table, and it is not among this "
+            f"job's inputs."
+        )
     return stored[view.name].get(text_id, ())

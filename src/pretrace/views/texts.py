@@ -30,12 +30,16 @@ def lowercase(text: str, seed: int) -> list[str]:
 
 @family("delete", numbers=PERCENT, usual=(10, 15, 20))
 def delete(text: str, seed: int, percent: int) -> list[str]:
-    """Take int(words x percent / 100) words out of the text, each with the space before it.
+    """Take int(words x percent / 100) words out of the text, each with the space before
+    it.
 
-    Wang et al., Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive Decoding, 2024, section 5.1.
+    Wang et al., Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive
+    Decoding, 2024, section 5.1.
     """
     spans = word_spans(text)
-    deleted = set(draw_sample(random.Random(seed), spans, share_of(len(spans), percent)))
+    deleted = set(
+        draw_sample(random.Random(seed), spans, share_of(len(spans), percent))
+    )
     taken_out = {}
     begins_at = spans[0][0] if spans else 0
     for start, end in spans:
@@ -51,10 +55,12 @@ def delete(text: str, seed: int, percent: int) -> list[str]:
 
 @family("synonym", numbers=PERCENT, usual=(10, 15, 20), source="data")
 def synonym(text: str, seed: int, percent: int) -> list[str]:
-    """Replace int(words x percent / 100) of the text's words by WordNet synonyms, fewer if fewer have one.
+    """Replace int(words x percent / 100) of the text's words by WordNet synonyms, fewer
+    if fewer have one.
 
     Needs WordNet's data on this machine, else `InputError`. English only.
-    Wang et al., Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive Decoding, 2024, section 5.1.
+    Wang et al., Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive
+    Decoding, 2024, section 5.1.
     """
     from pretrace.views.wordnet import installed_wordnet
 
@@ -76,15 +82,21 @@ def synonym(text: str, seed: int, percent: int) -> list[str]:
 
 @family("transpositions", numbers=COUNT, usual=(5,))
 def transpositions(text: str, seed: int, count: int) -> list[str]:
-    """Make `count` copies; in each, two words change places 30 times for 100 words, at least once.
+    """Make `count` copies; in each, two words change places 30 times for 100 words, at
+    least once.
 
-    Words are what single spaces separate; Chinese ones are cut by jieba. One swap may undo another, and one that draws
-    the same word three times changes nothing. A text of one word is its own copy.
-    Ye et al., Data Contamination Calibration for Black-box LLMs, 2024, arXiv 2405.11930.
+    Words are what single spaces separate; Chinese ones are cut by jieba. One swap may
+    undo another, and one that draws the same word three times changes nothing. A text
+    of one word is its own copy. Ye et al., Data Contamination Calibration for Black-box
+    LLMs, 2024, arXiv 2405.11930.
     """
     rng = random.Random(seed)
     between = "" if is_chinese(text) else " "
-    original = text.split(between) if between else [text[start:end] for start, end in word_spans(text)]
+    original = (
+        text.split(between)
+        if between
+        else [text[start:end] for start, end in word_spans(text)]
+    )
     swaps = max(1, share_of(len(original), TRANSPOSED_PERCENT))
     copies = []
     for _ in range(count):
@@ -98,7 +110,8 @@ def transpositions(text: str, seed: int, count: int) -> list[str]:
 
 
 def _another_place(rng: random.Random, first: int, words: int) -> int:
-    """Draw another place than the first, at most three times; the first if every draw gives it."""
+    """Draw another place than the first, at most three times; the first if every draw
+    gives it."""
     for _ in range(3):
         place = rng.randrange(words)
         if place != first:

@@ -1,4 +1,5 @@
-"""Synonyms from WordNet's own files (wndb(5WN)), as NLTK's data or the system's package install them."""
+"""Synonyms from WordNet's own files (wndb(5WN)), as NLTK's data or the system's package
+install them."""
 
 import os
 import sys
@@ -13,35 +14,47 @@ _SYSTEM = (Path("/usr/share/wordnet"), Path("/usr/local/share/wordnet"))
 
 # fmt: off
 _ENDINGS = {
-    "noun": (("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"),
+    "noun": (("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"),
+             ("shes", "sh"),
              ("men", "man"), ("ies", "y")),
-    "verb": (("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"),
+    "verb": (("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""),
+             ("ing", "e"),
              ("ing", "")),
     "adj": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
     "adv": (),
 }
-"""Rules of detachment of morphy(7WN): what an inflected form ends in, and what the base form has there."""
+"""Rules of detachment of morphy(7WN): what an inflected form ends in, and what the base
+form has there."""
 # fmt: on
 
 
 class WordNet:
-    """An index of lemmas and their synsets; synonyms are read when they are looked up."""
+    """An index of lemmas and their synsets; synonyms are read when they are looked
+    up."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         self._data = {pos: files[f"data.{pos}"] for pos in _POS}
         self._index = {pos: _index(files[f"index.{pos}"]) for pos in _POS}
-        self._exceptions = {pos: _exceptions(files.get(f"{pos}.exc", b"")) for pos in _POS}
+        self._exceptions = {
+            pos: _exceptions(files.get(f"{pos}.exc", b"")) for pos in _POS
+        }
         self._known: dict[str, list[str]] = {}
 
     def synonyms(self, word: str) -> list[str]:
-        """Look up single words that share a sense with `word` in any part of speech, sorted, in lower case.
+        """Look up single words that share a sense with `word` in any part of speech,
+        sorted, in lower case.
 
-        Empty for function words, for anything but letters and for words that WordNet does not have. An inflected form
-        has the synonyms of its base forms, uninflected, as in public code.
+        Empty for function words, for anything but letters and for words that WordNet
+        does not have. An inflected form has the synonyms of its base forms,
+        uninflected, as in public code.
         """
         word = word.lower()
         if word not in self._known:
-            self._known[word] = self._find(word) if word.isalpha() and word not in function_words() else []
+            self._known[word] = (
+                self._find(word)
+                if word.isalpha() and word not in function_words()
+                else []
+            )
         return self._known[word]
 
     def _find(self, word: str) -> list[str]:
@@ -58,11 +71,16 @@ class WordNet:
         """Return `word` if the index has it, otherwise its base forms in the index."""
         forms = [word, *self._exceptions[pos].get(word, ())]
         if not any(form in self._index[pos] for form in forms):
-            forms = [word[: -len(end)] + base for end, base in _ENDINGS[pos] if word.endswith(end)]
+            forms = [
+                word[: -len(end)] + base
+                for end, base in _ENDINGS[pos]
+                if word.endswith(end)
+            ]
         return [form for form in forms if form in self._index[pos]]
 
     def _lemmas(self, pos: str, offset: int) -> list[str]:
-        """Read a line of data.pos: offset, file, type, hexadecimal count of words, then each word and its id."""
+        """Read a line of data.pos: offset, file, type, hexadecimal count of words, then
+        each word and its id."""
         line = self._data[pos][offset : self._data[pos].index(b"\n", offset)].decode()
         fields = line.split(" ")
         count = int(fields[3], 16)
@@ -72,7 +90,8 @@ class WordNet:
 
 
 def _index(content: bytes) -> dict[str, tuple[int, ...]]:
-    """Read lemma -> offsets of its synsets; a line ends in as many offsets as its third field says."""
+    """Read lemma -> offsets of its synsets; a line ends in as many offsets as its third
+    field says."""
     index = {}
     for line in content.decode().splitlines():
         if line and not line.startswith(" "):  # the licence is in indented lines
@@ -91,7 +110,8 @@ def _exceptions(content: bytes) -> dict[str, list[str]]:
 
 @cache
 def function_words() -> frozenset[str]:
-    """Return English words that carry grammar: WordNet has some of them as units or elements (a, in, will)."""
+    """Return English words that carry grammar: WordNet has some of them as units or
+    elements (a, in, will)."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     return frozenset(ENGLISH_STOP_WORDS)
@@ -99,24 +119,29 @@ def function_words() -> frozenset[str]:
 
 @cache
 def installed_wordnet() -> WordNet:
-    """Read the WordNet of this machine: NLTK's data, then the system's. `InputError` without one."""
+    """Read the WordNet of this machine: NLTK's data, then the system's. `InputError`
+    without one."""
     return WordNet(_files(require_wordnet()))
 
 
 def require_wordnet() -> Path:
-    """Return the folder or archive of this machine's WordNet. `InputError` without one."""
+    """Return the folder or archive of this machine's WordNet. `InputError` without
+    one."""
     for place in synonym_places():
         if place.is_file() or (place / "data.noun").is_file():
             return place
     raise InputError(
-        "the synonym views need WordNet's data, and it is not on this machine. Install it (python -m "
-        "nltk.downloader wordnet, or the system's package wordnet-base), or use synonym_by_MODEL-PERCENT, "
+        "the synonym views need WordNet's data, and it is not on this machine. "
+        "Install it (python -m "
+        "nltk.downloader wordnet, or the system's package wordnet-base), or use "
+        "synonym_by_MODEL-PERCENT, "
         "which takes the nearest words in a model's embedding table."
     )
 
 
 def synonym_places() -> list[Path]:
-    """List the folders and archives where WordNet may be, in the order they are tried."""
+    """List the folders and archives where WordNet may be, in the order they are
+    tried."""
     named = os.environ.get("NLTK_DATA", "").split(os.pathsep)
     roots = [Path(folder) for folder in named if folder]
     roots.append(Path.home() / "nltk_data")

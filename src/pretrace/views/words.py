@@ -15,18 +15,22 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 def is_chinese(text: str) -> bool:
-    """Return whether most letters of the text are Chinese characters, so that no spaces separate its words."""
+    """Return whether most letters of the text are Chinese characters, so that no spaces
+    separate its words."""
     return 2 * len(_HAN.findall(text)) > len(_LETTER.findall(text))
 
 
 def word_spans(text: str) -> list[Span]:
-    """Return the words' half-open character ranges: runs without white space; Chinese ones as jieba cuts them."""
+    """Return the words' half-open character ranges: runs without white space; Chinese
+    ones as jieba cuts them."""
     if not is_chinese(text):
         return [match.span() for match in re.finditer(r"\S+", text)]
     import jieba
 
     jieba.setLogLevel(logging.WARNING)
-    return [(start, end) for word, start, end in jieba.tokenize(text) if not word.isspace()]
+    return [
+        (start, end) for word, start, end in jieba.tokenize(text) if not word.isspace()
+    ]
 
 
 def core(text: str, span: Span) -> Span:
@@ -46,7 +50,8 @@ def replace_spans(text: str, replacements: Mapping[Span, str]) -> str:
 
 
 def in_case_of(word: str, model: str) -> str:
-    """Write `word` with a capital first letter, or all capitals, if `model` has them."""
+    """Write `word` with a capital first letter, or all capitals, if `model` has
+    them."""
     if len(model) > 1 and model.isupper():
         return word.upper()
     return word[:1].upper() + word[1:] if model[:1].isupper() else word

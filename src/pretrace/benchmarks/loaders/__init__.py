@@ -1,7 +1,8 @@
-"""The sources of benchmarks: one file a loader, or a few alike, each registered by its decorator.
+"""The sources of benchmarks: one file a loader, or a few alike, each registered by its
+decorator.
 
-To add a source, add one file here. Importing this package imports every file beside it, and needs neither torch nor
-pandas.
+To add a source, add one file here. Importing this package imports every file beside it,
+and needs neither torch nor pandas.
 """
 
 import importlib

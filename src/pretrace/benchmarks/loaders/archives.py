@@ -1,4 +1,5 @@
-"""Named files of downloaded archives as texts: a file of a wheel, such as a package's licence, is one text."""
+"""Named files of downloaded archives as texts: a file of a wheel, such as a package's
+licence, is one text."""
 
 import re
 import zipfile
@@ -33,27 +34,39 @@ class Archives(BenchmarkEntry):
     """Files of downloaded archives."""
 
     files: Annotated[list[ArchivedText], Field(min_length=1)]
-    """The texts, each with `download` (a slug of `downloads.yaml`, a wheel or zip archive), `file` (its path in the
-    archive, UTF-8), `document` (its name) and optionally `label` (1, 0 or null) and `words` (the number of words to
-    take from its beginning)."""
+    """The texts, each with `download` (a slug of `downloads.yaml`, a wheel or zip
+    archive), `file` (its path in the archive, UTF-8), `document` (its name) and
+    optionally `label` (1, 0 or null) and `words` (the number of words to take from its
+    beginning)."""
 
 
 @loader("archives", entry=Archives)
 def load(entry: Archives, sources: list[Path], seed: int) -> list[Text]:
-    """Return a text for each of the entry's `files`; `sources` are their archives, in the order of their first names.
+    """Return a text for each of the entry's `files`; `sources` are their archives, in
+    the order of their first names.
 
     Raises `InputError` for a file that an archive does not have, or that is not UTF-8.
     """
-    archives = dict(zip(dict.fromkeys(file.download for file in entry.files), sources, strict=True))
+    archives = dict(
+        zip(dict.fromkeys(file.download for file in entry.files), sources, strict=True)
+    )
     return [
-        Text(file.document, _text(archives[file.download], file), file.label, document=file.document)
+        Text(
+            file.document,
+            _text(archives[file.download], file),
+            file.label,
+            document=file.document,
+        )
         for file in entry.files
     ]
 
 
 def _text(archive: Path, file: ArchivedText) -> str:
     """Read the file's words from its beginning, with the white space between them."""
-    with reading_archive(archive, "a wheel or zip archive"), zipfile.ZipFile(archive) as opened:
+    with (
+        reading_archive(archive, "a wheel or zip archive"),
+        zipfile.ZipFile(archive) as opened,
+    ):
         if file.file not in opened.namelist():
             hint = nearest(file.file, opened.namelist())
             raise InputError(f"files: {archive.name} has no file {file.file!r}: {hint}")
@@ -61,6 +74,8 @@ def _text(archive: Path, file: ArchivedText) -> str:
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"files: {file.file} of {archive.name} is not UTF-8 text ({error}).") from error
+        raise InputError(
+            f"files: {file.file} of {archive.name} is not UTF-8 text ({error})."
+        ) from error
     ends = [word.end() for word in islice(re.finditer(r"\S+", text), file.words)]
     return text[: ends[-1]] if ends else ""

@@ -1,8 +1,10 @@
-"""Chinese texts in jieba words: PatentMIA as released, and the People's Daily of January 1998 in its format.
+"""Chinese texts in jieba words: PatentMIA as released, and the People's Daily of
+January 1998 in its format.
 
-Zhang et al., Pretraining Data Detection for Large Language Models: A Divergence-based Calibration Method, EMNLP
-2024, section 4: Chinese patents published before 2023-01-01 (members) or with a priority after 2024-03-01
-(non-members), 5,000 each, of each page one snippet of 512 jieba words; a text of a shorter length is its first words.
+Zhang et al., Pretraining Data Detection for Large Language Models: A Divergence-based
+Calibration Method, EMNLP 2024, section 4: Chinese patents published before 2023-01-01
+(members) or with a priority after 2024-03-01 (non-members), 5,000 each, of each page
+one snippet of 512 jieba words; a text of a shorter length is its first words.
 """
 
 import logging
@@ -31,10 +33,16 @@ class PatentMia(BenchmarkEntry):
 
 @loader("patentmia", entry=PatentMia)
 def load_patents(entry: PatentMia, sources: list[Path], seed: int) -> list[Text]:
-    """Return the released texts (JSONL with `input` and `label`), and their first words for every shorter length."""
+    """Return the released texts (JSONL with `input` and `label`), and their first words
+    for every shorter length."""
     path = single_file(sources[0], (".jsonl",), "patent")
     return [
-        Text(f"{number:05d}-{length:03d}", "".join(words[:length]), row.label, length=length)
+        Text(
+            f"{number:05d}-{length:03d}",
+            "".join(words[:length]),
+            row.label,
+            length=length,
+        )
         for number, row in enumerate(texts_of(given_rows(path)))
         for words in [jieba_words(row.text)]
         for length in entry.lengths
@@ -47,10 +55,12 @@ class PeoplesDaily(Downloaded, TwoDraws):
 
 @loader("peoples_daily", entry=PeoplesDaily)
 def load_news(entry: PeoplesDaily, sources: list[Path], seed: int) -> list[Text]:
-    """Return `texts` stretches of each class, drawn from the month's stretches; a document is a block of 10 of them.
+    """Return `texts` stretches of each class, drawn from the month's stretches; a
+    document is a block of 10 of them.
 
-    The month is one text: part-of-speech tags taken off, repeated lines dropped, joined without spaces, cut by jieba. A
-    stretch is as many words as the longest length; stretches do not overlap.
+    The month is one text: part-of-speech tags taken off, repeated lines dropped, joined
+    without spaces, cut by jieba. A stretch is as many words as the longest length;
+    stretches do not overlap.
     """
     longest, wanted = max(entry.lengths), entry.texts
     tagged = (word for line in lines_of(sources[0], [NEWS]) for word in line.split())
@@ -59,16 +69,24 @@ def load_news(entry: PeoplesDaily, sources: list[Path], seed: int) -> list[Text]
     log.info("%d words, %d stretches of %d", len(words), stretches, longest)
     if stretches < 2 * wanted:
         raise InputError(
-            f"texts: {wanted} of each class are asked for, the month holds {stretches} stretches."
+            f"texts: {wanted} of each class are asked for, the month holds "
+            f"{stretches} stretches."
         )
     drawn = []
-    for order, stretch in enumerate(random.Random(seed).sample(range(stretches), 2 * wanted)):
+    for order, stretch in enumerate(
+        random.Random(seed).sample(range(stretches), 2 * wanted)
+    ):
         block, place = divmod(stretch, STRETCHES_OF_A_DOCUMENT)
         document, start = f"block-{block:03d}", place * longest
         for length in entry.lengths:
-            text_id, span = f"{document}-{length:03d}-{start // length:04d}", (start, start + length)
+            text_id, span = (
+                f"{document}-{length:03d}-{start // length:04d}",
+                (start, start + length),
+            )
             text = "".join(words[stretch * longest : stretch * longest + length])
-            drawn.append(Text(text_id, text, int(order < wanted), "", length, document, span))
+            drawn.append(
+                Text(text_id, text, int(order < wanted), "", length, document, span)
+            )
     return drawn
 
 

@@ -1,16 +1,19 @@
-"""Any data set of the Hugging Face hub, as its README's `configs:` say, or a folder that `save_to_disk` wrote. The
-entry says which splits and columns are what; no code of a data set is ever run.
+"""Any data set of the Hugging Face hub, as its README's `configs:` say, or a folder
+that `save_to_disk` wrote. The entry says which splits and columns are what; no code of
+a data set is ever run.
 
-Rows are as `local` takes them, under the data set's own names: `columns` maps `text`, `label`, `subset`, `length`,
-`document`, `id`, `title` and `author` to its columns, and a split may say `label`, `subset`, `length` or `document` for
-all its rows.
+Rows are as `local` takes them, under the data set's own names: `columns` maps `text`,
+`label`, `subset`, `length`, `document`, `id`, `title` and `author` to its columns, and
+a split may say `label`, `subset`, `length` or `document` for all its rows.
 
-The `datasets` library says which files a split has, and with which settings. CSV, JSON and Parquet are read by
-`benchmarks.rows`: `datasets` makes 7 of the cell 007 and a day of the string 1999-05-03, drops the words `NA`, `None`
-and `null`, and reads columns that nobody asks for. Its other formats (Arrow, text, archives) hold typed values.
+The `datasets` library says which files a split has, and with which settings. CSV, JSON
+and Parquet are read by `benchmarks.rows`: `datasets` makes 7 of the cell 007 and a day
+of the string 1999-05-03, drops the words `NA`, `None` and `null`, and reads columns
+that nobody asks for. Its other formats (Arrow, text, archives) hold typed values.
 
-The papers' benchmarks have loaders of their own, which read the released files by `benchmarks.rows`, though WikiMIA and
-BookMIA are data sets of this kind too, and fetch only the lengths that are asked for.
+The papers' benchmarks have loaders of their own, which read the released files by
+`benchmarks.rows`, though WikiMIA and BookMIA are data sets of this kind too, and fetch
+only the lengths that are asked for.
 """
 
 import os
@@ -26,7 +29,12 @@ from pretrace.benchmarks.columns import is_missing, one_form
 from pretrace.benchmarks.opening import CSV, JSON, PARQUET, format_of
 from pretrace.benchmarks.rows import Row, Settings, rows
 from pretrace.benchmarks.sources import FromHub, Text, loader
-from pretrace.benchmarks.texts import TEXT_COLUMNS, number_passages, tell_left_out, texts_of_rows
+from pretrace.benchmarks.texts import (
+    TEXT_COLUMNS,
+    number_passages,
+    tell_left_out,
+    texts_of_rows,
+)
 from pretrace.runtime.errors import InputError, explain_failure, nearest
 from pretrace.runtime.files import files_in, read_json
 from pretrace.runtime.hub import MANIFEST
@@ -80,20 +88,22 @@ class DataSet(FromHub):
     hub_config: Maybe[str] = None
     """The configuration (default, the only one, or the one named `default`)."""
     files: Maybe[Some[str]] = None
-    """A pattern of the files to fetch, for a repository with far more. Splits are then found by the files' names
-    alone (default, all data files and the README)."""
+    """A pattern of the files to fetch, for a repository with far more. Splits are then
+    found by the files' names alone (default, all data files and the README)."""
     splits: Maybe[Some[Unique[str]] | Some[dict[str, Split | None]]] = None
-    """Names of splits, read in this order; or a map from a split to the `label` (1, 0, null), `subset`, `length` or
-    `document` of all its rows: `{members: {label: 1}, nonmembers: {label: 0}}` (default, the only split)."""
+    """Names of splits, read in this order; or a map from a split to the `label` (1, 0,
+    null), `subset`, `length` or `document` of all its rows: `{members: {label: 1},
+    nonmembers: {label: 0}}` (default, the only split)."""
     columns: Maybe[ColumnNames] = None
-    """The column for each of `text`, `label`, `subset`, `length`, `document`, `id`, `title`, `author`; other
-    columns are not read (default, the names used in a file of your own)."""
+    """The column for each of `text`, `label`, `subset`, `length`, `document`, `id`,
+    `title`, `author`; other columns are not read (default, the names used in a file of
+    your own)."""
     shared_nonmembers: bool = False
-    """Non-members are in every subset of the members. Set it where subsets say how often members were inserted
-    and non-members have no such number."""
+    """Non-members are in every subset of the members. Set it where subsets say how
+    often members were inserted and non-members have no such number."""
     labels: Maybe[Some[dict[str | int | bool, Literal[0, 1] | None]]] = None
-    """What the values of the label column mean: `{member: 1, nonmember: 0}`. For a column of classes, give the
-    classes' names (default, 1 is member, 0 non-member)."""
+    """What the values of the label column mean: `{member: 1, nonmember: 0}`. For a
+    column of classes, give the classes' names (default, 1 is member, 0 non-member)."""
 
 
 Classes = Mapping[str, Sequence[str]]
@@ -115,7 +125,8 @@ class SplitFiles:
 
 @dataclass(frozen=True)
 class RowsOfFile:
-    """The rows of a file, or of a whole split, each with its place; the columns that any of them has."""
+    """The rows of a file, or of a whole split, each with its place; the columns that
+    any of them has."""
 
     path: Path
     columns: Sequence[str]
@@ -132,11 +143,13 @@ class TypedSplit:
 
 @loader("dataset", entry=DataSet)
 def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
-    """Return the rows of the entry's splits, in the order of both; rows without words are left out, and told.
+    """Return the rows of the entry's splits, in the order of both; rows without words
+    are left out, and told.
 
-    Without a column for them, ids are `{row:06d}`, after `{split}-` if several splits are read. With the entry's key
-    `question`, the texts are passages, numbered within each document and length. Raises `InputError` with the
-    file and row of the first bad value, or with the valid names if the entry has an unknown one.
+    Without a column for them, ids are `{row:06d}`, after `{split}-` if several splits
+    are read. With the entry's key `question`, the texts are passages, numbered within
+    each document and length. Raises `InputError` with the file and row of the first bad
+    value, or with the valid names if the entry has an unknown one.
     """
     folder = _folder(entry, sources[0])
     given: list[tuple[str, Row]] = []
@@ -148,7 +161,9 @@ def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
         chosen = _rows_of_splits(entry, splits, folder)
         for split, shared in chosen.items():
             prefix = f"{split}-" if len(chosen) > 1 else ""
-            given += _rows(entry, f"{folder}, split {split}", splits[split], shared, prefix)
+            given += _rows(
+                entry, f"{folder}, split {split}", splits[split], shared, prefix
+            )
     texts = texts_of_rows(given, str(folder))
     if entry.shared_nonmembers:
         texts = _in_every_subset(texts)
@@ -156,7 +171,8 @@ def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
 
 
 def check_splits(entry: DataSet, folder: Path) -> None:
-    """Check that a data set's folder has the configuration and the splits that an entry names; reads no text.
+    """Check that a data set's folder has the configuration and the splits that an entry
+    names; reads no text.
 
     Raises `InputError` with the nearest name that there is.
     """
@@ -168,13 +184,16 @@ def check_splits(entry: DataSet, folder: Path) -> None:
         names = _saved_splits(folder)
         if names is None:
             names = [
-                str(split) for split in _builder(folder, entry.hub_config, cache).config.data_files or {}
+                str(split)
+                for split in _builder(folder, entry.hub_config, cache).config.data_files
+                or {}
             ]
         _rows_of_splits(entry, names, folder)
 
 
 def _saved_splits(folder: Path) -> list[str] | None:
-    """Return the splits of a data set that `datasets` saved to the folder; None for any other folder."""
+    """Return the splits of a data set that `datasets` saved to the folder; None for any
+    other folder."""
     if (folder / _DICT).is_file():
         return [str(split) for split in read_json(folder / _DICT)["splits"]]
     if (folder / _STATE).is_file():
@@ -183,75 +202,118 @@ def _saved_splits(folder: Path) -> list[str] | None:
 
 
 def _builder(folder: Path, config: str | None, cache: str) -> Any:
-    """Return what `datasets` would read the folder by, in this configuration or the only one."""
+    """Return what `datasets` would read the folder by, in this configuration or the
+    only one."""
     import datasets
 
     datasets.disable_progress_bars()
     configs = datasets.get_dataset_config_names(str(folder))
     if config not in (None, *configs):
         hint = nearest(str(config), configs)
-        raise InputError(f"{folder} has no configuration '{config}' (hub_config): {hint}")
+        raise InputError(
+            f"{folder} has no configuration '{config}' (hub_config): {hint}"
+        )
     if config is None and len(configs) > 1 and "default" not in configs:
-        raise InputError(f"{folder}: set hub_config to one of its configurations: {', '.join(configs)}.")
+        raise InputError(
+            f"{folder}: set hub_config to one of its configurations: "
+            f"{', '.join(configs)}."
+        )
     return datasets.load_dataset_builder(str(folder), name=config, cache_dir=cache)
 
 
 def _in_every_subset(texts: Sequence[Text]) -> list[Text]:
-    """Return the texts with each non-member once in every subset of the members; its id then begins with the subset."""
+    """Return the texts with each non-member once in every subset of the members; its id
+    then begins with the subset."""
     subsets = dict.fromkeys(text.subset for text in texts if text.label == 1)
     others = [text for text in texts if text.label != 0]
     for text in texts:
         if text.label == 0:
-            others += [replace(text, text_id=f"{subset}-{text.text_id}", subset=subset) for subset in subsets]
+            others += [
+                replace(text, text_id=f"{subset}-{text.text_id}", subset=subset)
+                for subset in subsets
+            ]
     return others
 
 
 def _folder(entry: DataSet, source: Path) -> Path:
-    """Return the folder of the repository's files, as fetched, or the user's in their place."""
-    folder = (source.parent / str(entry.hub) if source.name == MANIFEST else source).resolve()
+    """Return the folder of the repository's files, as fetched, or the user's in their
+    place."""
+    folder = (
+        source.parent / str(entry.hub) if source.name == MANIFEST else source
+    ).resolve()
     if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder; give the one that holds the data set's files.")
+        raise InputError(
+            f"{folder} is not a folder; give the one that holds the data set's files."
+        )
     if odd := sorted(set("*?[]") & set(str(folder))):
         raise InputError(
-            f"{folder}: datasets cannot read a folder with {' '.join(odd)} in its path; rename it."
+            f"{folder}: datasets cannot read a folder with {' '.join(odd)} in "
+            f"its path; rename it."
         )
     return folder
 
 
-def _splits(folder: Path, config: str | None, cache: str) -> dict[str, SplitFiles | TypedSplit]:
-    """Return what each split is read from; what is unpacked, or written by `datasets`, goes to `cache`."""
+def _splits(
+    folder: Path, config: str | None, cache: str
+) -> dict[str, SplitFiles | TypedSplit]:
+    """Return what each split is read from; what is unpacked, or written by `datasets`,
+    goes to `cache`."""
     import datasets
 
     datasets.disable_progress_bars()
     _tell_links(folder)
     if (folder / _DICT).is_file() or (folder / _STATE).is_file():
         saved = datasets.load_from_disk(str(folder))
-        of_splits = saved if isinstance(saved, datasets.DatasetDict) else {str(saved.split or "train"): saved}
+        of_splits = (
+            saved
+            if isinstance(saved, datasets.DatasetDict)
+            else {str(saved.split or "train"): saved}
+        )
         return {str(split): TypedSplit(table) for split, table in of_splits.items()}
     builder = _builder(folder, config, cache)
     files = _paths(builder.config.data_files or {})
     for split, named in files.items():
         for file in named:
             if not file.is_relative_to(folder):
-                raise InputError(f"{folder}: its configs name {file}, which is not in it and is not read.")
+                raise InputError(
+                    f"{folder}: its configs name {file}, which is not in it and "
+                    f"is not read."
+                )
         files[split] = _unpacked(named, folder, cache)
     written = _readme_of(folder, builder.config.name)
     named_by_patterns = _files_of_patterns(folder, written)
     others = {}
     for split, own in files.items():
-        others[split] = [file for file in named_by_patterns.get(split, []) if not _is_among(file, own, cache)]
-    if not all(format_of(file.name) in _READ_HERE for named in files.values() for file in named):
+        others[split] = [
+            file
+            for file in named_by_patterns.get(split, [])
+            if not _is_among(file, own, cache)
+        ]
+    if not all(
+        format_of(file.name) in _READ_HERE for named in files.values() for file in named
+    ):
         builder.download_and_prepare()
         for split, left_out in others.items():
-            _tell_not_read(f"{folder}, split {split}", [file.name for file in left_out], builder.name)
-        return {str(split): TypedSplit(table) for split, table in builder.as_dataset().items()}
+            _tell_not_read(
+                f"{folder}, split {split}",
+                [file.name for file in left_out],
+                builder.name,
+            )
+        return {
+            str(split): TypedSplit(table)
+            for split, table in builder.as_dataset().items()
+        }
     settings = _settings(builder, written)
     classes = _classes(builder.info.features or {})
-    return {split: SplitFiles(own, others[split], settings, classes) for split, own in files.items()}
+    return {
+        split: SplitFiles(own, others[split], settings, classes)
+        for split, own in files.items()
+    }
 
 
 def _tell_links(folder: Path) -> None:
-    """Say on the terminal what links of the folder lead to, where `datasets` does not follow them."""
+    """Say on the terminal what links of the folder lead to, where `datasets` does not
+    follow them."""
     files, unread = files_in(folder)
     for file in files:
         inside = [folder / parent for parent in file.relative_to(folder).parents]
@@ -259,24 +321,40 @@ def _tell_links(folder: Path) -> None:
             unread.append(file)
     if unread:
         names = ", ".join(str(file.relative_to(folder)) for file in unread)
-        tell("%s: %d files are not read, because datasets follows no links to folders: %s; copy them here",
-             folder, len(unread), names)  # fmt: skip
+        tell(
+            "%s: %d files are not read, because datasets follows no links to "
+            "folders: %s; copy them here",
+            folder,
+            len(unread),
+            names,
+        )
 
 
 def _tell_not_read(where: str, names: Sequence[str], format: str | None) -> None:
     """Say on the terminal which files of a split are not read."""
     if names:
         reason = f"they are not {format} with the columns of the others"
-        tell("%s: %d files are not read, because %s: %s", where, len(names), reason, ", ".join(names))
+        tell(
+            "%s: %d files are not read, because %s: %s",
+            where,
+            len(names),
+            reason,
+            ", ".join(names),
+        )
 
 
 def _paths(files: Mapping[Any, Iterable[str]]) -> dict[str, list[Path]]:
-    """Return split -> its files; one of a zip archive is without the part that names it."""
-    return {str(split): [Path(os.path.normpath(file)) for file in named] for split, named in files.items()}
+    """Return split -> its files; one of a zip archive is without the part that names
+    it."""
+    return {
+        str(split): [Path(os.path.normpath(file)) for file in named]
+        for split, named in files.items()
+    }
 
 
 def _unpacked(files: Iterable[Path], folder: Path, cache: str) -> list[Path]:
-    """Return the files with those of a zip archive in its place, unpacked into `cache`."""
+    """Return the files with those of a zip archive in its place, unpacked into
+    `cache`."""
     unpacked = []
     for file in files:
         if file.suffix.lower() != ".zip":
@@ -286,14 +364,22 @@ def _unpacked(files: Iterable[Path], folder: Path, cache: str) -> list[Path]:
         names = unpack(file, place, ("",))
         read = [name for name in names if format_of(name) in _READ_HERE] or names
         if left_out := sorted({*names} - {*read}):
-            tell("%s: %d files in it are not read: %s", file, len(left_out), ", ".join(left_out))
+            tell(
+                "%s: %d files in it are not read: %s",
+                file,
+                len(left_out),
+                ", ".join(left_out),
+            )
         unpacked += [place / name for name in read]
     return unpacked
 
 
 def _is_among(file: Path, files: Sequence[Path], cache: str) -> bool:
-    """Return whether a file is one of these, or the archive that some of them come from."""
-    return file in files or (file.suffix.lower() == ".zip" and any(cache in str(own) for own in files))
+    """Return whether a file is one of these, or the archive that some of them come
+    from."""
+    return file in files or (
+        file.suffix.lower() == ".zip" and any(cache in str(own) for own in files)
+    )
 
 
 def _readme_of(folder: Path, config: str) -> Mapping[str, Any]:
@@ -305,8 +391,11 @@ def _readme_of(folder: Path, config: str) -> Mapping[str, Any]:
     return configs.get(config, {})
 
 
-def _files_of_patterns(folder: Path, written: Mapping[str, Any]) -> dict[str, list[Path]]:
-    """Return split -> all files that its patterns name: `datasets` itself reads those of the commonest format alone."""
+def _files_of_patterns(
+    folder: Path, written: Mapping[str, Any]
+) -> dict[str, list[Path]]:
+    """Return split -> all files that its patterns name: `datasets` itself reads those
+    of the commonest format alone."""
     from datasets.data_files import DataFilesDict, get_data_patterns, sanitize_patterns
 
     base = str(folder / written.get("data_dir", ""))
@@ -316,52 +405,88 @@ def _files_of_patterns(folder: Path, written: Mapping[str, Any]) -> dict[str, li
 
 
 def _settings(builder: Any, written: Mapping[str, Any]) -> Settings:
-    """Return how the files are read: what the configuration says otherwise than `datasets` does by itself."""
+    """Return how the files are read: what the configuration says otherwise than
+    `datasets` does by itself."""
     config = builder.config
     if hasattr(config, "pd_read_csv_kwargs"):
         usual = type(config)().pd_read_csv_kwargs
-        given = {key: value for key, value in config.pd_read_csv_kwargs.items() if usual.get(key) != value}
+        given = {
+            key: value
+            for key, value in config.pd_read_csv_kwargs.items()
+            if usual.get(key) != value
+        }
         given.pop("sep", None)  # by the name of a file, unless it is written
         if {"sep", "delimiter"} & written.keys():
             given["sep"] = config.sep
         return Settings(delimited=given, arrays=True)
     encoding = getattr(config, "encoding", None) or "utf-8"
     errors = getattr(config, "encoding_errors", None) or "strict"
-    return Settings(encoding=encoding, errors=errors, field=getattr(config, "field", None), arrays=True)
+    return Settings(
+        encoding=encoding,
+        errors=errors,
+        field=getattr(config, "field", None),
+        arrays=True,
+    )
 
 
 def _classes(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
     from datasets import ClassLabel
 
-    return {name: feature.names for name, feature in features.items() if isinstance(feature, ClassLabel)}
+    return {
+        name: feature.names
+        for name, feature in features.items()
+        if isinstance(feature, ClassLabel)
+    }
 
 
-def _rows_of_splits(entry: DataSet, splits: Collection[str], folder: Path) -> dict[str, Mapping[str, Any]]:
-    """Return split -> values of all its rows, in the entry's order; of a data set with one split, that one."""
+def _rows_of_splits(
+    entry: DataSet, splits: Collection[str], folder: Path
+) -> dict[str, Mapping[str, Any]]:
+    """Return split -> values of all its rows, in the entry's order; of a data set with
+    one split, that one."""
     if entry.splits is None:
         if len(splits) > 1:
-            raise InputError(f"{folder}: name the ones to read under splits: {', '.join(splits)}.")
+            raise InputError(
+                f"{folder}: name the ones to read under splits: {', '.join(splits)}."
+            )
         return {split: {} for split in splits}
     if unknown := [split for split in entry.splits if split not in splits]:
-        raise InputError(f"{folder} has no split '{unknown[0]}': {nearest(unknown[0], splits)}")
-    rows = entry.splits if isinstance(entry.splits, dict) else dict.fromkeys(entry.splits)
-    return {split: {} if values is None else values.set_fields() for split, values in rows.items()}
+        raise InputError(
+            f"{folder} has no split '{unknown[0]}': {nearest(unknown[0], splits)}"
+        )
+    rows = (
+        entry.splits if isinstance(entry.splits, dict) else dict.fromkeys(entry.splits)
+    )
+    return {
+        split: {} if values is None else values.set_fields()
+        for split, values in rows.items()
+    }
 
 
 def _rows(
-    entry: DataSet, where: str, split: SplitFiles | TypedSplit, shared: Mapping[str, Any], prefix: str
+    entry: DataSet,
+    where: str,
+    split: SplitFiles | TypedSplit,
+    shared: Mapping[str, Any],
+    prefix: str,
 ) -> Iterator[tuple[str, Row]]:
-    """Yield the rows with the column names of `local`, each with its position in the source."""
+    """Yield the rows with the column names of `local`, each with its position in the
+    source."""
     if isinstance(split, TypedSplit):
         given = _read_typed(entry, where, split, shared)
     else:
         given = _read_files(entry, where, split, shared)
     columns = _columns(entry, where, given.columns, shared)
-    labels = {one_form(str(value)): label for value, label in (entry.labels or {}).items()}
-    names = given.classes.get(columns.get("label", ""))  # a number alone does not say which class is 1
+    labels = {
+        one_form(str(value)): label for value, label in (entry.labels or {}).items()
+    }
+    # a number alone does not say which class is 1
+    names = given.classes.get(columns.get("label", ""))
     empty: list[str] = []
     for number, (place, row) in enumerate(given.rows, start=1):
-        renamed = {name: row.get(column) for name, column in columns.items()} | dict(shared)
+        renamed = {name: row.get(column) for name, column in columns.items()} | dict(
+            shared
+        )
         text = renamed.get("text", renamed.get("input"))
         if is_missing(text) or (isinstance(text, str) and not text.strip()):
             empty.append(place)
@@ -372,24 +497,32 @@ def _rows(
     tell_left_out(where, empty, len(given.rows))
 
 
-def _read_typed(entry: DataSet, where: str, split: TypedSplit, shared: Mapping[str, Any]) -> RowsOfFile:
+def _read_typed(
+    entry: DataSet, where: str, split: TypedSplit, shared: Mapping[str, Any]
+) -> RowsOfFile:
     """Read the columns of a split that are needed, as `datasets` types them."""
     names = split.table.column_names
     needed = list(dict.fromkeys(_columns(entry, where, names, shared).values()))
     table = split.table.select_columns(needed)
-    located = [(f"{where}, row {number}", row) for number, row in enumerate(table, start=1)]
+    located = [
+        (f"{where}, row {number}", row) for number, row in enumerate(table, start=1)
+    ]
     return RowsOfFile(Path(where), names, located, _classes(split.table.features or {}))
 
 
-def _read_files(entry: DataSet, where: str, split: SplitFiles, shared: Mapping[str, Any]) -> RowsOfFile:
-    """Read the files of a split, which have the same columns; others that have them, too, are read, or told."""
+def _read_files(
+    entry: DataSet, where: str, split: SplitFiles, shared: Mapping[str, Any]
+) -> RowsOfFile:
+    """Read the files of a split, which have the same columns; others that have them,
+    too, are read, or told."""
     own = [_read_file(file, entry, shared, split.settings) for file in split.files]
     first = own[0]
     needed = _columns(entry, where, first.columns, shared)
     for given in own[1:]:
         if lacking := _difference(entry, first, given):
             raise InputError(
-                f"{given.path}: the files of a split have the same columns; {lacking}. Rename the column, or give the "
+                f"{given.path}: the files of a split have the same columns; "
+                f"{lacking}. Rename the column, or give the "
                 "files splits of their own (configs in README.md)."
             )
     left_out = []
@@ -414,15 +547,21 @@ def _read_files(entry: DataSet, where: str, split: SplitFiles, shared: Mapping[s
 
 def _difference(entry: DataSet, first: RowsOfFile, other: RowsOfFile) -> str:
     """Say which column of ours only one of two files has; "" if they have the same."""
-    named = TEXT_COLUMNS if entry.columns is None else entry.columns.set_fields().values()
+    named = (
+        TEXT_COLUMNS if entry.columns is None else entry.columns.set_fields().values()
+    )
     for column in named:
         if (column in first.columns) != (column in other.columns):
-            owner, lacking = (first, other) if column in first.columns else (other, first)
+            owner, lacking = (
+                (first, other) if column in first.columns else (other, first)
+            )
             return f"{owner.path.name} has '{column}', and {lacking.path.name} has not"
     return ""
 
 
-def _read_file(file: Path, entry: DataSet, shared: Mapping[str, Any], settings: Settings) -> RowsOfFile:
+def _read_file(
+    file: Path, entry: DataSet, shared: Mapping[str, Any], settings: Settings
+) -> RowsOfFile:
     if format_of(file.name) not in _READ_HERE:
         raise InputError(f"{file}: another format")
     names: list[str] = []
@@ -447,29 +586,49 @@ def _classes_in(file: Path) -> Classes:
     return _classes(datasets.Features.from_arrow_schema(pq.read_schema(file)))
 
 
-def _columns(entry: DataSet, where: str, columns: Sequence[str], shared: Mapping[str, Any]) -> dict[str, str]:
-    """Return our name -> the data set's column: the entry's, else the columns that are called as in `local`."""
+def _columns(
+    entry: DataSet, where: str, columns: Sequence[str], shared: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return our name -> the data set's column: the entry's, else the columns that are
+    called as in `local`."""
     usual = {name: name for name in TEXT_COLUMNS if name in columns}
-    given: Mapping[str, str] = usual if entry.columns is None else entry.columns.set_fields()
+    given: Mapping[str, str] = (
+        usual if entry.columns is None else entry.columns.set_fields()
+    )
     for name, column in given.items():
         if column not in columns:
             hint = nearest(column, columns)
-            raise InputError(f"{where}: there is no column '{column}' (columns.{name}): {hint}")
+            raise InputError(
+                f"{where}: there is no column '{column}' (columns.{name}): {hint}"
+            )
     if entry.columns is not None and (twice := sorted(set(given) & set(shared))):
-        raise InputError(f"{where}: {twice[0]} is given by both columns and splits; remove one.")
+        raise InputError(
+            f"{where}: {twice[0]} is given by both columns and splits; remove one."
+        )
     if len({"text", "input"} & set(given)) != 1:
         listed = ", ".join(columns)
-        raise InputError(f"{where}: set columns.text to the column that holds the texts, one of {listed}.")
+        raise InputError(
+            f"{where}: set columns.text to the column that holds the texts, one "
+            f"of {listed}."
+        )
     if "label" not in given and "label" not in shared:
         raise InputError(
-            f"{where}: no column is called label: set columns.label to the one with 1 for members and 0 for "
-            f"non-members, of {', '.join(columns)}, or give a split's rows one label: splits: {{NAME: {{label: 1}}}}."
+            f"{where}: no column is called label: set columns.label to the one "
+            f"with 1 for members and 0 for "
+            f"non-members, of {', '.join(columns)}, or give a split's rows one "
+            f"label: splits: {{NAME: {{label: 1}}}}."
         )
     return {name: column for name, column in given.items() if name not in shared}
 
 
-def _label(where: str, value: Any, names: Sequence[str] | None, labels: Mapping[str, int | None]) -> Any:
-    """Read a value in the label column: 1, 0 or None; a wrong value is returned for `local` to refuse."""
+def _label(
+    where: str,
+    value: Any,
+    names: Sequence[str] | None,
+    labels: Mapping[str, int | None],
+) -> Any:
+    """Read a value in the label column: 1, 0 or None; a wrong value is returned for
+    `local` to refuse."""
     if is_missing(value) or value == "":
         return None
     if names is not None:
@@ -480,11 +639,16 @@ def _label(where: str, value: Any, names: Sequence[str] | None, labels: Mapping[
     if not labels:
         if value not in _BARE and isinstance(value, (str, bool)):
             example = f"labels: {{{value}: 1}}"
-            raise InputError(f"{where}: label is {value!r}; say under labels what it means: {example}.")
+            raise InputError(
+                f"{where}: label is {value!r}; say under labels what it means: "
+                f"{example}."
+            )
         return value
     if name not in labels:
         hint = nearest(name, labels)
-        raise InputError(f"{where}: label is {value!r}, which is missing under labels: {hint}")
+        raise InputError(
+            f"{where}: label is {value!r}, which is missing under labels: {hint}"
+        )
     return labels[name]
 
 
@@ -492,11 +656,15 @@ _WHOLE = re.compile(r"\s*(-?\d+)(?:\.0+)?\s*", re.ASCII)
 
 
 def _class_name(where: str, value: Any, names: Sequence[str]) -> Any:
-    """Return the name of a class by its number, which CSV holds as text; a name as it is, None for -1."""
+    """Return the name of a class by its number, which CSV holds as text; a name as it
+    is, None for -1."""
     if isinstance(value, bool) or not (written := _WHOLE.fullmatch(str(value))):
         return value
     number = int(written[1])
     if number >= len(names):
         listed = ", ".join(names)
-        raise InputError(f"{where}: label is {value}, and the classes are 0 to {len(names) - 1}: {listed}.")
+        raise InputError(
+            f"{where}: label is {value}, and the classes are 0 to "
+            f"{len(names) - 1}: {listed}."
+        )
     return names[number] if number >= 0 else None

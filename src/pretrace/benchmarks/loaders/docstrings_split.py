@@ -1,7 +1,9 @@
-"""MIMIR's construction on docstrings: classes split at random, which share many n-grams, as code and prose do not.
+"""MIMIR's construction on docstrings: classes split at random, which share many
+n-grams, as code and prose do not.
 
-Duan et al., Do Membership Inference Attacks Work on Large Language Models?, COLM 2024. The docstrings are those of
-installed packages, whose functions describe the same parameters in the same words.
+Duan et al., Do Membership Inference Attacks Work on Large Language Models?, COLM 2024.
+The docstrings are those of installed packages, whose functions describe the same
+parameters in the same words.
 """
 
 import random
@@ -19,7 +21,8 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Count, Keys, Maybe, Some, Unique
 
 DocstringWords = tuple[str, int, tuple[str, ...]]
-"""(module, place of its first word among the words of the module's docstrings, the words)."""
+"""(module, place of its first word among the words of the module's docstrings, the
+words)."""
 
 
 class MaxOverlap(Keys):
@@ -35,19 +38,22 @@ class DocstringsSplit(TwoDraws):
     """Docstrings of installed packages, split at random, as MIMIR."""
 
     packages: Some[Unique[str]]
-    """Import names of installed packages. Each is a subset; its modules are the documents."""
+    """Import names of installed packages. Each is a subset; its modules are the
+    documents."""
     max_overlap: Maybe[MaxOverlap] = None
-    """`{ngram: n, share: s}` keeps only the non-members that share at most s of their n-grams of words with the
-    members."""
+    """`{ngram: n, share: s}` keeps only the non-members that share at most s of their
+    n-grams of words with the members."""
 
 
 @loader("docstrings_split", entry=DocstringsSplit)
 def load(entry: DocstringsSplit, sources: list[Path], seed: int) -> list[Text]:
-    """Return `texts` snippets of each class, split at random, equally many from each of `packages`; subset = package.
+    """Return `texts` snippets of each class, split at random, equally many from each of
+    `packages`; subset = package.
 
-    A snippet has the longest length in consecutive words of a docstring. Snippets do not overlap. A shorter text is
-    the beginning of a snippet. Documents are modules; each is drawn whole, half of them to either class, until there
-    are enough snippets. A snippet that occurs in several docstrings is taken once.
+    A snippet has the longest length in consecutive words of a docstring. Snippets do
+    not overlap. A shorter text is the beginning of a snippet. Documents are modules;
+    each is drawn whole, half of them to either class, until there are enough snippets.
+    A snippet that occurs in several docstrings is taken once.
     """
     rng = random.Random(seed)
     seen: set[tuple[str, ...]] = set()
@@ -57,18 +63,30 @@ def load(entry: DocstringsSplit, sources: list[Path], seed: int) -> list[Text]:
         modules = _stretches(package, max(entry.lengths), seen)
         for label, stretches in _split(modules, quota, package, rng).items():
             for module, start, words in stretches:
-                snippets.append([
-                    Text(f"{module}-{length:03d}-{start:06d}", " ".join(words[:length]), label, package, length,
-                         module, span=(start, start + length))
-                    for length in entry.lengths
-                ])  # fmt: skip
+                snippets.append(
+                    [
+                        Text(
+                            f"{module}-{length:03d}-{start:06d}",
+                            " ".join(words[:length]),
+                            label,
+                            package,
+                            length,
+                            module,
+                            span=(start, start + length),
+                        )
+                        for length in entry.lengths
+                    ]
+                )
     if entry.max_overlap is not None:
         snippets = within(snippets, **entry.max_overlap.set_fields())
     return [text for snippet in snippets for text in snippet]
 
 
-def _stretches(package: str, length: int, seen: set[tuple[str, ...]]) -> list[list[DocstringWords]]:
-    """Cut each module's docstrings into stretches of `length` words, without those `seen` before, and add to `seen`."""
+def _stretches(
+    package: str, length: int, seen: set[tuple[str, ...]]
+) -> list[list[DocstringWords]]:
+    """Cut each module's docstrings into stretches of `length` words, without those
+    `seen` before, and add to `seen`."""
     modules = []
     for module, docstrings in docstrings_of(package).items():
         stretches: list[DocstringWords] = []
@@ -87,7 +105,8 @@ def _stretches(package: str, length: int, seen: set[tuple[str, ...]]) -> list[li
 def _split(
     modules: list[list[DocstringWords]], quota: int, package: str, rng: random.Random
 ) -> dict[int, list[DocstringWords]]:
-    """Return label -> `quota` stretches; half of each drawn module's go to either class."""
+    """Return label -> `quota` stretches; half of each drawn module's go to either
+    class."""
     split: dict[int, list[DocstringWords]] = {1: [], 0: []}
     for module in rng.sample(modules, len(modules)):
         own = rng.sample(module, len(module))
@@ -95,8 +114,11 @@ def _split(
         split[1] += own[:half]
         split[0] += own[half:]
         if min(map(len, split.values())) >= quota:
-            return {label: sorted(stretches[:quota]) for label, stretches in split.items()}
+            return {
+                label: sorted(stretches[:quota]) for label, stretches in split.items()
+            }
     raise InputError(
-        f"packages: {package} holds {min(map(len, split.values()))} snippets of one class where {quota} are asked "
+        f"packages: {package} holds {min(map(len, split.values()))} snippets of "
+        f"one class where {quota} are asked "
         "for; give more packages or fewer texts."
     )

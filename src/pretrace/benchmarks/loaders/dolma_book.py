@@ -1,11 +1,14 @@
-"""Dolma-Book, rebuilt: books that are in Dolma against books that Project Gutenberg released later.
+"""Dolma-Book, rebuilt: books that are in Dolma against books that Project Gutenberg
+released later.
 
-Zhang and Wu, Adaptive Pre-training Data Detection for Large Language Models via Surprising Tokens, 2024: 978 books
-released after 2024-01-01 and as many of Dolma's; of each its head, its middle and, as its tail, its last two
-segments, of 1,024 and of 512 words. The authors released no texts.
+Zhang and Wu, Adaptive Pre-training Data Detection for Large Language Models via
+Surprising Tokens, 2024: 978 books released after 2024-01-01 and as many of Dolma's; of
+each its head, its middle and, as its tail, its last two segments, of 1,024 and of 512
+words. The authors released no texts.
 
-Project Gutenberg asks robots to be slow: one request at a time, with a pause. The addresses are those that its pages
-for robots and offline catalogues give. A mirror can be used instead.
+Project Gutenberg asks robots to be slow: one request at a time, with a pause. The
+addresses are those that its pages for robots and offline catalogues give. A mirror can
+be used instead.
 """
 
 import csv
@@ -35,7 +38,8 @@ PAUSE = 2.0
 """Seconds between two requests."""
 
 _START = re.compile(
-    r"^.*\*\*\* ?START OF (?:THE|THIS) PROJECT GUTENBERG EBOOK.*$", re.IGNORECASE | re.MULTILINE
+    r"^.*\*\*\* ?START OF (?:THE|THIS) PROJECT GUTENBERG EBOOK.*$",
+    re.IGNORECASE | re.MULTILINE,
 )
 _END = re.compile(
     r"^.*(?:\*\*\* ?END OF (?:THE|THIS) PROJECT GUTENBERG EBOOK|End of (?:the )?Project Gutenberg).*$",
@@ -52,19 +56,32 @@ class Book(NamedTuple):
 
 
 def released_since(catalogue: Path, day: str) -> list[tuple[str, str]]:
-    """Return (day, id) of the English texts that Project Gutenberg released on `day` or later, in order of release."""
+    """Return (day, id) of the English texts that Project Gutenberg released on `day` or
+    later, in order of release."""
     with catalogue.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)
-        if lacking := [name for name in _NEEDED if name not in (reader.fieldnames or ())]:
-            raise InputError(f"{catalogue} has no column {lacking[0]!r}: not Project Gutenberg's catalogue.")
-        texts = (row for row in reader if row["Type"] == "Text" and row["Language"] == "en")
+        if lacking := [
+            name for name in _NEEDED if name not in (reader.fieldnames or ())
+        ]:
+            raise InputError(
+                f"{catalogue} has no column {lacking[0]!r}: not Project "
+                f"Gutenberg's catalogue."
+            )
+        texts = (
+            row for row in reader if row["Type"] == "Text" and row["Language"] == "en"
+        )
         issued = ((row["Issued"], row["Text#"]) for row in texts)
-        books = [(released, id) for released, id in issued if released >= day and id.isdecimal()]
+        books = [
+            (released, id)
+            for released, id in issued
+            if released >= day and id.isdecimal()
+        ]
     return sorted(books, key=lambda book: (book[0], int(book[1])))
 
 
 def without_licence(text: str) -> str:
-    """Return the text between Project Gutenberg's two marks; the whole text if it has none, as texts in Dolma may."""
+    """Return the text between Project Gutenberg's two marks; the whole text if it has
+    none, as texts in Dolma may."""
     text = text.replace("\r\n", "\n")
     start = _START.search(text)
     text = text[start.end() :] if start else text
@@ -73,15 +90,19 @@ def without_licence(text: str) -> str:
 
 
 def books_in(path: Path) -> Iterator[Book]:
-    """Yield the documents of one of Dolma's files of books: gzipped JSON lines with `id` and `text`."""
+    """Yield the documents of one of Dolma's files of books: gzipped JSON lines with
+    `id` and `text`."""
     for where, row in jsonl_rows(path):
         if not isinstance(row.get("text"), str):
-            raise InputError(f"{where}: there is no 'text'. Delete the file and run again.")
+            raise InputError(
+                f"{where}: there is no 'text'. Delete the file and run again."
+            )
         yield Book(str(row.get("id")), without_licence(row["text"]))
 
 
 def write_books(books: list[Book], out: Path) -> None:
-    """Write gzipped JSON lines, without a time in them: equal books give equal bytes."""
+    """Write gzipped JSON lines, without a time in them: equal books give equal
+    bytes."""
     with (
         atomic_path(out) as part,
         part.open("wb") as raw,
@@ -106,25 +127,27 @@ class DolmaBook(FromHub):
     documents: Count
     """Books of each class."""
     gutenberg: Url
-    """The address of Project Gutenberg or of a mirror. Texts are fetched one by one, two seconds apart, and kept,
-    so that a stopped run continues."""
+    """The address of Project Gutenberg or of a mirror. Texts are fetched one by one,
+    two seconds apart, and kept, so that a stopped run continues."""
     released_after: Day
-    """The non-members are the first `documents` books that Project Gutenberg released on or after this day
-    (YYYY-MM-DD)."""
+    """The non-members are the first `documents` books that Project Gutenberg released
+    on or after this day (YYYY-MM-DD)."""
 
 
 @loader("dolma_book", entry=DolmaBook)
 def load(entry: DolmaBook, sources: list[Path], seed: int) -> list[Text]:
     """Return head, middle and tail (the subsets) of every book; a book is a document.
 
-    Each length has a grid of its own, as in the paper: the tail of 512 words ends at the last whole 512.
+    Each length has a grid of its own, as in the paper: the tail of 512 words ends at
+    the last whole 512.
     """
     files = dict(fetched_files(sources[0]))
     texts = []
     for label, name in _FILES.items():
         if name not in files:
             raise InputError(
-                f"{sources[0]} has no {name}; its books were not fetched, or the folder is another."
+                f"{sources[0]} has no {name}; its books were not fetched, or the "
+                f"folder is another."
             )
         for _, row in rows(files[name]):
             words = row["text"].split()
@@ -138,25 +161,36 @@ def load(entry: DolmaBook, sources: list[Path], seed: int) -> list[Text]:
 
 
 def addresses(entry: DolmaBook) -> list[str]:
-    """Return the addresses to ask before a thousand books are fetched: one of Dolma's files, and the catalogue."""
+    """Return the addresses to ask before a thousand books are fetched: one of Dolma's
+    files, and the catalogue."""
     return [_files_of_dolma(entry)[1][0], f"{entry.gutenberg.rstrip('/')}/{CATALOGUE}"]
 
 
 def fetch_books(entry: DolmaBook, folder: Path, seed: int, attempts: int) -> None:
-    """Fetch and draw the books of both classes into `folder`; `files.json`, written last, describes them.
+    """Fetch and draw the books of both classes into `folder`; `files.json`, written
+    last, describes them.
 
-    The non-members are the first `documents` books of Project Gutenberg that are long enough, in order of release: the
-    paper took all of its day. As many members are drawn from Dolma, in the order of a hash of seed and id.
-    What a run that was cut short has fetched stays in `folder`; Dolma's files go when all is done.
+    The non-members are the first `documents` books of Project Gutenberg that are long
+    enough, in order of release: the paper took all of its day. As many members are
+    drawn from Dolma, in the order of a hash of seed and id. What a run that was cut
+    short has fetched stays in `folder`; Dolma's files go when all is done.
     """
     listed, members = _dolma(entry, folder, seed, attempts)
     later = _gutenberg(entry, folder, attempts)
     for label, books in ((1, members), (0, later)):
         if len(books) < entry.documents:
             counts = (len(books), label, entry.documents)
-            log.warning("%d books of class %d are long enough; %d were asked for", *counts)
-        write_books(sorted(books, key=lambda book: book.id), folder / listed.hub / _FILES[label])
-    described = {"hub": listed.hub, "revision": listed.revision, "commit": listed.commit}
+            log.warning(
+                "%d books of class %d are long enough; %d were asked for", *counts
+            )
+        write_books(
+            sorted(books, key=lambda book: book.id), folder / listed.hub / _FILES[label]
+        )
+    described = {
+        "hub": listed.hub,
+        "revision": listed.revision,
+        "commit": listed.commit,
+    }
     files = dict.fromkeys(_FILES.values(), "")
     write_json(folder / MANIFEST, {"repositories": [described | {"files": files}]})
     shutil.rmtree(folder / _DOLMA)
@@ -167,7 +201,8 @@ def _is_long_enough(entry: DolmaBook, text: str) -> bool:
 
 
 def _gutenberg(entry: DolmaBook, folder: Path, attempts: int) -> list[Book]:
-    """Return books of the catalogue in order of release, fetched one by one until enough are long enough.
+    """Return books of the catalogue in order of release, fetched one by one until
+    enough are long enough.
 
     Texts that a run before has fetched are not asked for again.
     """
@@ -176,7 +211,11 @@ def _gutenberg(entry: DolmaBook, folder: Path, attempts: int) -> list[Book]:
     if not catalogue.exists():
         fetcher.save(f"{site}/{CATALOGUE}", catalogue)
     listed = released_since(catalogue, entry.released_after)
-    log.info("%d English books were released on %s or later", len(listed), entry.released_after)
+    log.info(
+        "%d English books were released on %s or later",
+        len(listed),
+        entry.released_after,
+    )
     books: list[Book] = []
     without: list[str] = []
     with Progress("Project Gutenberg", entry.documents, "books") as progress:
@@ -191,14 +230,20 @@ def _gutenberg(entry: DolmaBook, folder: Path, attempts: int) -> list[Book]:
             except NotFoundError:
                 without.append(id)
                 continue
-            text = without_licence(path.read_text(encoding="utf-8-sig", errors="replace"))
+            text = without_licence(
+                path.read_text(encoding="utf-8-sig", errors="replace")
+            )
             if _is_long_enough(entry, text):
                 books.append(Book(id, text))
                 last = day
                 progress.update()
     log.info("%d books, released from %s to %s", len(books), entry.released_after, last)
     if without:
-        log.warning("%d books of the catalogue have no plain text: %s", len(without), ", ".join(without[:5]))
+        log.warning(
+            "%d books of the catalogue have no plain text: %s",
+            len(without),
+            ", ".join(without[:5]),
+        )
     return books
 
 
@@ -206,15 +251,24 @@ def _files_of_dolma(entry: DolmaBook) -> tuple[Snapshot, list[str]]:
     """Fetch Dolma's list of files; return it with the addresses of books in it."""
     listed = snapshot(entry.hub, "dataset", entry.revision, [_URLS])
     if _URLS not in listed.files:
-        raise InputError(f"{entry.hub} at {listed.commit} has no {_URLS}, the list of Dolma's files.")
-    urls = [line for line in (listed.folder / _URLS).read_text(encoding="utf-8").split() if _BOOKS in line]
+        raise InputError(
+            f"{entry.hub} at {listed.commit} has no {_URLS}, the list of Dolma's files."
+        )
+    urls = [
+        line
+        for line in (listed.folder / _URLS).read_text(encoding="utf-8").split()
+        if _BOOKS in line
+    ]
     if not urls:
         raise InputError(f"{entry.hub}: {_URLS} names no file of books ({_BOOKS}).")
     return listed, urls
 
 
-def _dolma(entry: DolmaBook, folder: Path, seed: int, attempts: int) -> tuple[Snapshot, list[Book]]:
-    """Return Dolma's list of files, and the long enough books with the smallest hashes."""
+def _dolma(
+    entry: DolmaBook, folder: Path, seed: int, attempts: int
+) -> tuple[Snapshot, list[Book]]:
+    """Return Dolma's list of files, and the long enough books with the smallest
+    hashes."""
     listed, urls = _files_of_dolma(entry)
     fetcher = Fetcher(attempts)
     books: list[Book] = []
@@ -224,5 +278,7 @@ def _dolma(entry: DolmaBook, folder: Path, seed: int, attempts: int) -> tuple[Sn
             fetcher.save(url, path)
         long = (book for book in books_in(path) if _is_long_enough(entry, book.text))
         every = chain(books, long)
-        books = heapq.nsmallest(entry.documents, every, lambda book: seed_of("dolma_book", seed, book.id))
+        books = heapq.nsmallest(
+            entry.documents, every, lambda book: seed_of("dolma_book", seed, book.id)
+        )
     return listed, books

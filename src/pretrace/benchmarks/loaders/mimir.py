@@ -1,8 +1,9 @@
 """MIMIR's raw files on the hub; the dataset's script is never run.
 
 Duan et al., Do Membership Inference Attacks Work on Large Language Models?, COLM 2024.
-`cache_100_200_1000_512/train/{set}.jsonl` (members) and `test/` (non-members) have one JSON string a line,
-`train_neighbors/` and `test_neighbors/` the neighbours of the text on the same line, as a list of strings.
+`cache_100_200_1000_512/train/{set}.jsonl` (members) and `test/` (non-members) have one
+JSON string a line, `train_neighbors/` and `test_neighbors/` the neighbours of the text
+on the same line, as a list of strings.
 """
 
 import json
@@ -11,7 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.opening import read_lines
-from pretrace.benchmarks.sources import ReleasedVariant, Text, WithNeighbours, loader, view_loader
+from pretrace.benchmarks.sources import (
+    ReleasedVariant,
+    Text,
+    WithNeighbours,
+    loader,
+    view_loader,
+)
 from pretrace.benchmarks.texts import tell_left_out
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.hub import fetched_files
@@ -26,14 +33,16 @@ class Mimir(WithNeighbours):
     """MIMIR, as its authors released it."""
 
     hub_config: Maybe[str] = None
-    """The one set whose splits are the subsets, as `temporal_arxiv` (default, the subsets are the sets)."""
+    """The one set whose splits are the subsets, as `temporal_arxiv` (default, the
+    subsets are the sets)."""
     hub_split: Maybe[str] = None
     """The split to read in every subset, as `ngram_7_0.2`."""
 
 
 @loader("mimir", entry=Mimir)
 def load(entry: Mimir, sources: list[Path], seed: int) -> list[Text]:
-    """Return members, then non-members of each subset, in the files' order; the log counts texts without words."""
+    """Return members, then non-members of each subset, in the files' order; the log
+    counts texts without words."""
     texts = []
     for subset, name in mimir_sets(entry):
         for folder, kind, label in _CLASSES:
@@ -43,10 +52,13 @@ def load(entry: Mimir, sources: list[Path], seed: int) -> list[Text]:
             for number, (where, value) in enumerate(_values(path)):
                 if not isinstance(value, str):
                     raise InputError(
-                        f"{where}: {json.dumps(value)[:40]} is not a text; each line of MIMIR is a JSON string."
+                        f"{where}: {json.dumps(value)[:40]} is not a text; each "
+                        f"line of MIMIR is a JSON string."
                     )
                 if value.strip():
-                    texts.append(Text(_id(subset, kind, number), value, label, subset=subset))
+                    texts.append(
+                        Text(_id(subset, kind, number), value, label, subset=subset)
+                    )
                 else:
                     empty.append(where)
             tell_left_out(str(path), empty, number + 1)
@@ -54,31 +66,50 @@ def load(entry: Mimir, sources: list[Path], seed: int) -> list[Text]:
 
 
 @view_loader("mimir")
-def released_neighbours(entry: Mimir, sources: list[Path]) -> Mapping[str, list[ReleasedVariant]]:
-    """Return the view `neighbours-COUNT`: the neighbours of each text that the authors made by masking."""
+def released_neighbours(
+    entry: Mimir, sources: list[Path]
+) -> Mapping[str, list[ReleasedVariant]]:
+    """Return the view `neighbours-COUNT`: the neighbours of each text that the authors
+    made by masking."""
     expected = entry.neighbours
     neighbours: list[ReleasedVariant] = []
     for subset, name in mimir_sets(entry):
         for folder, kind, label in _CLASSES:
-            path = _file(sources[0], f"{folder}_neighbors", (f"{name}{NEIGHBOUR_SUFFIX}", name))
+            path = _file(
+                sources[0], f"{folder}_neighbors", (f"{name}{NEIGHBOUR_SUFFIX}", name)
+            )
             other = 0
             for number, (where, value) in enumerate(_values(path)):
-                if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-                    raise InputError(f"{where}: {json.dumps(value)[:40]} is not a list of texts.")
+                if not isinstance(value, list) or not all(
+                    isinstance(text, str) for text in value
+                ):
+                    raise InputError(
+                        f"{where}: {json.dumps(value)[:40]} is not a list of texts."
+                    )
                 for text in value or [""]:
-                    neighbours.append(ReleasedVariant(where, _id(subset, kind, number), text, label))
+                    neighbours.append(
+                        ReleasedVariant(where, _id(subset, kind, number), text, label)
+                    )
                 other += len(value) != expected
             if other:
-                log.warning("%s: %d texts do not have the entry's %s neighbours", path, other, expected)
+                log.warning(
+                    "%s: %d texts do not have the entry's %s neighbours",
+                    path,
+                    other,
+                    expected,
+                )
     return {f"neighbours-{expected}": neighbours}
 
 
 def mimir_sets(entry: Mimir) -> list[tuple[str, str]]:
-    """Return (subset, name of its files) of an entry: its sets in one split, or one set in all its splits."""
+    """Return (subset, name of its files) of an entry: its sets in one split, or one set
+    in all its splits."""
     if entry.hub_config is None:
         split = "" if entry.hub_split is None else f"_{entry.hub_split}"
         return [(subset, f"{subset}{split}") for subset in entry.subsets]
-    return [(split, f"{entry.hub_config}_{split}") for split in entry.subsets] or [("", entry.hub_config)]
+    return [(split, f"{entry.hub_config}_{split}") for split in entry.subsets] or [
+        ("", entry.hub_config)
+    ]
 
 
 def _id(subset: str, kind: str, number: int) -> str:
@@ -90,7 +121,10 @@ def _file(source: Path, folder: str, names: tuple[str, ...]) -> Path:
     for name in names:
         if path := files.get((folder, f"{name}.jsonl")):
             return path
-    raise InputError(f"{source} has no {folder}/{names[0]}.jsonl; is the source MIMIR, with this set?")
+    raise InputError(
+        f"{source} has no {folder}/{names[0]}.jsonl; is the source MIMIR, with "
+        f"this set?"
+    )
 
 
 def _values(path: Path) -> Iterator[tuple[str, Any]]:
@@ -99,4 +133,6 @@ def _values(path: Path) -> Iterator[tuple[str, Any]]:
             try:
                 yield f"{path}:{number}", json.loads(line)
             except ValueError as error:
-                raise InputError(f"{path}:{number}: not JSON ({error}); fetch it again.") from error
+                raise InputError(
+                    f"{path}:{number}: not JSON ({error}); fetch it again."
+                ) from error

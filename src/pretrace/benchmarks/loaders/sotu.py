@@ -1,12 +1,18 @@
-"""State of the Union addresses, cut and split as WikiMIA, MIMIR, Dolma-Book and BookTection are.
+"""State of the Union addresses, cut and split as WikiMIA, MIMIR, Dolma-Book and
+BookTection are.
 
-A snippet is as many consecutive words (split at white space, joined by single spaces) as the longest length; snippets
-do not overlap. A text of a shorter length is a snippet's first words: every length has the same snippets.
+A snippet is as many consecutive words (split at white space, joined by single spaces)
+as the longest length; snippets do not overlap. A text of a shorter length is a
+snippet's first words: every length has the same snippets.
 
-`sotu`: Shi et al., Detecting Pretraining Data from Large Language Models, ICLR 2024 (a temporal cut-off).
-`sotu_split`, `sotu_temporal`: Duan et al., Do Membership Inference Attacks Work on Large Language Models?, COLM 2024.
-`sotu_segments`: Zhang and Wu, Adaptive Pre-training Data Detection for Large Language Models via Surprising Tokens,
-2024. `sotu_questions`: Duarte et al., DE-COP: Detecting Copyrighted Content in Language Models Training Data, ICML
+`sotu`: Shi et al., Detecting Pretraining Data from Large Language Models, ICLR 2024 (a
+temporal cut-off).
+`sotu_split`, `sotu_temporal`: Duan et al., Do Membership Inference Attacks Work on
+Large Language Models?, COLM 2024.
+`sotu_segments`: Zhang and Wu, Adaptive Pre-training Data Detection for Large Language
+Models via Surprising Tokens,
+2024. `sotu_questions`: Duarte et al., DE-COP: Detecting Copyrighted Content in Language
+      Models Training Data, ICML
 2024.
 """
 
@@ -20,16 +26,26 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from pretrace.benchmarks.packages import Speech, speeches
-from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, QuestionKind, Text, TwoDraws, cut, loader
+from pretrace.benchmarks.sources import (
+    BenchmarkEntry,
+    Lengths,
+    QuestionKind,
+    Text,
+    TwoDraws,
+    cut,
+    loader,
+)
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Count, Downloaded, Keys, Maybe, Some, Years
 
 Stretch = tuple[int, ...]
-"""(address, start): a run of words of one length, by its address's place in the list and its first word. A pair of one
-address is (address, start, start), the member first."""
+"""(address, start): a run of words of one length, by its address's place in the list
+and its first word. A pair of one address is (address, start, start), the member
+first."""
 
 WHOLE_YEARS = frozenset({1945, 1953, 1956, 1961, 1972, 1973, 1974, 1978, 1979, 1980})
-"""Years with a spoken and a written version, or two presidents' addresses: one tells much of the other."""
+"""Years with a spoken and a written version, or two presidents' addresses: one tells
+much of the other."""
 
 SEGMENTS_NEEDED = 3  # head, middle and the end of the tail are then three segments
 
@@ -59,14 +75,18 @@ class Sotu(TwoClasses):
 
     @property
     def texts_of_a_length(self) -> int | None:
-        return self.texts * (number_of_years(self.members.years) + number_of_years(self.nonmembers.years))
+        return self.texts * (
+            number_of_years(self.members.years) + number_of_years(self.nonmembers.years)
+        )
 
 
 @loader("sotu", entry=Sotu)
 def load_sotu(entry: Sotu, sources: list[Path], seed: int) -> list[Text]:
-    """Return `texts` snippets of each address, drawn at random, as texts of every length.
+    """Return `texts` snippets of each address, drawn at random, as texts of every
+    length.
 
-    Each address gives as many, so that any one of them can play the non-members (`evaluation.placebos`).
+    Each address gives as many, so that any one of them can play the non-members
+    (`evaluation.placebos`).
     """
     rng, longest = random.Random(seed), max(entry.lengths)
     texts: list[Text] = []
@@ -75,8 +95,10 @@ def load_sotu(entry: Sotu, sources: list[Path], seed: int) -> list[Text]:
             starts = _starts(speech, longest)
             if len(starts) < entry.texts:
                 raise InputError(
-                    f"texts: the address {speech.fileid} holds {len(starts)} snippets of {longest} words where "
-                    f"{entry.texts} are asked for; ask for fewer, or for shorter lengths."
+                    f"texts: the address {speech.fileid} holds {len(starts)} "
+                    f"snippets of {longest} words where "
+                    f"{entry.texts} are asked for; ask for fewer, or for shorter "
+                    f"lengths."
                 )
             for start in sorted(rng.sample(starts, entry.texts)):
                 texts += _snippet(speech, start, entry.lengths, label, speech.fileid)
@@ -89,16 +111,19 @@ class SotuSplit(Downloaded, TwoDraws):
     eras: Some[list[Years]]
     """First and last year of each subset. Its name is the two years, as `1930-1952`."""
     repetitions: Maybe[Annotated[list[Count], Field(min_length=2)]] = None
-    """How often members are repeated in the training stream, as `[1, 3, 10]`. Each number gets an equal share of
-    the members, drawn at random. The subsets are then `1x`, `3x`, `10x`, each with all non-members."""
+    """How often members are repeated in the training stream, as `[1, 3, 10]`. Each
+    number gets an equal share of the members, drawn at random. The subsets are then
+    `1x`, `3x`, `10x`, each with all non-members."""
 
 
 @loader("sotu_split", entry=SotuSplit)
 def load_split(entry: SotuSplit, sources: list[Path], seed: int) -> list[Text]:
-    """Return `texts` snippets of each class, as many from each of `eras`; subset = era, or dose.
+    """Return `texts` snippets of each class, as many from each of `eras`; subset = era,
+    or dose.
 
-    Snippets are drawn in pairs of one address and of like length (`_pairs`), and a coin says which is the member: by
-    chance alone, members of other draws were shorter than the non-members (p = 0.001). `WHOLE_YEARS` are left out.
+    Snippets are drawn in pairs of one address and of like length (`_pairs`), and a coin
+    says which is the member: by chance alone, members of other draws were shorter than
+    the non-members (p = 0.001). `WHOLE_YEARS` are left out.
     """
     every, rng = speeches(sources[0]), random.Random(seed)
     snippets: list[list[Text]] = []
@@ -106,11 +131,17 @@ def load_split(entry: SotuSplit, sources: list[Path], seed: int) -> list[Text]:
         within = _addresses_between(every, (first, last), "eras")
         addresses = [speech for speech in within if speech.year not in WHOLE_YEARS]
         quota = part_size(entry.texts, number, len(entry.eras))
-        drawn = _draw(_pairs(addresses, entry.lengths, rng), quota, rng, f"era {first}-{last}")
+        drawn = _draw(
+            _pairs(addresses, entry.lengths, rng), quota, rng, f"era {first}-{last}"
+        )
         for side, label in enumerate((1, 0), start=1):
             for place, start in sorted((pair[0], pair[side]) for pair in drawn):
                 speech, era = addresses[place], f"{first}-{last}"
-                snippets.append(_snippet(speech, start, entry.lengths, label, _document_name(speech), era))
+                snippets.append(
+                    _snippet(
+                        speech, start, entry.lengths, label, _document_name(speech), era
+                    )
+                )
     if entry.repetitions is not None:
         snippets = _make_doses(snippets, entry.repetitions, rng)
     return [text for snippet in snippets for text in snippet]
@@ -122,23 +153,38 @@ class SotuTemporal(TwoDraws, TwoClasses):
 
 @loader("sotu_temporal", entry=SotuTemporal)
 def load_temporal(entry: SotuTemporal, sources: list[Path], seed: int) -> list[Text]:
-    """Return `texts` snippets of each class, members and non-members from different years."""
+    """Return `texts` snippets of each class, members and non-members from different
+    years."""
     every, rng = speeches(sources[0]), random.Random(seed)
     texts: list[Text] = []
-    for label, which, chosen in ((1, "members", entry.members), (0, "nonmembers", entry.nonmembers)):
+    for label, which, chosen in (
+        (1, "members", entry.members),
+        (0, "nonmembers", entry.nonmembers),
+    ):
         addresses = _addresses_between(every, chosen.years, which)
-        starts = [(place, _starts(speech, max(entry.lengths))) for place, speech in enumerate(addresses)]
-        stretches: list[Stretch] = [(place, start) for place, own in starts for start in own]
+        starts = [
+            (place, _starts(speech, max(entry.lengths)))
+            for place, speech in enumerate(addresses)
+        ]
+        stretches: list[Stretch] = [
+            (place, start) for place, own in starts for start in own
+        ]
         for place, start in _draw(stretches, entry.texts, rng, which):
             speech = addresses[place]
-            texts += _snippet(speech, start, entry.lengths, label, _document_name(speech))
+            texts += _snippet(
+                speech, start, entry.lengths, label, _document_name(speech)
+            )
     return texts
 
 
-def _pairs(addresses: list[Speech], lengths: Sequence[int], rng: random.Random) -> list[Stretch]:
-    """Pair the snippets of each address that have most alike numbers of characters; one that is left over is dropped.
+def _pairs(
+    addresses: list[Speech], lengths: Sequence[int], rng: random.Random
+) -> list[Stretch]:
+    """Pair the snippets of each address that have most alike numbers of characters; one
+    that is left over is dropped.
 
-    The characters are the sum over the lengths of those a word, so that the texts of each length are alike.
+    The characters are the sum over the lengths of those a word, so that the texts of
+    each length are alike.
     """
     pairs: list[Stretch] = []
     for place, speech in enumerate(addresses):
@@ -146,17 +192,25 @@ def _pairs(addresses: list[Speech], lengths: Sequence[int], rng: random.Random) 
         rng.shuffle(starts)
         starts = sorted(
             starts[: len(starts) // 2 * 2],
-            key=lambda start: sum(len(" ".join(speech.words[start : start + n])) / n for n in lengths),
+            key=lambda start: sum(
+                len(" ".join(speech.words[start : start + n])) / n for n in lengths
+            ),
         )
-        pairs += [(place, *rng.sample(starts[k : k + 2], 2)) for k in range(0, len(starts), 2)]
+        pairs += [
+            (place, *rng.sample(starts[k : k + 2], 2)) for k in range(0, len(starts), 2)
+        ]
     return pairs
 
 
-def _draw(stretches: list[Stretch], count: int, rng: random.Random, which: str) -> list[Stretch]:
-    """Draw `count` stretches, sorted; addresses take turns, so that none fills a class."""
+def _draw(
+    stretches: list[Stretch], count: int, rng: random.Random, which: str
+) -> list[Stretch]:
+    """Draw `count` stretches, sorted; addresses take turns, so that none fills a
+    class."""
     if len(stretches) < count:
         raise InputError(
-            f"{which}: these years hold {len(stretches)} snippets of a class where {count} are asked for; "
+            f"{which}: these years hold {len(stretches)} snippets of a class "
+            f"where {count} are asked for; "
             f"give more years or fewer texts."
         )
     turns = sorted({stretch[0] for stretch in stretches})
@@ -164,19 +218,35 @@ def _draw(stretches: list[Stretch], count: int, rng: random.Random, which: str) 
     return sorted(_take_turns(stretches, turns, count, rng))
 
 
-def _make_doses(snippets: list[list[Text]], doses: Sequence[int], rng: random.Random) -> list[list[Text]]:
-    """Make a subset a dose: the members that a training stream repeats so often, drawn at random, and all non-members.
+def _make_doses(
+    snippets: list[list[Text]], doses: Sequence[int], rng: random.Random
+) -> list[list[Text]]:
+    """Make a subset a dose: the members that a training stream repeats so often, drawn
+    at random, and all non-members.
 
-    Doses have equally many members where their number allows it. A subset is called by its dose: `3x`.
+    Doses have equally many members where their number allows it. A subset is called by
+    its dose: `3x`.
     """
     members = [snippet for snippet in snippets if snippet[0].label == 1]
     shuffled = rng.sample(members, len(members))
-    dose_of = {id(snippet): doses[place % len(doses)] for place, snippet in enumerate(shuffled)}
+    dose_of = {
+        id(snippet): doses[place % len(doses)] for place, snippet in enumerate(shuffled)
+    }
     dosed = []
     for dose in doses:
-        for snippet in (snippet for snippet in snippets if dose_of.get(id(snippet), dose) == dose):
-            about: dict[str, Any] = {"subset": f"{dose}x", "repetitions": dose if snippet[0].label else 0}
-            dosed.append([replace(text, text_id=f"{text.text_id}-{dose}x", **about) for text in snippet])
+        for snippet in (
+            snippet for snippet in snippets if dose_of.get(id(snippet), dose) == dose
+        ):
+            about: dict[str, Any] = {
+                "subset": f"{dose}x",
+                "repetitions": dose if snippet[0].label else 0,
+            }
+            dosed.append(
+                [
+                    replace(text, text_id=f"{text.text_id}-{dose}x", **about)
+                    for text in snippet
+                ]
+            )
     return dosed
 
 
@@ -194,21 +264,32 @@ class SotuSegments(Downloaded, BenchmarkEntry):
 
 @loader("sotu_segments", entry=SotuSegments)
 def load_segments(entry: SotuSegments, sources: list[Path], seed: int) -> list[Text]:
-    """Return head, middle and tail (the subsets) of every address of at least three segments of the longest length.
+    """Return head, middle and tail (the subsets) of every address of at least three
+    segments of the longest length.
 
-    An address is whole on one side: addresses are taken two by two in the order of their dates, and a coin says which
-    is the member. The two share a fold: the one most like an address would else teach the opposite of its label (a bag
-    of words fitted so has an AUC of 0.25 although nothing differs). Each is cut to whole segments of the longest
-    length first, so that every shorter segment lies inside one of the longest of its subset.
+    An address is whole on one side: addresses are taken two by two in the order of
+    their dates, and a coin says which is the member. The two share a fold: the one most
+    like an address would else teach the opposite of its label (a bag of words fitted so
+    has an AUC of 0.25 although nothing differs). Each is cut to whole segments of the
+    longest length first, so that every shorter segment lies inside one of the longest
+    of its subset.
     """
     lengths, rng = nested_lengths(entry.lengths), random.Random(seed)
     in_years = _addresses_between(speeches(sources[0]), entry.years, "years")
-    addresses = [speech for speech in in_years if len(speech.words) >= SEGMENTS_NEEDED * lengths[-1]]
+    addresses = [
+        speech
+        for speech in in_years
+        if len(speech.words) >= SEGMENTS_NEEDED * lengths[-1]
+    ]
     documents = list(dict.fromkeys(map(_document_name, addresses)))
     labels = [label for _ in documents[::2] for label in rng.sample([0, 1], 2)]
     # the two of a pair are named by the first; an odd document has no partner
     sides = {
-        document: {"label": label, "document": document, "matched": documents[place - place % 2]}
+        document: {
+            "label": label,
+            "document": document,
+            "matched": documents[place - place % 2],
+        }
         for place, (document, label) in enumerate(zip(documents, labels, strict=False))
     }
     texts = []
@@ -217,15 +298,26 @@ def load_segments(entry: SotuSegments, sources: list[Path], seed: int) -> list[T
         for length in lengths:
             for subset, index in segments(len(speech.words), length, lengths[-1]):
                 text_id = f"{speech.fileid}-{subset}-{length:03d}-{index:04d}"
-                texts.append(cut(speech.words, index * length, length, text_id, subset=subset, **side))
+                texts.append(
+                    cut(
+                        speech.words,
+                        index * length,
+                        length,
+                        text_id,
+                        subset=subset,
+                        **side,
+                    )
+                )
     return texts
 
 
 def segments(words: int, length: int, longest: int) -> list[tuple[str, int]]:
-    """Return (head, middle or tail; number) of the segments taken of a document; none of one that is too short.
+    """Return (head, middle or tail; number) of the segments taken of a document; none
+    of one that is too short.
 
-    The document is cut to whole segments of the longest length first, then into n segments of `length`. The head is
-    segment 0, the middle n // 2, the tail the last two.
+    The document is cut to whole segments of the longest length first, then into n
+    segments of `length`. The head is segment 0, the middle n // 2, the tail the last
+    two.
     """
     if words < SEGMENTS_NEEDED * longest:
         return []
@@ -249,12 +341,14 @@ class SotuQuestions(TwoClasses):
 
 @loader("sotu_questions", entry=SotuQuestions)
 def load_questions(entry: SotuQuestions, sources: list[Path], seed: int) -> list[Text]:
-    """Return `passages` of each length from each of `documents` sections of either class.
+    """Return `passages` of each length from each of `documents` sections of either
+    class.
 
-    Every address is cut into `documents` sections of as many words; the addresses of a class take turns in giving one.
-    A passage is a run of words inside its section, and begins with its passages of the shorter lengths. Only one
-    address was given after the model's release, so documents are sections: they are not independent, and tests on
-    them describe.
+    Every address is cut into `documents` sections of as many words; the addresses of a
+    class take turns in giving one. A passage is a run of words inside its section, and
+    begins with its passages of the shorter lengths. Only one address was given after
+    the model's release, so documents are sections: they are not independent, and tests
+    on them describe.
     """
     rng = random.Random(seed)
     texts: list[Text] = []
@@ -264,7 +358,9 @@ def load_questions(entry: SotuQuestions, sources: list[Path], seed: int) -> list
         sections: list[Stretch] = [
             (address, number) for address in turns for number in range(entry.documents)
         ]
-        for address, number in sorted(_take_turns(sections, turns, entry.documents, rng)):
+        for address, number in sorted(
+            _take_turns(sections, turns, entry.documents, rng)
+        ):
             texts += _passages(addresses[address], number, entry, rng, label)
     return texts
 
@@ -277,60 +373,80 @@ def _passages(
     places = range(number * size, (number + 1) * size - lengths[-1] + 1, lengths[-1])
     if len(places) < entry.passages:
         raise InputError(
-            f"passages: a section of {speech.fileid} has {size} words, too few for {entry.passages} passages of "
+            f"passages: a section of {speech.fileid} has {size} words, too few "
+            f"for {entry.passages} passages of "
             f"{lengths[-1]}; ask for fewer or shorter ones, or for fewer documents."
         )
     document = f"{speech.fileid}-{number + 1}"
     about = {"label": label, "document": document, "author": speech.speaker}
     about["title"] = f"State of the Union Address of {speech.year}"
     return [
-        cut(speech.words, start, length, f"{document}-{length:03d}-{passage:02d}", passage=passage, **about)
+        cut(
+            speech.words,
+            start,
+            length,
+            f"{document}-{length:03d}-{passage:02d}",
+            passage=passage,
+            **about,
+        )
         for passage, start in enumerate(sorted(rng.sample(places, entry.passages)))
         for length in lengths
     ]
 
 
 def number_of_years(years: Sequence[int]) -> int:
-    """Return the number of years from the first to the last, both included: about as many addresses were given."""
+    """Return the number of years from the first to the last, both included: about as
+    many addresses were given."""
     first, last = years
     return last - first + 1
 
 
 def nested_lengths(lengths: Sequence[int]) -> list[int]:
-    """Return the lengths in ascending order; `InputError` if one does not divide the next."""
+    """Return the lengths in ascending order; `InputError` if one does not divide the
+    next."""
     ordered = sorted(set(lengths))
     for shorter, longer in pairwise(ordered):
         if longer % shorter:
             raise InputError(
-                f"lengths: {shorter} does not divide {longer}, so longer texts would not contain the shorter "
+                f"lengths: {shorter} does not divide {longer}, so longer texts "
+                f"would not contain the shorter "
                 f"ones whole; choose lengths that do, such as [32, 64, 128, 256]."
             )
     return ordered
 
 
 def part_size(total: int, number: int, parts: int) -> int:
-    """Return the size of part `number` if `total` is cut into parts that differ by at most one."""
+    """Return the size of part `number` if `total` is cut into parts that differ by at
+    most one."""
     return total * (number + 1) // parts - total * number // parts
 
 
-def _addresses_between(addresses: list[Speech], years: Sequence[int], which: str) -> list[Speech]:
-    """Return the addresses of `years: [first, last]`, both included; `InputError` if no address is of these years."""
+def _addresses_between(
+    addresses: list[Speech], years: Sequence[int], which: str
+) -> list[Speech]:
+    """Return the addresses of `years: [first, last]`, both included; `InputError` if no
+    address is of these years."""
     first, last = years
     chosen = [speech for speech in addresses if first <= speech.year <= last]
     if not chosen:
         raise InputError(
             f"{which}: no address was given in the years {first} to {last}; "
-            f"they run from {addresses[0].year} to {addresses[-1].year}, some years without one."
+            f"they run from {addresses[0].year} to {addresses[-1].year}, some "
+            f"years without one."
         )
     return chosen
 
 
 def _classes(entry: TwoClasses, sources: list[Path]) -> dict[int, list[Speech]]:
-    """Return label -> addresses of the entry's `members` (1) and `nonmembers` (0); one of both is a non-member."""
+    """Return label -> addresses of the entry's `members` (1) and `nonmembers` (0); one
+    of both is a non-member."""
     addresses = speeches(sources[0])
     nonmembers = _addresses_between(addresses, entry.nonmembers.years, "nonmembers")
     members = _addresses_between(addresses, entry.members.years, "members")
-    return {1: [speech for speech in members if speech not in nonmembers], 0: nonmembers}
+    return {
+        1: [speech for speech in members if speech not in nonmembers],
+        0: nonmembers,
+    }
 
 
 def _document_name(speech: Speech) -> str:
@@ -339,12 +455,16 @@ def _document_name(speech: Speech) -> str:
 
 
 def _starts(speech: Speech, length: int) -> range:
-    """Return the first words of the whole runs of `length` words, one after the other."""
+    """Return the first words of the whole runs of `length` words, one after the
+    other."""
     return range(0, len(speech.words) - length + 1, length)
 
 
-def _take_turns(free: list[Stretch], turns: list[int], count: int, rng: random.Random) -> list[Stretch]:
-    """Take `count` of the stretches (all, if fewer), address by address in the order of `turns`."""
+def _take_turns(
+    free: list[Stretch], turns: list[int], count: int, rng: random.Random
+) -> list[Stretch]:
+    """Take `count` of the stretches (all, if fewer), address by address in the order of
+    `turns`."""
     drawn: dict[int, list[Stretch]] = {address: [] for address in turns}
     for stretch in rng.sample(free, len(free)):
         drawn[stretch[0]].append(stretch)
@@ -355,11 +475,22 @@ def _take_turns(free: list[Stretch], turns: list[int], count: int, rng: random.R
 
 
 def _snippet(
-    speech: Speech, start: int, lengths: Sequence[int], label: int, document: str, subset: str = ""
+    speech: Speech,
+    start: int,
+    lengths: Sequence[int],
+    label: int,
+    document: str,
+    subset: str = "",
 ) -> list[Text]:
     """Return the texts of an address's words from `start` on, one of each length."""
     about = {"label": label, "subset": subset, "document": document}
     return [
-        cut(speech.words, start, length, f"{speech.fileid}-{length:03d}-{start // length:04d}", **about)
+        cut(
+            speech.words,
+            start,
+            length,
+            f"{speech.fileid}-{length:03d}-{start // length:04d}",
+            **about,
+        )
         for length in lengths
     ]

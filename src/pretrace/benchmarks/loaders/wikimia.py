@@ -1,9 +1,10 @@
 """WikiMIA, WikiMIA-24 and BookMIA as they are on the hub.
 
-Shi et al., Detecting Pretraining Data from Large Language Models, ICLR 2024. WikiMIA has a split for each length, with
-columns `input` and `label`; BookMIA has snippets of 512 words of 100 books in `book_data.jsonl`. The paraphrased and
-perturbed texts: Zhang et al., Min-K%++, ICLR 2025 (`WikiMIA_length{n}_paraphrased`: one of a text, `_perturbed`:
-several, in order).
+Shi et al., Detecting Pretraining Data from Large Language Models, ICLR 2024. WikiMIA
+has a split for each length, with columns `input` and `label`; BookMIA has snippets of
+512 words of 100 books in `book_data.jsonl`. The paraphrased and perturbed texts: Zhang
+et al., Min-K%++, ICLR 2025 (`WikiMIA_length{n}_paraphrased`: one of a text,
+`_perturbed`: several, in order).
 """
 
 import unicodedata
@@ -34,7 +35,8 @@ class WikiMia(WithNeighbours):
 
     lengths: Lengths
     views_hub: Maybe[Hub] = None
-    """The data set with its paraphrased and perturbed texts: the views `paraphrase` and `neighbours-COUNT`."""
+    """The data set with its paraphrased and perturbed texts: the views `paraphrase` and
+    `neighbours-COUNT`."""
     views_revision: Some[str] = "main"
     """A branch, tag or commit of `views_hub`."""
 
@@ -45,16 +47,20 @@ class WikiMia(WithNeighbours):
 
 @loader("wikimia", entry=WikiMia)
 def load(entry: WikiMia, sources: list[Path], seed: int) -> list[Text]:
-    """Return the texts of every length of the entry, numbered within it; `InputError` if a length is missing."""
+    """Return the texts of every length of the entry, numbered within it; `InputError`
+    if a length is missing."""
     released: list[Text] = []
     for length in entry.lengths:
         split = list(_split(sources[0], f"WikiMIA_length{length}"))
         if not split:
             raise InputError(
-                f"{sources[0]} has no split WikiMIA_length{length}, which lengths of the benchmark names."
+                f"{sources[0]} has no split WikiMIA_length{length}, which "
+                f"lengths of the benchmark names."
             )
         released += [
-            replace(text, text_id=_id(length, number), length=length, subset="", document="")
+            replace(
+                text, text_id=_id(length, number), length=length, subset="", document=""
+            )
             for number, text in enumerate(split)
         ]
     return released
@@ -62,7 +68,8 @@ def load(entry: WikiMia, sources: list[Path], seed: int) -> list[Text]:
 
 @view_loader("wikimia")
 def views(entry: WikiMia, sources: list[Path]) -> Mapping[str, list[ReleasedVariant]]:
-    """Return the views `paraphrase` and `neighbours-COUNT`, of the lengths that have them.
+    """Return the views `paraphrase` and `neighbours-COUNT`, of the lengths that have
+    them.
 
     The files name no text: the row's number is the text's.
     """
@@ -77,13 +84,16 @@ def views(entry: WikiMia, sources: list[Path]) -> Mapping[str, list[ReleasedVari
         count = len(changed) // len(rewritten)
         if len(changed) % len(rewritten):
             raise InputError(
-                f"{sources[0]}: {len(changed)} perturbed texts of length {length} are not as many for each of "
+                f"{sources[0]}: {len(changed)} perturbed texts of length "
+                f"{length} are not as many for each of "
                 f"{len(rewritten)}; fetch them again."
             )
         if count != entry.neighbours:
             raise InputError(
-                f"{sources[0]}: there are {count} perturbed texts of each text of length {length}, and the entry's "
-                f"neighbours is {entry.neighbours}; write neighbours: {count}, or fetch them again."
+                f"{sources[0]}: there are {count} perturbed texts of each text "
+                f"of length {length}, and the entry's "
+                f"neighbours is {entry.neighbours}; write neighbours: {count}, "
+                f"or fetch them again."
             )
         paraphrases += _numbered(rewritten, length, count=1)
         neighbours += _numbered(changed, length, count)
@@ -91,9 +101,12 @@ def views(entry: WikiMia, sources: list[Path]) -> Mapping[str, list[ReleasedVari
 
 
 def _numbered(split: list[Text], length: int, count: int) -> Iterator[ReleasedVariant]:
-    """Yield the rows of a split as variants: `count` rows after each other belong to one text."""
+    """Yield the rows of a split as variants: `count` rows after each other belong to
+    one text."""
     for row, variant in enumerate(split):
-        yield ReleasedVariant(variant.where, _id(length, row // count), variant.text, variant.label)
+        yield ReleasedVariant(
+            variant.where, _id(length, row // count), variant.text, variant.label
+        )
 
 
 def _split(source: Path, split: str) -> Iterator[Text]:
@@ -109,7 +122,8 @@ def _id(length: int, number: int) -> str:
 def load_snippets(entry: FromHub, sources: list[Path], seed: int) -> list[Text]:
     """Return BookMIA's snippets in the file's order; a book is a document.
 
-    Control characters (Unicode class Cc), which some snippets hold, are taken out, except tabs and line ends.
+    Control characters (Unicode class Cc), which some snippets hold, are taken out,
+    except tabs and line ends.
     """
     path = single_file(sources[0], (".jsonl", ".parquet"), "book_data")
     length = entry.lengths[0] if entry.lengths else None
@@ -118,13 +132,36 @@ def load_snippets(entry: FromHub, sources: list[Path], seed: int) -> list[Text]:
     needed = ("snippet", "label", "book_id")
     for where, row in rows(path, only_columns(*needed)):
         if lacking := [name for name in needed if row.get(name) is None]:
-            raise InputError(f"{where}: there is no {lacking[0]!r}; found: {', '.join(map(str, row))}.")
+            raise InputError(
+                f"{where}: there is no {lacking[0]!r}; found: "
+                f"{', '.join(map(str, row))}."
+            )
         if row["label"] not in (0, 1):
-            raise InputError(f"{where}: label is {row['label']!r}; it must be 1 (member) or 0 (non-member).")
+            raise InputError(
+                f"{where}: label is {row['label']!r}; it must be 1 (member) or 0 "
+                f"(non-member)."
+            )
         book = str(row["book_id"])
-        text = "".join(c for c in row["snippet"] if c in "\t\n\r" or unicodedata.category(c) != "Cc")
+        text = "".join(
+            c
+            for c in row["snippet"]
+            if c in "\t\n\r" or unicodedata.category(c) != "Cc"
+        )
         stripped += text != row["snippet"]
-        snippets.append(Text(f"{book}-{numbers[book]:04d}", text, row["label"], length=length, document=book))
+        snippets.append(
+            Text(
+                f"{book}-{numbers[book]:04d}",
+                text,
+                row["label"],
+                length=length,
+                document=book,
+            )
+        )
         numbers[book] += 1
-    log.info("%s: control characters taken out of %d of %d snippets", path, stripped, len(snippets))
+    log.info(
+        "%s: control characters taken out of %d of %d snippets",
+        path,
+        stripped,
+        len(snippets),
+    )
     return snippets

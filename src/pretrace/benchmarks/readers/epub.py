@@ -1,4 +1,5 @@
-"""Read an EPUB: the files of its spine in order, without front matter, contents, notes and index."""
+"""Read an EPUB: the files of its spine in order, without front matter, contents, notes
+and index."""
 
 import posixpath
 import re
@@ -10,13 +11,21 @@ from urllib.parse import unquote
 
 from pretrace.benchmarks.layout import LaidOutText, count_words
 from pretrace.benchmarks.markup import Tag, read_markup
-from pretrace.benchmarks.readers.html import MOST, LaidOutMarkup, Leaving, decode_markup, lay_out
+from pretrace.benchmarks.readers.html import (
+    MOST,
+    LaidOutMarkup,
+    Leaving,
+    decode_markup,
+    lay_out,
+)
 from pretrace.benchmarks.readers.limits import check_pieces, open_zip
 from pretrace.runtime.errors import InputError
 
 CONTENTS, FRONT, BACK = "contents", "front matter", "back matter"
 
-_PART_OF_TYPE = dict.fromkeys(("toc", "contents", "landmarks", "loi", "lot", "page-list"), CONTENTS)
+_PART_OF_TYPE = dict.fromkeys(
+    ("toc", "contents", "landmarks", "loi", "lot", "page-list"), CONTENTS
+)
 _PART_OF_TYPE |= dict.fromkeys(
     (
         "cover",
@@ -38,15 +47,18 @@ _PARTS_OF_NAMES = {
     FRONT: r"cover|(?:half-?)?title(?:-?page)?|copyright(?:-?page)?|imprint|dedication|frontmatter",
     BACK: r"index|colophon|backmatter|also-?by|about(?:-?the)?-?author",
 }
-"""Names of files, and types of a guide's entries, of what is left out. A name alone may be wrong: see `FEW`."""
+"""Names of files, and types of a guide's entries, of what is left out. A name alone may
+be wrong: see `FEW`."""
 
 FEW, FEW_WORDS = 0.1, 300
-"""Share of a book's words, and words, one of which a file may have that is left out because of its name alone."""
+"""Share of a book's words, and words, one of which a file may have that is left out
+because of its name alone."""
 
 
 @dataclass
 class _Package:
-    """What an EPUB says of itself: titles, authors, its items by id, the types of files, and its items in order."""
+    """What an EPUB says of itself: titles, authors, its items by id, the types of
+    files, and its items in order."""
 
     titles: list[str] = field(default_factory=list)
     authors: list[str] = field(default_factory=list)
@@ -57,7 +69,8 @@ class _Package:
 
 @dataclass(frozen=True)
 class _File:
-    """A file of the spine: its markup, as what it is left out by its name ("" if it is not), and its reading."""
+    """A file of the spine: its markup, as what it is left out by its name ("" if it is
+    not), and its reading."""
 
     markup: str
     part: str
@@ -81,7 +94,8 @@ def read_epub(data: bytes, path: Path) -> LaidOutText:
         files = [book.file(name) for name in book.items if name not in pictures]
     if pictures and not any(file.words for file in files):
         raise InputError(
-            f"{path}: the pages of the EPUB are pictures ({pictures[0]} and so on); recognise their text first, as by: "
+            f"{path}: the pages of the EPUB are pictures ({pictures[0]} and so "
+            f"on); recognise their text first, as by: "
             "ebook-convert IN.epub OUT.pdf; ocrmypdf OUT.pdf TEXT.pdf"
         )
     words = sum(file.words for file in files)
@@ -108,10 +122,15 @@ class _Book:
     def __init__(self, archive: zipfile.ZipFile, path: Path) -> None:
         self.archive = archive
         self.path = path
-        [root, *_] = _values(self.markup_of("META-INF/container.xml"), "rootfile", "full-path")
+        [root, *_] = _values(
+            self.markup_of("META-INF/container.xml"), "rootfile", "full-path"
+        )
         self.folder = posixpath.dirname(root)
         self.package = _package_of(self.markup_of(root))
-        self.guide = {self.place(tag["href"]): tag.get("type", "") for tag in self.package.references}
+        self.guide = {
+            self.place(tag["href"]): tag.get("type", "")
+            for tag in self.package.references
+        }
         self.named: list[str] = []
         self.items: dict[str, Mapping[str, str]] = {}
         self.set_apart: set[str] = set()
@@ -133,19 +152,33 @@ class _Book:
         return decode_markup(self.archive.read(name), self.path)[0]
 
     def place(self, href: str) -> str:
-        """Return the name of the file that an address leads to; of a place in a file, with the place."""
+        """Return the name of the file that an address leads to; of a place in a file,
+        with the place."""
         file, mark, place = href.partition("#")
-        return posixpath.normpath(posixpath.join(self.folder, unquote(file))) + mark + place
+        return (
+            posixpath.normpath(posixpath.join(self.folder, unquote(file)))
+            + mark
+            + place
+        )
 
     def refuse_encrypted(self) -> None:
-        """Raise `InputError` if a file of the spine is encrypted; other files are fonts, which are often scrambled."""
+        """Raise `InputError` if a file of the spine is encrypted; other files are
+        fonts, which are often scrambled."""
         if "META-INF/encryption.xml" not in self.archive.namelist():
             return
         locked = set(
-            map(unquote, _values(self.markup_of("META-INF/encryption.xml"), "cipherreference", "uri"))
+            map(
+                unquote,
+                _values(
+                    self.markup_of("META-INF/encryption.xml"), "cipherreference", "uri"
+                ),
+            )
         )
         if locked & self.items.keys():
-            raise InputError(f"{self.path}: the EPUB is encrypted (DRM); take a copy without protection.")
+            raise InputError(
+                f"{self.path}: the EPUB is encrypted (DRM); take a copy without "
+                f"protection."
+            )
 
     def file(self, name: str) -> _File:
         markup = self.markup_of(name)
@@ -171,7 +204,11 @@ def _tags(markup: str) -> Iterator[Tag]:
 
 def _values(markup: str, name: str, key: str) -> list[str]:
     """Return an attribute of all tags of a name."""
-    return [tag.attributes[key] for tag in _tags(markup) if _local(tag.name) == name and tag.begins]
+    return [
+        tag.attributes[key]
+        for tag in _tags(markup)
+        if _local(tag.name) == name and tag.begins
+    ]
 
 
 def _package_of(markup: str) -> _Package:
@@ -197,9 +234,12 @@ def _package_of(markup: str) -> _Package:
 
 
 def _part_of(name: str, types: Sequence[str]) -> str:
-    """Return the part of a book that a file of an EPUB is by its name and types, "" if it is of the text."""
+    """Return the part of a book that a file of an EPUB is by its name and types, "" if
+    it is of the text."""
     stem = re.sub(r"[\d_]+", "", posixpath.basename(name).partition(".")[0])
-    words = [word.removeprefix("other.") for type in types for word in type.lower().split()]
+    words = [
+        word.removeprefix("other.") for type in types for word in type.lower().split()
+    ]
     for part, pattern in _PARTS_OF_NAMES.items():
         if any(re.fullmatch(pattern, word) for word in [stem.lower(), *words]):
             return part

@@ -1,4 +1,5 @@
-"""Read HTML: a saved page, or a file of an EPUB, without what is no text of its author."""
+"""Read HTML: a saved page, or a file of an EPUB, without what is no text of its
+author."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,25 +23,32 @@ from pretrace.benchmarks.readers.plain import decode, shown_encoding
 from pretrace.runtime.errors import InputError
 
 _BLOCKS = {
-    "address", "article", "aside", "blockquote", "body", "dd", "div", "dl", "dt", "figcaption", "figure", "h1", "h2",
-    "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "ol", "p", "pre", "section", "table", "td", "th", "tr", "ul",
+    "address", "article", "aside", "blockquote", "body", "dd", "div", "dl", "dt",
+    "figcaption", "figure", "h1", "h2",
+    "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "ol", "p", "pre", "section",
+    "table", "td", "th", "tr", "ul",
 }  # fmt: skip
-"""Tags that are paragraphs, or around them; a cell of a table is one, as in documents of word processors."""
+"""Tags that are paragraphs, or around them; a cell of a table is one, as in documents
+of word processors."""
 
 UNSEEN, NAVIGATION = "", "navigation"
 """What is not told, because nobody sees it; menus, banners and forms."""
 
 _PART_OF_TAG = dict.fromkeys(
-    ("head", "script", "style", "template", "noscript", "svg", "math", "button", "select", "textarea"), UNSEEN
-) | {"nav": NAVIGATION, "footer": NAVIGATION, "form": NAVIGATION, "dialog": NAVIGATION, "aside": NOTES,
+    ("head", "script", "style", "template", "noscript", "svg", "math", "button",
+     "select", "textarea"), UNSEEN
+) | {"nav": NAVIGATION, "footer": NAVIGATION, "form": NAVIGATION, "dialog": NAVIGATION,
+     "aside": NOTES,
      "rt": READINGS, "rp": READINGS, "del": DELETED}  # fmt: skip
-"""Tags whose text is left out, and as what. An aside is a note in a book, and beside the text of a page."""
+"""Tags whose text is left out, and as what. An aside is a note in a book, and beside
+the text of a page."""
 
 _CHANGING = {*_BLOCKS, *_PART_OF_TAG, "pre", "sup"}
 """Tags without which a place changes only by an attribute."""
 
 _ROLES_OF_NAVIGATION = {
-    "navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog", "menu", "menubar",
+    "navigation", "banner", "contentinfo", "complementary", "search", "dialog",
+    "alertdialog", "menu", "menubar",
 }  # fmt: skip
 _NAME_OF_NAVIGATION = re.compile(
     r"(?!(?:has|with|without|no|is|not)[-_])(?:.*[-_])?(?:cookies?|consent|gdpr|onetrust|nav|navbar|navigation|menu"
@@ -49,12 +57,14 @@ _NAME_OF_NAVIGATION = re.compile(
 )
 """Classes and names of what surrounds the text of a saved page."""
 
-_WHOLE = {"html", "body", "main", "article"}  # tags whose classes say what a page has, and not what they are
+# tags whose classes say what a page has, and not what they are
+_WHOLE = {"html", "body", "main", "article"}
 _PAGE_MARK = re.compile(r"page-?(?:break|num|no)", re.IGNORECASE)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
 MOST = 0.5
-"""Share of the words of a file, or a book, that is never left out, whatever its tags are called."""
+"""Share of the words of a file, or a book, that is never left out, whatever its tags
+are called."""
 
 
 def read_html(data: bytes, path: Path) -> LaidOutText:
@@ -63,7 +73,9 @@ def read_html(data: bytes, path: Path) -> LaidOutText:
     limits.check_pieces(markup.count("<"), "tags", path)
     leaving = Leaving(of_page=True)
     reading = lay_out(markup, path, leaving)
-    leaving = leaving.without(reading, count_words(reading.text) + reading.left_out.total())
+    leaving = leaving.without(
+        reading, count_words(reading.text) + reading.left_out.total()
+    )
     if leaving.stays:
         reading = lay_out(markup, path, leaving)
     if reading.words_of_main > MOST * count_words(reading.text):
@@ -73,11 +85,13 @@ def read_html(data: bytes, path: Path) -> LaidOutText:
 
 
 def decode_markup(data: bytes, path: Path) -> tuple[str, str]:
-    """Return HTML, or XML, and its encoding: by what it says, or else as other texts."""
+    """Return HTML, or XML, and its encoding: by what it says, or else as other
+    texts."""
     told = re.search(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", data[:2000])
     try:
         name = told[1].decode().lower() if told else "utf-8"
-        name = "cp1252" if name in ("iso-8859-1", "us-ascii") else name  # as browsers read them
+        # as browsers read them
+        name = "cp1252" if name in ("iso-8859-1", "us-ascii") else name
         return data.decode(name), shown_encoding(name)
     except (UnicodeDecodeError, LookupError):
         return decode(data, path)
@@ -87,8 +101,9 @@ def decode_markup(data: bytes, path: Path) -> tuple[str, str]:
 class Leaving:
     """What is left out of markup besides notes and what nobody sees.
 
-    `sections` are types of an EPUB's sections -> what they are; `of_page`, what surrounds the text of a saved page;
-    `around_main`, all that is not in its main part. What `stays` is left in, whatever its tags are called.
+    `sections` are types of an EPUB's sections -> what they are; `of_page`, what
+    surrounds the text of a saved page; `around_main`, all that is not in its main part.
+    What `stays` is left in, whatever its tags are called.
     """
 
     sections: Mapping[str, str] = field(default_factory=dict)
@@ -97,7 +112,8 @@ class Leaving:
     stays: frozenset[str] = frozenset()
 
     def without(self, reading: LaidOutText, words: int) -> "Leaving":
-        """Leave in what was left out of a reading, if it is most of the `words` of the whole document."""
+        """Leave in what was left out of a reading, if it is most of the `words` of the
+        whole document."""
         stays = {part for part, own in reading.left_out.items() if own > MOST * words}
         return replace(self, stays=self.stays | stays)
 
@@ -120,12 +136,20 @@ class Leaving:
             return NAVIGATION
         types = attributes.get("epub:type", "").lower().split()
         names = _names(attributes)
-        if any(map(NOTE_NAME.fullmatch, [role, *names])) or any(map(NOTE_TYPE.fullmatch, types)):
+        if any(map(NOTE_NAME.fullmatch, [role, *names])) or any(
+            map(NOTE_TYPE.fullmatch, types)
+        ):
             return NOTES
-        if self.of_page and tag.name not in _WHOLE and any(map(_NAME_OF_NAVIGATION.fullmatch, names)):
+        if (
+            self.of_page
+            and tag.name not in _WHOLE
+            and any(map(_NAME_OF_NAVIGATION.fullmatch, names))
+        ):
             return NAVIGATION
         if tag.name in ("body", "section", "article", "div", "nav"):
-            return next((self.sections[own] for own in types if own in self.sections), None)
+            return next(
+                (self.sections[own] for own in types if own in self.sections), None
+            )
         return None
 
 
@@ -136,7 +160,8 @@ def _names(attributes: Mapping[str, str]) -> list[str]:
 
 @dataclass(frozen=True)
 class _Place:
-    """What holds for the strings in a tag, by the tags around it: `part` is what they are left out as, if they are.
+    """What holds for the strings in a tag, by the tags around it: `part` is what they
+    are left out as, if they are.
 
     `block` numbers the innermost block.
     """
@@ -152,8 +177,12 @@ class _Place:
     def inside(self, tag: Tag, number: int, leaving: Leaving) -> "_Place":
         if not tag.attributes and tag.name not in _CHANGING:
             return self
-        about = " ".join(tag.attributes.get(key, "") for key in ("class", "epub:type", "role"))
-        is_main = tag.name in ("main", "article") or tag.attributes.get("role") == "main"
+        about = " ".join(
+            tag.attributes.get(key, "") for key in ("class", "epub:type", "role")
+        )
+        is_main = (
+            tag.name in ("main", "article") or tag.attributes.get("role") == "main"
+        )
         return _Place(
             block=number if tag.name in _BLOCKS else self.block,
             part=leaving.part_of(tag) if self.part is None else self.part,
@@ -165,7 +194,8 @@ class _Place:
         )
 
     def is_number_of_note(self, string: str) -> bool:
-        """Return whether a string is the raised or bracketed number of a note, which leads to it."""
+        """Return whether a string is the raised or bracketed number of a note, which
+        leads to it."""
         mark = NOTE_MARK if self.is_raised else BRACKETED_MARK
         return self.is_link and mark.fullmatch(string.strip()) is not None
 
@@ -208,7 +238,9 @@ def lay_out(markup: str, path: Path, leaving: Leaving) -> LaidOutMarkup:
     return reading
 
 
-def _placed(markup: str, path: Path, leaving: Leaving) -> Iterator[tuple[Tag | str, _Place]]:
+def _placed(
+    markup: str, path: Path, leaving: Leaving
+) -> Iterator[tuple[Tag | str, _Place]]:
     """Yield tags and strings of markup, each with the place that it is in."""
     around = [_Place()]  # of the tags that are open, from the outermost on
     for number, part in enumerate(read_markup(markup), start=1):
@@ -221,5 +253,6 @@ def _placed(markup: str, path: Path, leaving: Leaving) -> Iterator[tuple[Tag | s
             around.pop()
         if len(around) > limits.MOST_OPEN:
             raise InputError(
-                f"{path}: more than {limits.MOST_OPEN:,} tags are open at once; close them, or save it as text."
+                f"{path}: more than {limits.MOST_OPEN:,} tags are open at once; "
+                f"close them, or save it as text."
             )

@@ -1,12 +1,18 @@
-"""What is a note, in every format: the words and signs that formats call notes by. Notes are left out everywhere."""
+"""What is a note, in every format: the words and signs that formats call notes by.
+Notes are left out everywhere."""
 
 import re
 
-NOTE_MARK = re.compile(r"[\[(]?(?:\d{1,4}|[*\u2020\u2021\u00a7\u00b6]{1,4}|[a-z]|[ivx]{1,6})[\])]?\.?")
+NOTE_MARK = re.compile(
+    r"[\[(]?(?:\d{1,4}|[*\u2020\u2021\u00a7\u00b6]{1,4}|[a-z]|[ivx]{1,6})[\])]?\.?"
+)
 """The number or sign of a note, as it stands in the text and before the note."""
 
-BRACKETED_MARK = re.compile(r"[\[(](?:\d{1,4}|[*\u2020\u2021\u00a7\u00b6]{1,4}|[a-z])[\])]")
-"""A note's number that needs no other sign, such as a smaller letter, to be known by."""
+BRACKETED_MARK = re.compile(
+    r"[\[(](?:\d{1,4}|[*\u2020\u2021\u00a7\u00b6]{1,4}|[a-z])[\])]"
+)
+"""A note's number that needs no other sign, such as a smaller letter, to be known
+by."""
 
 NOTE_NAME = re.compile(
     r"(?:sd)?(?:foot|end|rear|side)-?notes?(?:text|list|body)?\d*"
@@ -19,4 +25,5 @@ NOTE_TYPE = re.compile(rf"notes?|{NOTE_NAME.pattern}")
 """The same of a type, which is given for this purpose alone."""
 
 NOTES, READINGS, DELETED = "notes", "readings beside characters", "deleted text"
-"""What is left out, as it is told: notes with their numbers; furigana and other ruby; what changes took out."""
+"""What is left out, as it is told: notes with their numbers; furigana and other ruby;
+what changes took out."""

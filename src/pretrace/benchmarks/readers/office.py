@@ -1,4 +1,5 @@
-"""Read documents of word processors: DOCX and ODT, which are zip archives with XML, and RTF."""
+"""Read documents of word processors: DOCX and ODT, which are zip archives with XML, and
+RTF."""
 
 import re
 from collections.abc import Iterator
@@ -30,9 +31,15 @@ _SIGNS = {
     f"{_W}softHyphen": "\xad",
 }
 _LEFT_OUT = {f"{_W}moveFrom": DELETED, f"{_W}del": DELETED, f"{_W}rt": READINGS}
-"""Tags whose text is left out: where moved text was; readings of characters. Deleted text has other tags than text."""
+"""Tags whose text is left out: where moved text was; readings of characters. Deleted
+text has other tags than text."""
 
-_OF_NOTES = (f"{_W}footnoteReference", f"{_W}endnoteReference", f"{_W}footnoteRef", f"{_W}endnoteRef")
+_OF_NOTES = (
+    f"{_W}footnoteReference",
+    f"{_W}endnoteReference",
+    f"{_W}footnoteRef",
+    f"{_W}endnoteRef",
+)
 _HIDDEN = f"{_W}vanish"
 _OFF = {"0", "false", "off"}
 
@@ -41,7 +48,8 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
     """Read a DOCX as it is with all its tracked changes accepted."""
     if not data.startswith(b"PK"):
         raise InputError(
-            f"{path}: the file is encrypted or of an older Word; save it as DOCX without a password."
+            f"{path}: the file is encrypted or of an older Word; save it as DOCX "
+            f"without a password."
         )
     with open_zip(data, path) as archive:
         check_members(archive, path)
@@ -50,9 +58,15 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
     document = docx.Document(BytesIO(data))
     # python-docx would look through all styles for each paragraph
     styles = document.styles.element.style_lst
-    contents = {style.styleId for style in styles if (style.name_val or "").lower().startswith("toc")}
+    contents = {
+        style.styleId
+        for style in styles
+        if (style.name_val or "").lower().startswith("toc")
+    }
     about = document.core_properties
-    reading = LaidOutText("", "DOCX", title=about.title or "", author=about.author or "")
+    reading = LaidOutText(
+        "", "DOCX", title=about.title or "", author=about.author or ""
+    )
     blocks: dict[Any, list[str]] = {}
     for paragraph, string, left_as in _strings_of_docx(document.element.body):
         if left_as is None:
@@ -75,7 +89,8 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
 
 
 def _strings_of_docx(body: Any) -> Iterator[tuple[Any, str, str | None]]:
-    """Yield (paragraph, string, as what it is left out) in the order of the text: in tables and text boxes, too."""
+    """Yield (paragraph, string, as what it is left out) in the order of the text: in
+    tables and text boxes, too."""
     paragraphs: list[Any] = []
     left_as: list[str] = []
     skipped = None
@@ -92,8 +107,16 @@ def _strings_of_docx(body: Any) -> Iterator[tuple[Any, str, str | None]]:
                 paragraphs.append(element)
             elif tag in _LEFT_OUT:
                 left_as.append(_LEFT_OUT[tag])
-            elif paragraphs and (tag == _TEXT or tag in _SIGNS) and element.getparent().tag == _RUN:
-                yield paragraphs[-1], _SIGNS.get(tag, element.text or ""), left_as[-1] if left_as else None
+            elif (
+                paragraphs
+                and (tag == _TEXT or tag in _SIGNS)
+                and element.getparent().tag == _RUN
+            ):
+                yield (
+                    paragraphs[-1],
+                    _SIGNS.get(tag, element.text or ""),
+                    left_as[-1] if left_as else None,
+                )
         elif tag == _PARAGRAPH:
             paragraphs.pop()
         elif tag in _LEFT_OUT:
@@ -111,29 +134,38 @@ def _is_shown(run: Any) -> bool:
 # ODT
 
 _TEXT_NS, _OFFICE_NS = (
-    f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("text", "office")
+    f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}"
+    for name in ("text", "office")
 )
 _ODT_PARAGRAPHS = {f"{_TEXT_NS}p", f"{_TEXT_NS}h"}
 _ODT_SIGNS = {f"{_TEXT_NS}tab": "\t", f"{_TEXT_NS}line-break": "\n"}
 _BLANKS = f"{_TEXT_NS}s"
 _ODT_LEFT_OUT = {
-    f"{_TEXT_NS}note": NOTES, f"{_OFFICE_NS}annotation": "", f"{_TEXT_NS}tracked-changes": DELETED,
-    f"{_TEXT_NS}ruby-text": READINGS, f"{_TEXT_NS}hidden-text": "", f"{_TEXT_NS}hidden-paragraph": "",
-    f"{_TEXT_NS}table-of-content": CONTENTS, f"{_TEXT_NS}alphabetical-index": "back matter",
+    f"{_TEXT_NS}note": NOTES, f"{_OFFICE_NS}annotation": "",
+    f"{_TEXT_NS}tracked-changes": DELETED,
+    f"{_TEXT_NS}ruby-text": READINGS, f"{_TEXT_NS}hidden-text": "",
+    f"{_TEXT_NS}hidden-paragraph": "",
+    f"{_TEXT_NS}table-of-content": CONTENTS,
+    f"{_TEXT_NS}alphabetical-index": "back matter",
     f"{_TEXT_NS}illustration-index": CONTENTS, f"{_TEXT_NS}table-index": CONTENTS,
 }  # fmt: skip
-"""Tags whose text is left out, and as what; "" is not told, because no reader sees it."""
+"""Tags whose text is left out, and as what; "" is not told, because no reader sees
+it."""
 
 
 def read_odt(data: bytes, path: Path) -> LaidOutText:
     """Read an OpenDocument text as it is with all its tracked changes accepted."""
     from lxml import etree
 
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+    parser = etree.XMLParser(
+        resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
+    )
     with open_zip(data, path) as archive:
         check_members(archive, path)
         if b"encryption-data" in archive.read("META-INF/manifest.xml"):
-            raise InputError(f"{path}: the document is encrypted; save a copy without a password.")
+            raise InputError(
+                f"{path}: the document is encrypted; save a copy without a password."
+            )
         root = etree.fromstring(archive.read("content.xml"), parser)
         about = {}
         if "meta.xml" in archive.namelist():
@@ -141,14 +173,18 @@ def read_odt(data: bytes, path: Path) -> LaidOutText:
                 "{*}title", "{*}initial-creator"
             ):
                 about[etree.QName(element).localname] = element.text or ""
-    reading = LaidOutText("", "ODT", title=about.get("title", ""), author=about.get("initial-creator", ""))
+    reading = LaidOutText(
+        "", "ODT", title=about.get("title", ""), author=about.get("initial-creator", "")
+    )
     blocks: dict[Any, list[str]] = {}
     for paragraph, string, left_as in _strings_of_odt(root.find(f"{_OFFICE_NS}body")):
         if left_as is None:
             blocks.setdefault(paragraph, []).append(string)
         elif left_as:
             reading.left_out[left_as] += count_words(string)
-    texts = (re.sub(r" *\n *", "\n", "".join(strings)).strip() for strings in blocks.values())
+    texts = (
+        re.sub(r" *\n *", "\n", "".join(strings)).strip() for strings in blocks.values()
+    )
     reading.text = "\n\n".join(filter(None, texts))
     return reading
 
@@ -167,7 +203,9 @@ def _strings_of_odt(body: Any) -> Iterator[tuple[Any, str, str | None]]:
             if tag in _ODT_LEFT_OUT:
                 left_as.append(_ODT_LEFT_OUT[tag])
             count = int(element.get(f"{_TEXT_NS}c", 1)) if tag == _BLANKS else 0
-            string = _ODT_SIGNS.get(tag, " " * min(count, 100)) + _collapsed(element.text)
+            string = _ODT_SIGNS.get(tag, " " * min(count, 100)) + _collapsed(
+                element.text
+            )
         else:
             if tag in _ODT_PARAGRAPHS:
                 paragraphs.pop()
@@ -189,9 +227,11 @@ _UNTOLD = (
         re.compile(r"\\(?:deleted|v)(?![a-z0-9-])"),
         r"\\footnote",
     ),  # deleted and hidden text, left out as a note is
-    (re.compile(r"\\listtext(?![a-z])"), r"\\pntext"),  # the signs before the lines of a list
+    # the signs before the lines of a list
+    (re.compile(r"\\listtext(?![a-z])"), r"\\pntext"),
     (re.compile(r"HYPERLINK"), "LINK"),  # of which striprtf writes the address, too
-    (re.compile(r"\\(?:nest)?cell(?![a-z])"), r"\\par"),  # a cell of a table is a paragraph
+    # a cell of a table is a paragraph
+    (re.compile(r"\\(?:nest)?cell(?![a-z])"), r"\\par"),
 )
 """Words of RTF that striprtf takes for text -> words that it knows to be none."""
 
@@ -203,13 +243,18 @@ def read_rtf(data: bytes, path: Path) -> LaidOutText:
     from striprtf.striprtf import rtf_to_text
 
     if not data.startswith(b"{\\rtf"):
-        raise InputError(f"{path}: the file is no RTF; save it as RTF or DOCX, or name it by what it is.")
+        raise InputError(
+            f"{path}: the file is no RTF; save it as RTF or DOCX, or name it by "
+            f"what it is."
+        )
     source = data.decode("cp1252", "replace")
     check_pieces(source.count("\\"), "words of RTF", path)
     about = {}
     for key in ("title", "author"):
         if named := re.search(_ABOUT_RTF.format(key), source):
-            about[key] = _whole(rtf_to_text(rf"{{\rtf1\ansi {named[1]}}}", errors="replace"))
+            about[key] = _whole(
+                rtf_to_text(rf"{{\rtf1\ansi {named[1]}}}", errors="replace")
+            )
     for pattern, word in _UNTOLD:
         source = pattern.sub(word, source)
     lines = _whole(rtf_to_text(source, errors="replace")).split("\n")
@@ -220,5 +265,6 @@ def read_rtf(data: bytes, path: Path) -> LaidOutText:
 
 
 def _whole(text: str) -> str:
-    """Return a text whose characters beyond 16 bits, which RTF writes as two halves, are whole."""
+    """Return a text whose characters beyond 16 bits, which RTF writes as two halves,
+    are whole."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,4 +1,5 @@
-"""Read the text of a PDF without what print adds: line ends, headers, page numbers, notes."""
+"""Read the text of a PDF without what print adds: line ends, headers, page numbers,
+notes."""
 
 import logging
 import re
@@ -27,12 +28,14 @@ FEWEST_WORDS_OF_A_PAGE = 10  # a PDF with fewer on average is a scan
 RAISED = 0.8  # size of a note's number, in sizes of the text, at most
 SMALL = 0.95  # size of a note, at most
 GAP = 1.2  # distance of lines, in usual ones, from which on a paragraph begins
-INDENT, MOST_INDENT = 0.7, 6  # sizes of a letter by which the first line of a paragraph is indented
+# sizes of a letter by which the first line of a paragraph is indented
+INDENT, MOST_INDENT = 0.7, 6
 
 
 @dataclass
 class _Line:
-    """A line of a page: its pieces, each with the size of its letters, and where the first of them is, in points."""
+    """A line of a page: its pieces, each with the size of its letters, and where the
+    first of them is, in points."""
 
     pieces: list[tuple[str, float]] = field(default_factory=list)
     left: float = 0.0
@@ -53,15 +56,20 @@ def read_pdf(data: bytes, path: Path) -> LaidOutText:
     from pypdf import PdfReader
     from pypdf.errors import DependencyError
 
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # else one line for each page, of 1,000 letters
+    # else one line for each page, of 1,000 letters
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     file = PdfReader(BytesIO(data))
     try:
         is_locked = file.is_encrypted and not file.decrypt("")
     except DependencyError as error:
         raise ModuleNotFoundError(name="cryptography") from error
     if is_locked:
-        raise InputError(f"{path}: the PDF is encrypted; save a copy without a password.")
-    limits.check_pieces(sum(_strings_of(page, path) for page in file.pages), "strings", path)
+        raise InputError(
+            f"{path}: the PDF is encrypted; save a copy without a password."
+        )
+    limits.check_pieces(
+        sum(_strings_of(page, path) for page in file.pages), "strings", path
+    )
     pages = []
     characters = 0
     for own in file.pages:
@@ -73,12 +81,14 @@ def read_pdf(data: bytes, path: Path) -> LaidOutText:
     words = sum(count_words(line.text) for page in pages for line in page)
     if words < FEWEST_WORDS_OF_A_PAGE * len(pages):
         raise InputError(
-            f"{path}: {empty} of {len(pages)} pages of the PDF have no text; it is probably scanned. Read its text "
+            f"{path}: {empty} of {len(pages)} pages of the PDF have no text; it "
+            f"is probably scanned. Read its text "
             "first, as by: ocrmypdf IN.pdf OUT.pdf"
         )
     if len(pages) >= PAGES_REPEATED and len({_digitless(page) for page in pages}) == 1:
         raise InputError(
-            f"{path}: all {len(pages)} pages of the PDF have the same text: it is probably scanned, with a "
+            f"{path}: all {len(pages)} pages of the PDF have the same text: it "
+            f"is probably scanned, with a "
             "watermark. Read its text first, as by: ocrmypdf --force-ocr IN.pdf OUT.pdf"
         )
     size = _usual_size(pages)
@@ -86,14 +96,21 @@ def read_pdf(data: bytes, path: Path) -> LaidOutText:
     texts = []
     for page in pages:
         kept = _without_notes(page, size)
-        notes += sum(count_words(line.text) for line in page) - sum(count_words(line.text) for line in kept)
+        notes += sum(count_words(line.text) for line in page) - sum(
+            count_words(line.text) for line in kept
+        )
         texts.append(_with_paragraphs(kept))
     reading = without_page_edges([text for text in texts if text.strip()])
     reading.text = re.sub(
-        "[\ufb00-\ufb06]", lambda ligature: unicodedata.normalize("NFKC", ligature[0]), reading.text
+        "[\ufb00-\ufb06]",
+        lambda ligature: unicodedata.normalize("NFKC", ligature[0]),
+        reading.text,
     )
     reading.encoding = "PDF"
-    reading.title, reading.author = _text_about(file, "/Title"), _text_about(file, "/Author")
+    reading.title, reading.author = (
+        _text_about(file, "/Title"),
+        _text_about(file, "/Author"),
+    )
     reading.removed["pages without text"] = empty
     reading.left_out[NOTES] = notes
     return reading
@@ -105,7 +122,8 @@ def _digitless(page: Sequence[_Line]) -> str:
 
 
 def _strings_of(page: Any, path: Path) -> int:
-    """Return about how many strings the streams of a page have. Raises `InputError` if it has too many."""
+    """Return about how many strings the streams of a page have. Raises `InputError` if
+    it has too many."""
     streams = [page.get_contents()]
     holders = [page]
     seen: set[int] = set()
@@ -124,7 +142,8 @@ def _strings_of(page: Any, path: Path) -> int:
         strings += data.count(b"(") + data.count(b"<")
     if strings > limits.MOST_STRINGS_OF_A_PAGE:
         raise InputError(
-            f"{path}: page {page.page_number + 1} of the PDF has more than {limits.MOST_STRINGS_OF_A_PAGE:,} strings; "
+            f"{path}: page {page.page_number + 1} of the PDF has more than "
+            f"{limits.MOST_STRINGS_OF_A_PAGE:,} strings; "
             "print it anew, or save it as plain text."
         )
     return strings
@@ -140,7 +159,13 @@ def _lines_of(page: Any) -> list[_Line]:
     """Return the lines of a page with the sizes and places of what is in them."""
     lines = [_Line()]
 
-    def add(text: str, outer: Sequence[float], inner: Sequence[float], font: Any, size: float) -> None:
+    def add(
+        text: str,
+        outer: Sequence[float],
+        inner: Sequence[float],
+        font: Any,
+        size: float,
+    ) -> None:
         scale = abs(inner[3] or inner[1] or 1) * abs(outer[3] or outer[1] or 1)
         first, *others = text.split("\n")
         for number, string in enumerate([first, *others]):
@@ -167,24 +192,31 @@ def _usual_size(pages: Sequence[Sequence[_Line]]) -> float:
 
 
 def _without_notes(page: Sequence[_Line], size: float) -> list[_Line]:
-    """Return the lines of a page without raised numbers of notes, and without the notes at its foot."""
+    """Return the lines of a page without raised numbers of notes, and without the notes
+    at its foot."""
     kept = []
     numbers: list[str] = []
     for line in page:
         pieces: list[tuple[str, float]] = []
         for text, own_size in line.pieces:
-            is_raised = own_size <= RAISED * size and NOTE_MARK.fullmatch(text.strip()) is not None
+            is_raised = (
+                own_size <= RAISED * size
+                and NOTE_MARK.fullmatch(text.strip()) is not None
+            )
             if is_raised and any(before.strip() for before, _ in pieces):
                 numbers.append(text.strip())
             else:
                 pieces.append((text, own_size))
         kept.append(_Line(pieces, line.left, line.height))
     first = _first_of_notes(kept, numbers, size)
-    return kept[:first] + [line for line in kept[first:] if PAGE_NUMBER.fullmatch(line.text.strip())]
+    return kept[:first] + [
+        line for line in kept[first:] if PAGE_NUMBER.fullmatch(line.text.strip())
+    ]
 
 
 def _first_of_notes(page: Sequence[_Line], numbers: Sequence[str], size: float) -> int:
-    """Return which line of a page is the first of its notes: they have its numbers, or are in smaller letters."""
+    """Return which line of a page is the first of its notes: they have its numbers, or
+    are in smaller letters."""
     first = len(page)
     sought = list(numbers)
     for place in reversed(range(len(page))):
@@ -193,23 +225,29 @@ def _first_of_notes(page: Sequence[_Line], numbers: Sequence[str], size: float) 
         if sought and _begins_note(line.text, sought[-1]):
             first = place
             sought.pop()
-        elif is_small and first > place and not PAGE_NUMBER.fullmatch(line.text.strip()):
+        elif (
+            is_small and first > place and not PAGE_NUMBER.fullmatch(line.text.strip())
+        ):
             first = place if _SMALL_NOTE.match(line.text) else first
         elif not (is_small or sought):
             break
     return first
 
 
-_SMALL_NOTE = re.compile(r"\s*[\[(]?(?:\d{1,3}|[*\u2020\u2021\u00a7])[\])]?\.?\s*[^\W\d_]")
+_SMALL_NOTE = re.compile(
+    r"\s*[\[(]?(?:\d{1,3}|[*\u2020\u2021\u00a7])[\])]?\.?\s*[^\W\d_]"
+)
 
 
 def _begins_note(line: str, number: str) -> bool:
-    """Return whether a line begins with the number of a note, and goes on with its words."""
+    """Return whether a line begins with the number of a note, and goes on with its
+    words."""
     return re.match(rf"\s*{re.escape(number)}\W*\w", line) is not None
 
 
 def _with_paragraphs(lines: Sequence[_Line]) -> str:
-    """Return the text of a page with an empty line where a gap or an indent shows that a paragraph begins."""
+    """Return the text of a page with an empty line where a gap or an indent shows that
+    a paragraph begins."""
     written = [line for line in lines if line.text.strip()]
     if not written:
         return ""
@@ -235,7 +273,8 @@ def _with_paragraphs(lines: Sequence[_Line]) -> str:
 
 
 def _text_about(file: Any, key: str) -> str:
-    """Return a text of a PDF's metadata, "" without one: some programs write null, a number or an array there."""
+    """Return a text of a PDF's metadata, "" without one: some programs write null, a
+    number or an array there."""
     from pypdf.generic import ByteStringObject, DictionaryObject, TextStringObject
 
     value: Any = file.trailer

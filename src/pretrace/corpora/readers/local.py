@@ -1,9 +1,17 @@
-"""A corpus of the user's own: rows with a text under a key, or plain text with one document a line."""
+"""A corpus of the user's own: rows with a text under a key, or plain text with one
+document a line."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from pretrace.benchmarks.opening import CSV, FORMATS, PARQUET, PLAIN, format_of, read_lines
+from pretrace.benchmarks.opening import (
+    CSV,
+    FORMATS,
+    PARQUET,
+    PLAIN,
+    format_of,
+    read_lines,
+)
 from pretrace.benchmarks.rows import rows
 from pretrace.corpora.sources import CorpusEntry, corpus_source
 from pretrace.runtime.errors import InputError, nearest
@@ -21,19 +29,24 @@ class LocalCorpus(CorpusEntry):
 
 @corpus_source("local", entry=LocalCorpus)
 def local(entry: LocalCorpus, sources: list[Path]) -> Iterator[str]:
-    """Yield the documents of the files, in order: one for each line of a text file, else for each row (key `field`).
+    """Yield the documents of the files, in order: one for each line of a text file,
+    else for each row (key `field`).
 
-    Lines end at U+000A, or U+000D U+000A. Raises `InputError` with file and line of the first bad one.
+    Lines end at U+000A, or U+000D U+000A. Raises `InputError` with file and line of the
+    first bad one.
     """
     for path in sources:
         if format_of(path.name) == PLAIN:
-            yield from (line.removesuffix("\n").removesuffix("\r") for line in read_lines(path))
+            yield from (
+                line.removesuffix("\n").removesuffix("\r") for line in read_lines(path)
+            )
         else:
             yield from documents_in(path, entry.field)
 
 
 def documents_in(path: Path, field: str) -> Iterator[str]:
-    """Yield the texts under `field` of a file of rows; an empty cell is an empty text."""
+    """Yield the texts under `field` of a file of rows; an empty cell is an empty
+    text."""
     kind = format_of(path.name)
     if kind in (None, PLAIN):
         raise InputError(f"{path}: a file of a corpus ends in {FORMATS}")
@@ -44,13 +57,19 @@ def documents_in(path: Path, field: str) -> Iterator[str]:
         if field not in row:
             hint = nearest(field, row)
             raise InputError(
-                f"{where}: no key '{field}': {hint} (set the corpus's field to the key of the text)"
+                f"{where}: no key '{field}': {hint} (set the corpus's field to "
+                f"the key of the text)"
             )
         text = "" if kind == CSV and row[field] is None else row[field]
         if not isinstance(text, str):
-            raise InputError(f"{where}: '{field}' is {text!r:.40}, not a text; put the text in quotes")
+            raise InputError(
+                f"{where}: '{field}' is {text!r:.40}, not a text; put the text "
+                f"in quotes"
+            )
         if any("\ud800" <= character <= "\udfff" for character in text):
-            raise InputError(f"{where}: '{field}' holds half of a surrogate pair; repair or drop it")
+            raise InputError(
+                f"{where}: '{field}' holds half of a surrogate pair; repair or drop it"
+            )
         yield text
 
 

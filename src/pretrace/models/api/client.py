@@ -1,4 +1,5 @@
-"""Requests -> answers: stored ones first, the missing ones over the net, each asked until it is answered once."""
+"""Requests -> answers: stored ones first, the missing ones over the net, each asked
+until it is answered once."""
 
 import asyncio
 import json
@@ -20,7 +21,8 @@ from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
 
 OF_MODEL = (
-    "Set up the server to give the log-probabilities of the model itself (vLLM: --logprobs-mode raw_logprobs), not "
+    "Set up the server to give the log-probabilities of the model itself (vLLM: "
+    "--logprobs-mode raw_logprobs), not "
     "logits, and leave out temperature and penalties."
 )
 
@@ -29,22 +31,28 @@ Body = JsonObject
 
 MOST_TOKENS = 10**9  # of one answer; a server that counts more is not believed
 _NOTED_WAIT = 10  # seconds a server asks to wait that are worth a line in the log
-_LONGEST_WAIT = 3600  # a server that asks for more, or answers nothing for so long, ends the job
+# a server that asks for more, or answers nothing for so long, ends the job
+_LONGEST_WAIT = 3600
 _ANSWERS_A_WORKER = (
-    50  # after so many answers one more request is in flight, where the server asked for fewer
+    # after so many answers one more request is in flight, where the server asked for
+    # fewer
+    50
 )
 
 
 class MalformedAnswerError(ValueError):
-    """An answer that lacks what every answer to its request has; it is asked for again."""
+    """An answer that lacks what every answer to its request has; it is asked for
+    again."""
 
 
 class ImpossibleAnswerError(MalformedAnswerError):
-    """An answer with numbers that cannot be what they stand for; asking again does not help."""
+    """An answer with numbers that cannot be what they stand for; asking again does not
+    help."""
 
 
 def choice_of(body: Any) -> dict[str, Any]:
-    """Return the first choice of an answer of either endpoint; `MalformedAnswerError` without one."""
+    """Return the first choice of an answer of either endpoint; `MalformedAnswerError`
+    without one."""
     choices = body.get("choices") if isinstance(body, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise MalformedAnswerError("no choices")
@@ -52,13 +60,16 @@ def choice_of(body: Any) -> dict[str, Any]:
 
 
 class ApiClient:
-    """Asks one endpoint. `budget_usd` bounds what all API models of this store cost together, ever.
+    """Asks one endpoint. `budget_usd` bounds what all API models of this store cost
+    together, ever.
 
-    `tally` counts answers that were `stored` before and `asked` for, `failed` requests, those that the server sent back
-    to come again later (`limited`), and the `cost`.
+    `tally` counts answers that were `stored` before and `asked` for, `failed` requests,
+    those that the server sent back to come again later (`limited`), and the `cost`.
     """
 
-    def __init__(self, endpoint: Endpoint, store: AnswerStore, *, budget_usd: float) -> None:
+    def __init__(
+        self, endpoint: Endpoint, store: AnswerStore, *, budget_usd: float
+    ) -> None:
         self.endpoint = endpoint
         self.store = store
         self.budget = int(budget_usd * NANO)
@@ -70,15 +81,21 @@ class ApiClient:
         read: Callable[[Body], T],
         progress: Callable[[int], None] = lambda answered: None,
     ) -> list[T]:
-        """Return the result of `read` for each answer, in the order of the requests; `progress` counts requests.
+        """Return the result of `read` for each answer, in the order of the requests;
+        `progress` counts requests.
 
-        Equal requests are asked once. `read` raises `MalformedAnswerError` for an answer to ask for again. Raises
-        `InputError` if the key is not set, the server refuses a request or keeps failing, or the budget does not
-        suffice; the answers until then are stored, and the message counts them.
+        Equal requests are asked once. `read` raises `MalformedAnswerError` for an
+        answer to ask for again. Raises `InputError` if the key is not set, the server
+        refuses a request or keeps failing, or the budget does not suffice; the answers
+        until then are stored, and the message counts them.
         """
         keys = [self.endpoint.key_of(request) for request in requests]
         known = self.store.known(list(dict.fromkeys(keys)))
-        missing = {key: request for key, request in zip(keys, requests, strict=True) if key not in known}
+        missing = {
+            key: request
+            for key, request in zip(keys, requests, strict=True)
+            if key not in known
+        }
         progress(sum(key in known for key in keys))
         if missing:
             asking = _Asking(self, missing, read, Counter(keys), progress)
@@ -86,13 +103,17 @@ class ApiClient:
                 asking.run()
             finally:
                 self.tally += Counter(
-                    asked=asking.answered, failed=asking.failed, limited=asking.limited, cost=asking.cost
+                    asked=asking.answered,
+                    failed=asking.failed,
+                    limited=asking.limited,
+                    cost=asking.cost,
                 )
         self.tally["stored"] += len(known)
         return [self._read(key, read) for key in keys]
 
     def forget(self, requests: Sequence[ApiRequest]) -> None:
-        """Take the answers of these requests out of the store; their cost stays counted."""
+        """Take the answers of these requests out of the store; their cost stays
+        counted."""
         for request in requests:
             self.store.remove(self.endpoint.key_of(request))
 
@@ -101,13 +122,15 @@ class ApiClient:
             return read(self.store.answer(key))
         except MalformedAnswerError as error:
             raise InputError(
-                f"{self.endpoint.name}: the stored answer {key} cannot be read ({error}). Take it out of "
+                f"{self.endpoint.name}: the stored answer {key} cannot be read "
+                f"({error}). Take it out of "
                 f"{self.store.path} to have it asked for again."
             ) from error
 
 
 class _Asking:
-    """One round over the missing requests: as many workers as the endpoint allows take the next one each."""
+    """One round over the missing requests: as many workers as the endpoint allows take
+    the next one each."""
 
     def __init__(
         self,
@@ -117,27 +140,40 @@ class _Asking:
         copies: Mapping[str, int],
         progress: Callable[[int], None],
     ) -> None:
-        self.endpoint, self.store, self.budget = client.endpoint, client.store, client.budget
-        self.missing, self.read, self.copies, self.progress = missing, read, copies, progress
+        self.endpoint, self.store, self.budget = (
+            client.endpoint,
+            client.store,
+            client.budget,
+        )
+        self.missing, self.read, self.copies, self.progress = (
+            missing,
+            read,
+            copies,
+            progress,
+        )
         self.key = self.endpoint.key()
         self.answered = self.failed = self.limited = self.cost = 0
         self._placed = self._in_flight = 0
         self._workers = self.endpoint.concurrency
-        """How many requests may be in flight: fewer where the server asked for fewer."""
+        """How many requests may be in flight: fewer where the server asked for
+        fewer."""
         self._answers_since = 0
         """Answers since the number of workers changed."""
         self._resume_at = 0.0
         self._last_answer = time.monotonic()
         self._failure: str | None = None
-        self._dearer = 1.0  # how much more an answer has cost than a request's tokens can
+        # how much more an answer has cost than a request's tokens can
+        self._dearer = 1.0
 
     def run(self) -> None:
         asyncio.run(self._run())
         if self._failure is not None:
             left = len(self.missing) - self.answered
             raise InputError(
-                f"{self.endpoint.name}: {self._failure} {self.answered} answers were stored in this run "
-                f"({self.store.path}); running the same command again asks for the {left} missing ones only."
+                f"{self.endpoint.name}: {self._failure} {self.answered} answers "
+                f"were stored in this run "
+                f"({self.store.path}); running the same command again asks for "
+                f"the {left} missing ones only."
             )
 
     async def _run(self) -> None:
@@ -151,7 +187,8 @@ class _Asking:
             # a redirect could take texts to another host
             http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
         ) as client:
-            if self.endpoint.cost(1, 1) and (first := next(queue, None)):  # it tells how the server counts
+            # it tells how the server counts
+            if self.endpoint.cost(1, 1) and (first := next(queue, None)):
                 await self._answer(client, *first)
             workers = min(self.endpoint.concurrency, len(self.missing))
             try:
@@ -161,13 +198,17 @@ class _Asking:
             except ExceptionGroup as failures:
                 raise failures.exceptions[0] from None  # the first ends the others
 
-    async def _work(self, client: openai.AsyncOpenAI, queue: Iterator[tuple[str, ApiRequest]]) -> None:
+    async def _work(
+        self, client: openai.AsyncOpenAI, queue: Iterator[tuple[str, ApiRequest]]
+    ) -> None:
         for key, request in queue:
             if self._failure is not None:
                 return
             await self._answer(client, key, request)
 
-    async def _answer(self, client: openai.AsyncOpenAI, key: str, request: ApiRequest) -> None:
+    async def _answer(
+        self, client: openai.AsyncOpenAI, key: str, request: ApiRequest
+    ) -> None:
         """Ask until the server answers, or note the reason why not."""
         bound = self.endpoint.cost(*self.endpoint.most(request))
         attempt = limits = 0
@@ -211,27 +252,39 @@ class _Asking:
                 self._placed -= 1
                 self._settled.notify_all()
 
-    def _take(self, key: str, request: ApiRequest, text: str, body: Body, most: int) -> None:
+    def _take(
+        self, key: str, request: ApiRequest, text: str, body: Body, most: int
+    ) -> None:
         """Store an answer, for whose request `most` was put aside."""
         prompt, completion = tokens_used(body) or self.endpoint.most(request)
         sent = json.dumps(dict(request.body), ensure_ascii=False, sort_keys=True)
         cost = self.endpoint.cost(prompt, completion)
-        self.store.add(StoredAnswer(key, self.endpoint.name, sent, text, prompt, completion, cost), most)
+        self.store.add(
+            StoredAnswer(key, self.endpoint.name, sent, text, prompt, completion, cost),
+            most,
+        )
         self.answered, self.cost = self.answered + 1, self.cost + cost
         self._last_answer = time.monotonic()
         bound = self.endpoint.cost(*self.endpoint.most(request))
         if cost > bound * self._dearer:
             self._dearer = cost / bound
             log.warning(
-                "%s: the server counts %.1f times the tokens that a request can have here; this much is put aside "
-                "for each from now on", self.endpoint.name, self._dearer,
-            )  # fmt: skip
+                "%s: the server counts %.1f times the tokens that a request can "
+                "have here; this much is put aside "
+                "for each from now on",
+                self.endpoint.name,
+                self._dearer,
+            )
         self._answers_since += 1
-        if self._workers < self.endpoint.concurrency and self._answers_since >= _ANSWERS_A_WORKER:
+        if (
+            self._workers < self.endpoint.concurrency
+            and self._answers_since >= _ANSWERS_A_WORKER
+        ):
             self._workers, self._answers_since = self._workers + 1, 0
 
     def _count(self, fault: FailedRequestError) -> None:
-        """Count a request without an answer, and have fewer in flight where the server asks for fewer."""
+        """Count a request without an answer, and have fewer in flight where the server
+        asks for fewer."""
         self.failed += fault.is_attempt
         self.limited += not fault.is_attempt
         # what was in flight with the first that came too early says nothing new
@@ -244,12 +297,14 @@ class _Asking:
             )  # fmt: skip
 
     async def _pause(self) -> None:
-        """Wait as long as the server has asked one of the workers to: its limits are for all of them."""
+        """Wait as long as the server has asked one of the workers to: its limits are
+        for all of them."""
         while (wait := self._resume_at - time.monotonic()) > 0:
             await asyncio.sleep(wait)
 
     async def _put_aside(self, most: int) -> bool:
-        """Put aside a request's highest cost; if the budget lacks it, wait for the requests in flight to cost less."""
+        """Put aside a request's highest cost; if the budget lacks it, wait for the
+        requests in flight to cost less."""
         async with self._settled:
             while self._failure is None:
                 if self.store.reserve(most, self.budget):
@@ -257,10 +312,16 @@ class _Asking:
                     return True
                 if not self._in_flight:
                     spent, aside = (amount / NANO for amount in self.store.money())
-                    also = f" and {aside:.6g} put aside for requests without an answer" if aside else ""
+                    also = (
+                        f" and {aside:.6g} put aside for requests without an answer"
+                        if aside
+                        else ""
+                    )
                     self._fail(
-                        f"the budget is used up: of budget_usd = {self.budget / NANO:g} (config.yaml), {spent:.6g} "
-                        f"dollars are spent{also}, and the next request can cost up to {most / NANO:.6g}. Nothing "
+                        f"the budget is used up: of budget_usd = "
+                        f"{self.budget / NANO:g} (config.yaml), {spent:.6g} "
+                        f"dollars are spent{also}, and the next request can cost "
+                        f"up to {most / NANO:.6g}. Nothing "
                         "more was asked; raise budget_usd to go on."
                     )
                     break
@@ -272,12 +333,20 @@ class _Asking:
             self._in_flight -= 1
             self._settled.notify_all()
 
-    async def _post(self, client: openai.AsyncOpenAI, request: ApiRequest) -> tuple[str, Body]:
-        """The answer as text and parsed; any failure is a `FailedRequestError` whose message does not hold the key."""
-        create: Any = client.chat.completions if self.endpoint.chat else client.completions
+    async def _post(
+        self, client: openai.AsyncOpenAI, request: ApiRequest
+    ) -> tuple[str, Body]:
+        """The answer as text and parsed; any failure is a `FailedRequestError` whose
+        message does not hold the key."""
+        create: Any = (
+            client.chat.completions if self.endpoint.chat else client.completions
+        )
         try:
-            async with asyncio.timeout(self.endpoint.timeout):  # the client's own is a limit of one read
-                raw = await create.with_raw_response.create(model=self.endpoint.model, **request.body)
+            # the client's own is a limit of one read
+            async with asyncio.timeout(self.endpoint.timeout):
+                raw = await create.with_raw_response.create(
+                    model=self.endpoint.model, **request.body
+                )
             text = self._without_key(raw.text)
             body = json.loads(text)
             parsed = json.dumps(body, ensure_ascii=False)
@@ -292,8 +361,15 @@ class _Asking:
             fault.message = self._without_key(fault.message)
             raise fault from None
         except ImpossibleAnswerError as error:
-            raise FailedRequestError(self._without_key(str(error)), temporary=False, paid=True) from None
-        except (MalformedAnswerError, ValueError, OverflowError, RecursionError) as error:
+            raise FailedRequestError(
+                self._without_key(str(error)), temporary=False, paid=True
+            ) from None
+        except (
+            MalformedAnswerError,
+            ValueError,
+            OverflowError,
+            RecursionError,
+        ) as error:
             problem = f"a malformed answer ({self._without_key(str(error))})"
             raise FailedRequestError(problem, paid=True) from None
         return text, body
@@ -302,23 +378,35 @@ class _Asking:
         return text.replace(self.key, "***") if self.key else text
 
     def _should_retry(self, fault: FailedRequestError, attempts: int) -> bool:
-        """Return whether to try again after this fault; else the round ends, and answers in flight are still taken."""
+        """Return whether to try again after this fault; else the round ends, and
+        answers in flight are still taken."""
         idle = time.monotonic() + (fault.after or 0) - self._last_answer
         if not fault.temporary:
             impossible = f"gives impossible log-probabilities: {fault}. {OF_MODEL}"
             told = impossible if fault.paid else f"refuses a request ({fault})."
             self._fail(f"{self.endpoint.base_url} {told}")
         elif attempts == self.endpoint.attempts:
-            self._fail(f"a request failed {attempts} times, the last time with {fault}.")
+            self._fail(
+                f"a request failed {attempts} times, the last time with {fault}."
+            )
         elif fault.after is not None and fault.after > _LONGEST_WAIT:
-            self._fail(f"{self.endpoint.base_url} asks to wait {fault.after:.0f} s ({fault}).")
+            self._fail(
+                f"{self.endpoint.base_url} asks to wait {fault.after:.0f} s ({fault})."
+            )
         elif not fault.is_attempt and idle > _LONGEST_WAIT:
-            self._fail(f"{self.endpoint.base_url} has answered nothing for {idle:.0f} s ({fault}).")
+            self._fail(
+                f"{self.endpoint.base_url} has answered nothing for {idle:.0f} s "
+                f"({fault})."
+            )
         if fault.after is not None:
             resume_at = time.monotonic() + fault.after
             # other requests in flight are told of the same wait
             if resume_at - max(self._resume_at, time.monotonic()) > _NOTED_WAIT:
-                log.warning("%s: the server asks to wait %.0f s", self.endpoint.name, fault.after)
+                log.warning(
+                    "%s: the server asks to wait %.0f s",
+                    self.endpoint.name,
+                    fault.after,
+                )
             self._resume_at = max(self._resume_at, resume_at)
         return self._failure is None
 
@@ -327,16 +415,22 @@ class _Asking:
 
 
 def tokens_used(body: Body) -> tuple[int, int] | None:
-    """Return the (prompt, completion) tokens that the server counted; None if it does not say."""
+    """Return the (prompt, completion) tokens that the server counted; None if it does
+    not say."""
     try:
-        usage = int(body["usage"]["prompt_tokens"]), int(body["usage"].get("completion_tokens") or 0)
+        usage = (
+            int(body["usage"]["prompt_tokens"]),
+            int(body["usage"].get("completion_tokens") or 0),
+        )
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         return None
     return usage if min(usage) >= 0 and max(usage) < MOST_TOKENS else None
 
 
 @contextmanager
-def connect(name: str, api: JsonObject, *, store: Path, budget_usd: float) -> Iterator[ApiClient]:
+def connect(
+    name: str, api: JsonObject, *, store: Path, budget_usd: float
+) -> Iterator[ApiClient]:
     """Open a client of a registry entry's `api`, and its store."""
     with AnswerStore(store) as answers:
         client = ApiClient(Endpoint(name=name, **api), answers, budget_usd=budget_usd)
@@ -345,7 +439,13 @@ def connect(name: str, api: JsonObject, *, store: Path, budget_usd: float) -> It
         finally:
             tally = client.tally
             log.info(
-                "%s: %d answers were stored before, %d were asked for (%d failed requests were repeated, and %d that "
+                "%s: %d answers were stored before, %d were asked for (%d failed "
+                "requests were repeated, and %d that "
                 "the server wanted later), %.4f US dollars",
-                name, tally["stored"], tally["asked"], tally["failed"], tally["limited"], tally["cost"] / NANO,
-            )  # fmt: skip
+                name,
+                tally["stored"],
+                tally["asked"],
+                tally["failed"],
+                tally["limited"],
+                tally["cost"] / NANO,
+            )

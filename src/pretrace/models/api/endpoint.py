@@ -1,4 +1,5 @@
-"""One model behind an API as models.yaml describes it: its address, its features and its price."""
+"""One model behind an API as models.yaml describes it: its address, its features and
+its price."""
 
 import math
 import os
@@ -18,7 +19,8 @@ _MESSAGE_TOKENS = 16  # more than any chat template puts around a message
 class ApiRequest:
     """The body of one request, without the model's name.
 
-    `again` tells apart requests of one body that are all wanted (a malformed answer is asked for again).
+    `again` tells apart requests of one body that are all wanted (a malformed answer is
+    asked for again).
     """
 
     body: Mapping[str, Any]
@@ -38,7 +40,11 @@ class Endpoint(Api):
     @property
     def identity(self) -> dict[str, str]:
         """The server and model, which distinguish stored answers besides the body."""
-        return {"base_url": self.base_url.rstrip("/"), "endpoint": self.endpoint, "model": self.model}
+        return {
+            "base_url": self.base_url.rstrip("/"),
+            "endpoint": self.endpoint,
+            "model": self.model,
+        }
 
     def key(self) -> str:
         """Read the API key from the environment; "" for a server without one."""
@@ -47,26 +53,39 @@ class Endpoint(Api):
         key = os.environ.get(self.key_env)
         if not key:
             raise InputError(
-                f"models.{self.name}: the environment variable {self.key_env}, which holds the key of "
-                f"{self.base_url}, is not set. Export it and run again; keys are never read from a file."
+                f"models.{self.name}: the environment variable {self.key_env}, "
+                f"which holds the key of "
+                f"{self.base_url}, is not set. Export it and run again; keys are "
+                f"never read from a file."
             )
         return key
 
     def key_of(self, request: ApiRequest) -> str:
         """Return the hex SHA-256 of all that an answer depends on."""
-        return digest({**self.identity, "body": dict(request.body), "again": request.again})
+        return digest(
+            {**self.identity, "body": dict(request.body), "again": request.again}
+        )
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> int:
         """Return the cost in billionths of a dollar, rounded up."""
-        dollars = (prompt_tokens * self.price.input + completion_tokens * self.price.output) / 1e6
+        dollars = (
+            prompt_tokens * self.price.input + completion_tokens * self.price.output
+        ) / 1e6
         return math.ceil(dollars * NANO)
 
     def most(self, request: ApiRequest) -> tuple[int, int]:
-        """Bound a request's (prompt, completion) tokens: no tokenizer here has more tokens than a text has bytes."""
+        """Bound a request's (prompt, completion) tokens: no tokenizer here has more
+        tokens than a text has bytes."""
         body = request.body
         if "messages" in body:
-            prompt = sum(len(part["content"].encode()) + _MESSAGE_TOKENS for part in body["messages"])
+            prompt = sum(
+                len(part["content"].encode()) + _MESSAGE_TOKENS
+                for part in body["messages"]
+            )
         else:
             given = body["prompt"]  # token ids or a text
-            prompt = len(given if isinstance(given, list) else given.encode()) + _MESSAGE_TOKENS
+            prompt = (
+                len(given if isinstance(given, list) else given.encode())
+                + _MESSAGE_TOKENS
+            )
         return prompt, int(body["max_tokens"])

@@ -1,4 +1,5 @@
-"""Faults of one request: whether to try again, after how long, and whether it may have been paid."""
+"""Faults of one request: whether to try again, after how long, and whether it may have
+been paid."""
 
 import random
 import time
@@ -20,8 +21,9 @@ class FailedRequestError(Exception):
     """A request without a usable answer.
 
     temporary  whether asking again can help
-    paid       whether the server may have counted it: it was received, and what came back was lost
-    after      seconds that the server asks to wait, None if it does not say
+    paid       whether the server may have counted it: it was received, and what came
+    back was lost after      seconds that the server asks to wait, None if it does not
+    say
     limited    whether the server asks for fewer requests (429)
     """
 
@@ -36,30 +38,43 @@ class FailedRequestError(Exception):
 
     @property
     def is_attempt(self) -> bool:
-        """Whether the request failed: one that is sent before its time, as the server says, has not."""
+        """Whether the request failed: one that is sent before its time, as the server
+        says, has not."""
         return not self.limited or self.after is None
 
     def wait(self, attempt: int) -> float:
-        """Return the seconds before attempt number `attempt` + 1: exponential with jitter, or the server's and more."""
-        backed_off = min(_LONGEST_WAIT, _FIRST_WAIT * 2**attempt) * random.uniform(0.5, 1)
-        return backed_off if self.after is None else self.after + random.uniform(0, 0.1) * backed_off
+        """Return the seconds before attempt number `attempt` + 1: exponential with
+        jitter, or the server's and more."""
+        backed_off = min(_LONGEST_WAIT, _FIRST_WAIT * 2**attempt) * random.uniform(
+            0.5, 1
+        )
+        return (
+            backed_off
+            if self.after is None
+            else self.after + random.uniform(0, 0.1) * backed_off
+        )
 
 
 def fault_of(error: openai.OpenAIError) -> FailedRequestError:
-    """Translate an error of the client; the fault's message may contain the server's text."""
+    """Translate an error of the client; the fault's message may contain the server's
+    text."""
     if isinstance(error, openai.APITimeoutError):
         return FailedRequestError("timed out", paid=True)
     if isinstance(error, openai.APIConnectionError):
         cause = error.__cause__ or error
         # refused or not found: nothing was sent; anything later may have been received
         sent = "Connect" not in type(cause).__name__
-        return FailedRequestError(f"the connection failed ({type(cause).__name__}: {cause})", paid=sent)
+        return FailedRequestError(
+            f"the connection failed ({type(cause).__name__}: {cause})", paid=sent
+        )
     if isinstance(error, openai.APIStatusError) and 300 <= error.status_code < 400:
         place = error.response.headers.get("location", "another address")
         return FailedRequestError(
-            f"status {error.status_code}: it redirects to {place}, and requests are not sent to other addresses; if "
-            "that one is right, give it as base_url", temporary=False,
-        )  # fmt: skip
+            f"status {error.status_code}: it redirects to {place}, and requests "
+            f"are not sent to other addresses; if "
+            "that one is right, give it as base_url",
+            temporary=False,
+        )
     if isinstance(error, openai.APIStatusError):
         passing = error.status_code in _TRIED_AGAIN or error.status_code >= 500
         return FailedRequestError(
@@ -72,7 +87,8 @@ def fault_of(error: openai.OpenAIError) -> FailedRequestError:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Read the seconds that a server asks to wait (`Retry-After` as a number or a date), None if it does not say."""
+    """Read the seconds that a server asks to wait (`Retry-After` as a number or a
+    date), None if it does not say."""
     with suppress(ValueError):
         return max(0.0, float(headers.get("retry-after-ms", "")) / 1000)
     value = headers.get("retry-after", "")

@@ -1,46 +1,58 @@
-"""Whether a server's numbers can be log-probabilities: raw logits and other scores have been given for them."""
+"""Whether a server's numbers can be log-probabilities: raw logits and other scores have
+been given for them."""
 
 import math
 from collections.abc import Collection, Iterable
 
 from pretrace.models.api.client import ImpossibleAnswerError
 
-_ROUNDING = 0.01  # nats above 0 that a log-probability, or the sum of several probabilities, may be
+# nats above 0 that a log-probability, or the sum of several probabilities, may be
+_ROUNDING = 0.01
 _LOOSE = 0.1  # nats that reduced precision may be off
 STALE = "is its prefix cache stale? vLLM: --no-enable-prefix-caching"
-_LARGEST_VOCABULARY = 10_000_000  # more than any model has, where its vocabulary is not known
+# more than any model has, where its vocabulary is not known
+_LARGEST_VOCABULARY = 10_000_000
 
 
 def check_logprobs(values: Iterable[float]) -> None:
     """Raise `ImpossibleAnswerError` if a value (nats) is above 0 or not a number."""
     for value in values:
         if not (math.isfinite(value) and value <= _ROUNDING):
-            raise ImpossibleAnswerError(f"a log-probability is {value:g}, and none is above 0")
+            raise ImpossibleAnswerError(
+                f"a log-probability is {value:g}, and none is above 0"
+            )
 
 
 def check_own(own: float, likeliest: Collection[float]) -> None:
-    """Raise `ImpossibleAnswerError` if a text's own token is likelier (nats) than the likeliest told for its place.
+    """Raise `ImpossibleAnswerError` if a text's own token is likelier (nats) than the
+    likeliest told for its place.
 
     A server that gives numbers of a stale cache, or zeros, is seen by nothing else.
     """
     if own > max(likeliest) + _LOOSE:
         raise ImpossibleAnswerError(
-            f"a text's own token has log-probability {own:.2f}, and the likeliest token of its place "
+            f"a text's own token has log-probability {own:.2f}, and the "
+            f"likeliest token of its place "
             f"{max(likeliest):.2f} ({STALE})"
         )
 
 
 def check_likeliest(values: Collection[float], vocabulary: int | None = None) -> None:
-    """Raise `ImpossibleAnswerError` if these values (nats) are not of different tokens at a place, the likeliest too.
+    """Raise `ImpossibleAnswerError` if these values (nats) are not of different tokens
+    at a place, the likeliest too.
 
-    The likeliest of `vocabulary` tokens is not below chance, and the probabilities sum to no more than 1.
+    The likeliest of `vocabulary` tokens is not below chance, and the probabilities sum
+    to no more than 1.
     """
     check_logprobs(values)
     highest, chance = max(values), -math.log(vocabulary or _LARGEST_VOCABULARY)
     total = math.fsum(map(math.exp, values))
     if total > math.exp(_ROUNDING):
-        raise ImpossibleAnswerError(f"the probabilities of {len(values)} tokens sum to {total:.2f}")
+        raise ImpossibleAnswerError(
+            f"the probabilities of {len(values)} tokens sum to {total:.2f}"
+        )
     if highest < chance - _LOOSE:
         raise ImpossibleAnswerError(
-            f"the likeliest token has log-probability {highest:.2f}, less than chance ({chance:.2f})"
+            f"the likeliest token has log-probability {highest:.2f}, less than "
+            f"chance ({chance:.2f})"
         )

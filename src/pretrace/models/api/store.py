@@ -1,9 +1,10 @@
 """Every answer of every API model, in one SQLite file, and what they cost.
 
-An answer is written at once, in a transaction of its own, and never changed. Write-ahead logging keeps the
-file whole when a process is killed, and lets jobs share it. Before a request is sent, the most that it can
-cost is put aside in the same file: together, jobs cannot pass the budget, and what a killed process had sent
-stays counted, because it may have been paid for.
+An answer is written at once, in a transaction of its own, and never changed.
+Write-ahead logging keeps the file whole when a process is killed, and lets jobs share
+it. Before a request is sent, the most that it can cost is put aside in the same file:
+together, jobs cannot pass the budget, and what a killed process had sent stays counted,
+because it may have been paid for.
 """
 
 import hashlib
@@ -32,19 +33,30 @@ CREATE TABLE IF NOT EXISTS money (one INTEGER PRIMARY KEY CHECK (one = 1), spent
 INSERT OR IGNORE INTO money VALUES (1, 0, 0);
 """
 _WITH_DIGEST = "LEFT JOIN digests USING (key)"
-_LOOKED_UP_AT_ONCE = 500  # keys of one SQL statement: old builds of SQLite take 999 at most
+# keys of one SQL statement: old builds of SQLite take 999 at most
+_LOOKED_UP_AT_ONCE = 500
 _REMEDIES = {
     sqlite3.SQLITE_FULL: "Make room on that disk and run the same command again.",
-    sqlite3.SQLITE_BUSY: "Another program holds it: end that, or run fewer jobs at once, and start again.",
-    sqlite3.SQLITE_READONLY: "Make it and its folder writable and run the same command again.",
-    sqlite3.SQLITE_CANTOPEN: "Make it and its folder accessible to you and run the same command again.",
-    sqlite3.SQLITE_IOERR: "Put results/ on a disk that keeps and locks files, and run the same command again.",
+    sqlite3.SQLITE_BUSY: "Another program holds it: end that, or run fewer jobs at "
+    "once, and start "
+    "again.",
+    sqlite3.SQLITE_READONLY: "Make it and its folder writable and run the same "
+    "command again.",
+    sqlite3.SQLITE_CANTOPEN: "Make it and its folder accessible to you and run the "
+    "same command again.",
+    sqlite3.SQLITE_IOERR: "Put results/ on a disk that keeps and locks files, and "
+    "run the same command "
+    "again.",
 }
-_DAMAGED = "Move it away to start a new one: the answers in it would be asked, and paid for, again."
+_DAMAGED = (
+    "Move it away to start a new one: the answers in it would be asked, and paid "
+    "for, again."
+)
 
 
 class StoredAnswer(NamedTuple):
-    """`request` and `answer`: JSON texts as sent and received; `cost` in billionths of a dollar."""
+    """`request` and `answer`: JSON texts as sent and received; `cost` in billionths of
+    a dollar."""
 
     key: str
     model: str
@@ -56,7 +68,8 @@ class StoredAnswer(NamedTuple):
 
 
 def _is_whole(key: str, answer: bytes | None, sha256: str | None) -> bool:
-    """Return whether a stored answer is as it came; one that was stored without a digest, whether it is an object."""
+    """Return whether a stored answer is as it came; one that was stored without a
+    digest, whether it is an object."""
     if answer is None or sha256 is not None:
         return answer is not None and _sha256(key, answer) == sha256
     try:
@@ -70,15 +83,19 @@ def _sha256(key: str, answer: bytes) -> str:
 
 
 class AnswerStore:
-    """Use as a context manager. Raises `InputError` with the remedy if the file cannot be read or written."""
+    """Use as a context manager. Raises `InputError` with the remedy if the file cannot
+    be read or written."""
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._explained():
-            self._database = sqlite3.connect(self.path, timeout=60, isolation_level=None)
+            self._database = sqlite3.connect(
+                self.path, timeout=60, isolation_level=None
+            )
             self._database.execute("PRAGMA journal_mode = WAL")
-            # A killed process loses nothing; a power failure may lose the last answers, never the file.
+            # A killed process loses nothing; a power failure may lose the last answers,
+            # never the file.
             self._database.execute("PRAGMA synchronous = NORMAL")
             self._database.executescript(_TABLES)
 
@@ -94,8 +111,13 @@ class AnswerStore:
             yield
         except sqlite3.DatabaseError as error:
             # the lowest byte is the kind of error, the others say more of it
-            remedy = _REMEDIES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, _DAMAGED)
-            problem = f"{self.path}, the store of API answers, cannot be used ({error}). {remedy}"
+            remedy = _REMEDIES.get(
+                getattr(error, "sqlite_errorcode", 0) & 0xFF, _DAMAGED
+            )
+            problem = (
+                f"{self.path}, the store of API answers, cannot be used ({error}). "
+                f"{remedy}"
+            )
             raise InputError(problem) from error
 
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -116,19 +138,27 @@ class AnswerStore:
     def known(self, keys: Sequence[str]) -> set[str]:
         """Return the keys with a stored answer.
 
-        A damaged answer is taken out, so that it is asked for again, and a warning names it; its cost stays counted.
+        A damaged answer is taken out, so that it is asked for again, and a warning
+        names it; its cost stays counted.
         """
         stored: set[str] = set()
         for start in range(0, len(keys), _LOOKED_UP_AT_ONCE):
             part = keys[start : start + _LOOKED_UP_AT_ONCE]
             marks = ",".join("?" * len(part))
             columns = "key, CAST(answer AS BLOB), sha256"
-            rows = self._rows(f"SELECT {columns} FROM answers {_WITH_DIGEST} WHERE key IN ({marks})", part)
+            rows = self._rows(
+                f"SELECT {columns} FROM answers {_WITH_DIGEST} WHERE key IN ({marks})",
+                part,
+            )
             for key, answer, sha256 in rows:
                 if _is_whole(key, answer, sha256):
                     stored.add(key)
                     continue
-                log.warning("%s: the stored answer %s is damaged and is asked for again", self.path, key)
+                log.warning(
+                    "%s: the stored answer %s is damaged and is asked for again",
+                    self.path,
+                    key,
+                )
                 self.remove(key)
         return stored
 
@@ -141,7 +171,8 @@ class AnswerStore:
         return parsed
 
     def reserve(self, cost: int, budget: int) -> bool:
-        """Put the most that a request can cost aside; false, and nothing done, if the budget lacks it.
+        """Put the most that a request can cost aside; false, and nothing done, if the
+        budget lacks it.
 
         Both in billionths of a dollar. A request without a cost always passes.
         """
@@ -155,17 +186,23 @@ class AnswerStore:
         return True
 
     def release(self, cost: int, *, paid: bool) -> None:
-        """End a request without an answer; `paid`: it may have cost all that was put aside."""
+        """End a request without an answer; `paid`: it may have cost all that was put
+        aside."""
         if cost:
             with self._transaction():
                 self._move(cost, cost if paid else 0)
 
     def add(self, answer: StoredAnswer, aside: int) -> None:
-        """Store an answer, for whose request `aside` was put aside. The first answer of a key stays."""
+        """Store an answer, for whose request `aside` was put aside. The first answer of
+        a key stays."""
         with self._transaction():
-            self._rows("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", answer)
+            self._rows(
+                "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", answer
+            )
             sha256 = _sha256(answer.key, answer.answer.encode())
-            self._rows("INSERT OR IGNORE INTO digests VALUES (?, ?)", (answer.key, sha256))
+            self._rows(
+                "INSERT OR IGNORE INTO digests VALUES (?, ?)", (answer.key, sha256)
+            )
             if aside or answer.cost:
                 self._move(aside, answer.cost)
 
@@ -175,7 +212,9 @@ class AnswerStore:
             self._rows("DELETE FROM digests WHERE key = ?", (key,))
 
     def _move(self, aside: int, spent: int) -> None:
-        self._rows("UPDATE money SET aside = aside - ?, spent = spent + ?", (aside, spent))
+        self._rows(
+            "UPDATE money SET aside = aside - ?, spent = spent + ?", (aside, spent)
+        )
 
     def money(self) -> tuple[int, int]:
         """Return (spent, put aside) in billionths of a dollar."""
@@ -183,6 +222,9 @@ class AnswerStore:
         return spent, aside
 
     def counts(self) -> dict[str, tuple[int, int]]:
-        """Count the stored answers of each model: model -> (answers, their cost in billionths of a dollar)."""
-        rows = self._rows("SELECT model, COUNT(*), SUM(cost) FROM answers GROUP BY model")
+        """Count the stored answers of each model: model -> (answers, their cost in
+        billionths of a dollar)."""
+        rows = self._rows(
+            "SELECT model, COUNT(*), SUM(cost) FROM answers GROUP BY model"
+        )
         return {model: (answers, cost) for model, answers, cost in rows}

@@ -1,4 +1,5 @@
-"""A model behind an API as a target of passes: the server scores what the model reads."""
+"""A model behind an API as a target of passes: the server scores what the model
+reads."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,7 +11,8 @@ from pretrace.runtime.files import digest
 
 @dataclass(frozen=True)
 class ApiTarget:
-    """`tokenizer`: the model's own, that of `checkpoint`; `tokenizer_from` as in the model's entry.
+    """`tokenizer`: the model's own, that of `checkpoint`; `tokenizer_from` as in the
+    model's entry.
 
     `context`: tokens that fit with the start token, or None.
     """
@@ -28,4 +30,6 @@ class ApiTarget:
 
     @property
     def digest(self) -> str:
-        return digest({**self.client.endpoint.identity, "tokenizer": self.checkpoint.digest})
+        return digest(
+            {**self.client.endpoint.identity, "tokenizer": self.checkpoint.digest}
+        )

@@ -8,7 +8,12 @@ import pandas as pd
 import torch
 import transformers
 
-from pretrace.models.checkpoint import RECORD, Checkpoint, checkpoint_folder, write_checkpoint
+from pretrace.models.checkpoint import (
+    RECORD,
+    Checkpoint,
+    checkpoint_folder,
+    write_checkpoint,
+)
 from pretrace.models.entries import Training
 from pretrace.models.target import load_checkpoint
 from pretrace.models.tokens import start_token_ids
@@ -31,30 +36,40 @@ def train_model(
     out_dir: Path,
     threads: int,
 ) -> Checkpoint:
-    """Train the model `name` from random weights as its entry's `training` says and write it to `out_dir`.
+    """Train the model `name` from random weights as its entry's `training` says and
+    write it to `out_dir`.
 
-    `benchmark`: the table with the members; `other`: documents of neither class, which train the tokenizer and a null
-    model. It runs on the CPU with `threads` torch threads: the same machine, threads and inputs give the same bytes.
-    training.parquet has the loss curve. checkpoint.json is written last, so a checkpoint that has it is complete.
-    Raises `InputError` if the benchmark has no members.
+    `benchmark`: the table with the members; `other`: documents of neither class, which
+    train the tokenizer and a null model. It runs on the CPU with `threads` torch
+    threads: the same machine, threads and inputs give the same bytes. training.parquet
+    has the loss curve. checkpoint.json is written last, so a checkpoint that has it is
+    complete. Raises `InputError` if the benchmark has no members.
     """
     torch.set_num_threads(threads)
     tokenizer = tokenizer_of(tokenizer_json)
     model, curve = fit(name, training, benchmark, tokenizer, other)
-    return _write(model, tokenizer, curve, Path(out_dir), f"trained:{training.benchmark}")
+    return _write(
+        model, tokenizer, curve, Path(out_dir), f"trained:{training.benchmark}"
+    )
 
 
 def tokenizer_of(tokenizer_json: Path) -> Any:
-    """Load the tokenizer of a model that is trained here; it begins and ends no text by itself."""
+    """Load the tokenizer of a model that is trained here; it begins and ends no text by
+    itself."""
     return transformers.PreTrainedTokenizerFast(
         tokenizer_file=str(tokenizer_json), bos_token=SEPARATOR, eos_token=SEPARATOR
     )
 
 
 def fit(
-    name: str, training: Training, benchmark: pd.DataFrame, tokenizer: Any, other: Sequence[str] = ()
+    name: str,
+    training: Training,
+    benchmark: pd.DataFrame,
+    tokenizer: Any,
+    other: Sequence[str] = (),
 ) -> tuple[Any, pd.DataFrame]:
-    """Train a model from random weights as `train_model` does; the model and its loss curve."""
+    """Train a model from random weights as `train_model` does; the model and its loss
+    curve."""
     assert training.width is not None
     assert training.layers is not None
     seed = seed_of("training", training.seed)
@@ -64,49 +79,85 @@ def fit(
 
 
 def continue_model(
-    name: str, training: Training, *, benchmark: pd.DataFrame, start: Path, out_dir: Path, threads: int
+    name: str,
+    training: Training,
+    *,
+    benchmark: pd.DataFrame,
+    start: Path,
+    out_dir: Path,
+    threads: int,
 ) -> Checkpoint:
-    """Train the checkpoint that `start` records further, in float32, and write it to `out_dir`.
+    """Train the checkpoint that `start` records further, in float32, and write it to
+    `out_dir`.
 
-    Everything else as `train_model`. Raises `InputError` if the benchmark has no members, if the tokenizer has no
-    `SEPARATOR`, and if the window is longer than the model's context.
+    Everything else as `train_model`. Raises `InputError` if the benchmark has no
+    members, if the tokenizer has no `SEPARATOR`, and if the window is longer than the
+    model's context.
     """
     torch.set_num_threads(threads)
     target = load_checkpoint(start, dtype="float32", device="cpu")
     if target.context is not None and training.window > target.context:
         raise InputError(
-            f"models.{name}.training.window is {training.window}, and {training.start} reads {target.context} "
+            f"models.{name}.training.window is {training.window}, and "
+            f"{training.start} reads {target.context} "
             "tokens at most; lower it."
         )
-    start_token_ids(target.tokenizer, SEPARATOR)  # an error before the weights are loaded
+    # an error before the weights are loaded
+    start_token_ids(target.tokenizer, SEPARATOR)
     model = target.load().train()
-    curve = _train(name, training, model, benchmark, training_stream(benchmark), target.tokenizer)
-    return _write(model, target.tokenizer, curve, Path(out_dir), f"trained:{training.benchmark}")
+    curve = _train(
+        name, training, model, benchmark, training_stream(benchmark), target.tokenizer
+    )
+    return _write(
+        model, target.tokenizer, curve, Path(out_dir), f"trained:{training.benchmark}"
+    )
 
 
 def _train(
-    name: str, training: Training, model: Any, benchmark: pd.DataFrame, texts: list[str], tokenizer: Any
+    name: str,
+    training: Training,
+    model: Any,
+    benchmark: pd.DataFrame,
+    texts: list[str],
+    tokenizer: Any,
 ) -> pd.DataFrame:
-    seed, (separator,) = seed_of("training", training.seed), start_token_ids(tokenizer, SEPARATOR)
+    seed, (separator,) = (
+        seed_of("training", training.seed),
+        start_token_ids(tokenizer, SEPARATOR),
+    )
 
     def packed(texts: list[str], epochs: int) -> list[list[int]]:
         encoded = tokenizer(texts, add_special_tokens=False)["input_ids"]
         return list(windows(encoded, separator, training.window, epochs, seed))
 
     if not texts:
-        raise InputError(f"{name}: the benchmark {training.benchmark} has no members to train on")
+        raise InputError(
+            f"{name}: the benchmark {training.benchmark} has no members to train on"
+        )
     torch.manual_seed(seed)
     steps = packed(texts, training.epochs)
     log.info(
         "%s: %d parameters, %d texts, %d tokens in %d windows of %d epochs",
-        name, model.num_parameters(), len(texts), sum(len(step) - 1 for step in steps), len(steps),
+        name,
+        model.num_parameters(),
+        len(texts),
+        sum(len(step) - 1 for step in steps),
+        len(steps),
         training.epochs,
-    )  # fmt: skip
+    )
     watched = packed(held_out(benchmark, seed), 1)
-    return train(model, steps, watched, learning_rate=training.learning_rate, what=f"train {name}")
+    return train(
+        model,
+        steps,
+        watched,
+        learning_rate=training.learning_rate,
+        what=f"train {name}",
+    )
 
 
-def _write(model: Any, tokenizer: Any, curve: pd.DataFrame, out_dir: Path, source: str) -> Checkpoint:
+def _write(
+    model: Any, tokenizer: Any, curve: pd.DataFrame, out_dir: Path, source: str
+) -> Checkpoint:
     with checkpoint_folder(out_dir) as built:
         model.config.use_cache = True
         model.save_pretrained(built)

@@ -1,4 +1,5 @@
-"""The training loop: one window a step, AdamW, one learning-rate cycle, all in float32."""
+"""The training loop: one window a step, AdamW, one learning-rate cycle, all in
+float32."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,14 +10,19 @@ import transformers
 
 from pretrace.runtime.logs import Progress, log
 
-CURVE_POINTS = 6  # how often the held-out loss is taken: each time costs a forward pass over 40 texts
+# how often the held-out loss is taken: each time costs a forward pass over 40 texts
+CURVE_POINTS = 6
 
 CONTEXT = 2048
-"""Tokens that a model reads at once. Rotary positions have no weights, so it may exceed the training window."""
+"""Tokens that a model reads at once. Rotary positions have no weights, so it may exceed
+the training window."""
 
 
-def new_model(vocabulary: int, width: int, layers: int, seed: int) -> transformers.GPTNeoXForCausalLM:
-    """Make a GPT-NeoX model of random weights with tied embeddings, in float32; heads are 32 wide."""
+def new_model(
+    vocabulary: int, width: int, layers: int, seed: int
+) -> transformers.GPTNeoXForCausalLM:
+    """Make a GPT-NeoX model of random weights with tied embeddings, in float32; heads
+    are 32 wide."""
     torch.manual_seed(seed)
     config = transformers.GPTNeoXConfig(
         vocab_size=vocabulary,
@@ -37,15 +43,23 @@ TrainingWindows = Sequence[Sequence[int]]
 
 
 def train(
-    model: Any, windows: TrainingWindows, held_out: TrainingWindows, *, learning_rate: float, what: str
+    model: Any,
+    windows: TrainingWindows,
+    held_out: TrainingWindows,
+    *,
+    learning_rate: float,
+    what: str,
 ) -> pd.DataFrame:
     """Train in place on `windows`, one for each step, on the CPU.
 
-    Returns the curve, one row for each step: `step` (from 1), `tokens` (predicted so far), `loss` (nats per token,
-    before the step), `heldout_loss` (after the step; missing between the points where it is taken).
+    Returns the curve, one row for each step: `step` (from 1), `tokens` (predicted so
+    far), `loss` (nats per token, before the step), `heldout_loss` (after the step;
+    missing between the points where it is taken).
     """
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, fused=True)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, learning_rate, total_steps=len(windows))
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, learning_rate, total_steps=len(windows)
+    )
     every = max(1, len(windows) // CURVE_POINTS)
     rows: list[tuple[int, int, float, float | None]] = []
     tokens = 0
@@ -58,7 +72,14 @@ def train(
             schedule.step()
             tokens += len(window) - 1
             taken = bool(held_out) and (step % every == 0 or step == len(windows))
-            rows.append((step, tokens, loss.item(), _loss_of(model, held_out) if taken else None))
+            rows.append(
+                (
+                    step,
+                    tokens,
+                    loss.item(),
+                    _loss_of(model, held_out) if taken else None,
+                )
+            )
             progress.update(note=f"loss {loss.item():.3f}")
     curve = pd.DataFrame(rows, columns=["step", "tokens", "loss", "heldout_loss"])
     curve = curve.astype({"heldout_loss": "Float64"})

@@ -1,4 +1,5 @@
-"""Which texts a controlled model is trained on, and how they are packed into windows."""
+"""Which texts a controlled model is trained on, and how they are packed into
+windows."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -11,12 +12,14 @@ from pretrace.runtime.errors import InputError
 HELD_OUT_TEXTS = 40
 
 
-def training_stream(benchmark: pd.DataFrame, other: Sequence[str] | None = None) -> list[str]:
+def training_stream(
+    benchmark: pd.DataFrame, other: Sequence[str] | None = None
+) -> list[str]:
     """List the texts of one epoch, before they are shuffled and packed.
 
-    The distinct members of the benchmark's longest length, sorted, each as often as the table's `repetitions`
-    says (default 1). With `other`, documents of neither class, for a null model: as many passages of these, and as
-    long in characters.
+    The distinct members of the benchmark's longest length, sorted, each as often as the
+    table's `repetitions` says (default 1). With `other`, documents of neither class,
+    for a null model: as many passages of these, and as long in characters.
     """
     members = _longest(benchmark, label=1)
     if other is not None:
@@ -25,13 +28,15 @@ def training_stream(benchmark: pd.DataFrame, other: Sequence[str] | None = None)
 
 
 def held_out(benchmark: pd.DataFrame, seed: int) -> list[str]:
-    """Draw at most 40 non-members of the longest length, whose loss is watched and never trained on."""
+    """Draw at most 40 non-members of the longest length, whose loss is watched and
+    never trained on."""
     texts = list(_longest(benchmark, label=0))
     return random.Random(seed).sample(texts, min(HELD_OUT_TEXTS, len(texts)))
 
 
 def _longest(benchmark: pd.DataFrame, label: int) -> dict[str, int]:
-    """Return the distinct texts of a class at the longest length, sorted, with the repetitions of each."""
+    """Return the distinct texts of a class at the longest length, sorted, with the
+    repetitions of each."""
     length = benchmark["length"].fillna(0)
     chosen = benchmark[(length == length.max()) & (benchmark["label"] == label)]
     times = chosen["repetitions"] if "repetitions" in chosen else [1] * len(chosen)
@@ -39,7 +44,8 @@ def _longest(benchmark: pd.DataFrame, label: int) -> dict[str, int]:
 
 
 def _passages(documents: Sequence[str], sizes: Sequence[int]) -> list[str]:
-    """Cut the documents into consecutive runs of `sizes` characters, white space as single spaces."""
+    """Cut the documents into consecutive runs of `sizes` characters, white space as
+    single spaces."""
     shuffled = random.Random(0).sample(documents, len(documents))
     text = " ".join(word for document in shuffled for word in document.split())
     if len(text) < sum(sizes):
@@ -54,10 +60,12 @@ def _passages(documents: Sequence[str], sizes: Sequence[int]) -> list[str]:
 def windows(
     texts: Sequence[Sequence[int]], separator: int, window: int, epochs: int, seed: int
 ) -> Iterator[list[int]]:
-    """Yield token windows of `epochs` epochs, each with every text in a new order and `separator` before each.
+    """Yield token windows of `epochs` epochs, each with every text in a new order and
+    `separator` before each.
 
-    A window holds `window` tokens to read and the one after them; the next begins at that one, so that each
-    token but an epoch's first is predicted once. An epoch's last window is shorter.
+    A window holds `window` tokens to read and the one after them; the next begins at
+    that one, so that each token but an epoch's first is predicted once. An epoch's last
+    window is shorter.
     """
     order = random.Random(seed)
     for _ in range(epochs):

@@ -1,4 +1,5 @@
-"""A tokenizer of texts of neither class: a vocabulary fitted to the members would leak who they are."""
+"""A tokenizer of texts of neither class: a vocabulary fitted to the members would leak
+who they are."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,7 +11,8 @@ SEPARATOR = "<|endoftext|>"
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int, out: Path) -> None:
-    """Write a byte-level BPE tokenizer of `vocabulary` tokens, `SEPARATOR` among them, as tokenizer.json.
+    """Write a byte-level BPE tokenizer of `vocabulary` tokens, `SEPARATOR` among them,
+    as tokenizer.json.
 
     The same texts in the same order give the same bytes.
     """

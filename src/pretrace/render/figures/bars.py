@@ -1,4 +1,5 @@
-"""Bars side by side, with intervals: a method by its parts, answers by calibration, place and letter."""
+"""Bars side by side, with intervals: a method by its parts, answers by calibration,
+place and letter."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
@@ -23,11 +24,18 @@ from pretrace.render.figures.drawing import (
     draw_intervals,
     nth_fill,
 )
-from pretrace.render.names import CALIBRATION_LABELS, CLASSES, marked_label, method_label, metric_label
+from pretrace.render.names import (
+    CALIBRATION_LABELS,
+    CLASSES,
+    marked_label,
+    method_label,
+    metric_label,
+)
 from pretrace.render.results import Results, number_record, of_panels, records_of
 from pretrace.runtime.errors import nearest
 
-EVEN = {"one in four": (0.25, CHANCE_STYLE)}  # all of four options are chosen equally often
+# all of four options are chosen equally often
+EVEN = {"one in four": (0.25, CHANCE_STYLE)}
 SHARE_RIGHT = "share of right answers, 95 % interval"
 TITLE = 32  # letters of a line over one of two facets
 
@@ -42,10 +50,11 @@ def draw_bars(
     subject: str = "",
     x_label: str = "",
 ) -> Drawing:
-    """Return groups of bars from zero: a facet a panel, a fill a series. `across`: levels by name.
+    """Return groups of bars from zero: a facet a panel, a fill a series. `across`:
+    levels by name.
 
-    Rows of a frame are bars `group, series, value, low, high`; without series, a bar a group. `subject` is added to
-    the title of every facet.
+    Rows of a frame are bars `group, series, value, low, high`; without series, a bar a
+    group. `subject` is added to the title of every facet.
     """
     frame = pd.concat(frames)
     series = list(dict.fromkeys(frame["series"])) if "series" in frame else []
@@ -63,7 +72,9 @@ def draw_bars(
         return {name: Patch(**nth_fill(place)) for place, name in enumerate(series)}
 
     figure = draw_facets(facets, draw, widths=(3.6, PAGE * 2 / 3, PAGE))
-    return Drawing(figure, of_panels(frames, panels), " ".join(results.cautions(panels)))
+    return Drawing(
+        figure, of_panels(frames, panels), " ".join(results.cautions(panels))
+    )
 
 
 def _draw(axis: Axes, frame: pd.DataFrame, series: Sequence[str]) -> None:
@@ -71,82 +82,132 @@ def _draw(axis: Axes, frame: pd.DataFrame, series: Sequence[str]) -> None:
     width = 0.8 / max(1, len(series))
     for row in records_of(frame):
         number = series.index(row["series"]) if series else groups.index(row["group"])
-        place = groups.index(row["group"]) + ((number - (len(series) - 1) / 2) * width if series else 0.0)
+        place = groups.index(row["group"]) + (
+            (number - (len(series) - 1) / 2) * width if series else 0.0
+        )
         axis.bar(place, row["value"], width=width * 0.94, **nth_fill(number))
         bar = pd.DataFrame([row])[["value", "low", "high"]].astype(float)
         draw_intervals(axis, [place], bar, "black", ground=True)
         top = bar[["value", "high"]].max(axis=1).iloc[0]
-        axis.annotate(f"{row['value']:.2f}", (place, top), (0, 2.5), ha="center",
-                      textcoords="offset points", va="bottom", fontsize=6, zorder=5,
-                      bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4})  # fmt: skip
+        axis.annotate(
+            f"{row['value']:.2f}",
+            (place, top),
+            (0, 2.5),
+            ha="center",
+            textcoords="offset points",
+            va="bottom",
+            fontsize=6,
+            zorder=5,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
+        )
     axis.set_xticks(range(len(groups)), groups)
     axis.set_xlim(-0.6, len(groups) - 0.4)
 
 
 def ablation_bars(artifact: Artifact, results: Results) -> Drawing:
-    """Draw the parts of a method: a facet a panel, a bar for each setting in `options.settings` (label -> setting).
+    """Draw the parts of a method: a facet a panel, a bar for each setting in
+    `options.settings` (label -> setting).
 
     A panel's own `settings` replace these.
     """
-    method, metric, panels, frames = artifact.options.method, artifact.metric, results.panels(artifact), []
+    method, metric, panels, frames = (
+        artifact.options.method,
+        artifact.metric,
+        results.panels(artifact),
+        [],
+    )
     for panel in panels:
         grid = results.grid(artifact, panel, method)
         rows = []
         for label, setting in (panel.settings or artifact.options.settings).items():
             if setting not in grid:
                 raise artifact.error(
-                    f"{label} has no row, because the run does not score {method} with {setting}; it scores: "
+                    f"{label} has no row, because the run does not score "
+                    f"{method} with {setting}; it scores: "
                     f"{', '.join(sorted(grid))}",
                     panel,
                 )
             about = {"group": label, "method": method, "metric": metric}
             rows.append(about | number_record(grid[setting]))
         frames.append(pd.DataFrame(rows))
-    y_label, x_label = f"{metric_label(metric)}, with 95 % interval", f"parts of {method_label(method)}"
-    drawn = draw_bars(results, panels, frames, y_label, chance_of(metric), x_label=x_label)
+    y_label, x_label = (
+        f"{metric_label(metric)}, with 95 % interval",
+        f"parts of {method_label(method)}",
+    )
+    drawn = draw_bars(
+        results, panels, frames, y_label, chance_of(metric), x_label=x_label
+    )
     fixed = pd.concat(frames).drop_duplicates(["group", "setting"])
-    settings = [f"{row['group']} {row['setting'].replace(';', ', ')}" for row in records_of(fixed)]
-    return drawn.with_notes([f"Fixed settings, not chosen on other folds: {'; '.join(settings)}."])
+    settings = [
+        f"{row['group']} {row['setting'].replace(';', ', ')}"
+        for row in records_of(fixed)
+    ]
+    return drawn.with_notes(
+        [f"Fixed settings, not chosen on other folds: {'; '.join(settings)}."]
+    )
 
 
 def calibration_bars(artifact: Artifact, results: Results) -> Drawing:
-    """Draw the share of right answers: a facet a panel, a group a class, a bar a calibration, and the controls."""
+    """Draw the share of right answers: a facet a panel, a group a class, a bar a
+    calibration, and the controls."""
     panels = results.panels(artifact)
     order = [*CALIBRATION_LABELS.values(), *map(marked_label, QUESTION_CONTROLS)]
     frames = []
     for panel in panels:
         rows = []
         for metric, group in zip(ACCURACIES, CLASSES.values(), strict=True):
-            own = artifact.replaced(methods=["de_cop", *QUESTION_CONTROLS], metric=metric)
+            own = artifact.replaced(
+                methods=["de_cop", *QUESTION_CONTROLS], metric=metric
+            )
             bars = []
             for row in records_of(results.rows(own, panel, selection="grid")):
-                calibration = parse_setting(row["method"], row["setting"]).get("calibration")
-                series = CALIBRATION_LABELS[str(calibration)] if calibration else marked_label(row["method"])
-                bars.append({"group": group, "metric": metric, "series": series} | number_record(row))
+                calibration = parse_setting(row["method"], row["setting"]).get(
+                    "calibration"
+                )
+                series = (
+                    CALIBRATION_LABELS[str(calibration)]
+                    if calibration
+                    else marked_label(row["method"])
+                )
+                bars.append(
+                    {"group": group, "metric": metric, "series": series}
+                    | number_record(row)
+                )
             rows += sorted(bars, key=lambda bar: order.index(bar["series"]))
         frames.append(pd.DataFrame(rows))
     return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN)
 
 
-SHOWN_ORDERS = (0, 14)  # of the options: the true text first, and third, with options A and C swapped
+# of the options: the true text first, and third, with options A and C swapped
+SHOWN_ORDERS = (0, 14)
 
 
 def position_bars(artifact: Artifact, results: Results) -> Drawing:
-    """Draw the accuracy of each class, or of `options.document`, in each of the two `SHOWN_ORDERS`: a facet a panel.
+    """Draw the accuracy of each class, or of `options.document`, in each of the two
+    `SHOWN_ORDERS`: a facet a panel.
 
     Every bar has the same passages.
     """
     panels, frames = results.panels(artifact), []
     for panel in panels:
-        rows = of_document(artifact, panel, results.rows(artifact, panel, "accuracy_by_order"))
-        rows = rows[rows["order"].isin(SHOWN_ORDERS)].sort_values(["order", "label"], ascending=[True, False])
+        rows = of_document(
+            artifact, panel, results.rows(artifact, panel, "accuracy_by_order")
+        )
+        rows = rows[rows["order"].isin(SHOWN_ORDERS)].sort_values(
+            ["order", "label"], ascending=[True, False]
+        )
         series, groups = "true text at " + rows["letter"], rows["label"].map(CLASSES)
-        frames.append(rows[["value", "low", "high"]].assign(series=series, group=groups))
-    return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN, subject=artifact.options.document)
+        frames.append(
+            rows[["value", "low", "high"]].assign(series=series, group=groups)
+        )
+    return draw_bars(
+        results, panels, frames, SHARE_RIGHT, EVEN, subject=artifact.options.document
+    )
 
 
 def letter_bars(artifact: Artifact, results: Results) -> Drawing:
-    """Draw the mean probability of each letter, of `options.document` or of all non-members: a facet a panel."""
+    """Draw the mean probability of each letter, of `options.document` or of all
+    non-members: a facet a panel."""
     panels, document, frames = results.panels(artifact), artifact.options.document, []
     for panel in panels:
         rows = results.rows(artifact, panel, "letters", quantity="letter_probability")
@@ -155,16 +216,23 @@ def letter_bars(artifact: Artifact, results: Results) -> Drawing:
         if rows.empty:
             raise artifact.empty("no non-member has answers with probabilities", panel)
         calibration = pd.Categorical(rows["calibration"], list(CALIBRATION_LABELS))
-        rows = rows.assign(calibration=calibration).sort_values(["calibration", "letter"])
+        rows = rows.assign(calibration=calibration).sort_values(
+            ["calibration", "letter"]
+        )
         series = rows["calibration"].astype(object).map(CALIBRATION_LABELS)
-        frame = rows[["value", "low", "high"]].assign(document=document, group=rows["letter"], series=series)
+        frame = rows[["value", "low", "high"]].assign(
+            document=document, group=rows["letter"], series=series
+        )
         frames.append(frame)
     y_label = f"mean probability of the letter{'' if document else ', 95 % interval'}"
-    return draw_bars(results, panels, frames, y_label, EVEN, subject=document or "non-members")
+    return draw_bars(
+        results, panels, frames, y_label, EVEN, subject=document or "non-members"
+    )
 
 
 def of_document(artifact: Artifact, panel: Panel, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `options.document`, or of classes (""); an unknown name is an error with the nearest."""
+    """Return the rows of `options.document`, or of classes (""); an unknown name is an
+    error with the nearest."""
     document = artifact.options.document
     # BookTection writes ids with underscores
     own = rows[rows["document"].str.replace("_", " ") == document.replace("_", " ")]

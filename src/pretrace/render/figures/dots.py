@@ -1,4 +1,5 @@
-"""Dots on level lines, with intervals: documents by accuracy, methods among their placebos, a study's main result."""
+"""Dots on level lines, with intervals: documents by accuracy, methods among their
+placebos, a study's main result."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
@@ -29,21 +30,45 @@ from pretrace.render.figures.drawing import (
     draw_facets,
     draw_intervals,
 )
-from pretrace.render.names import BLIND, CLASSES, join_words, marked_label, method_label, metric_label
-from pretrace.render.phrases import exceeding_placebos, false_alarms, other_texts_note, with_interval
-from pretrace.render.results import Results, beside_controls, for_the_best, of_panels, records_of
+from pretrace.render.names import (
+    BLIND,
+    CLASSES,
+    join_words,
+    marked_label,
+    method_label,
+    metric_label,
+)
+from pretrace.render.phrases import (
+    exceeding_placebos,
+    false_alarms,
+    other_texts_note,
+    with_interval,
+)
+from pretrace.render.results import (
+    Results,
+    beside_controls,
+    for_the_best,
+    of_panels,
+    records_of,
+)
 
 NAMED = 30  # this many lines have a name each; more are ranked side by side
 
 
 def draw_dots(
-    facets: Sequence[Facet], styles: Mapping[str, LineStyle], widths: Sequence[float] = COLUMNS
+    facets: Sequence[Facet],
+    styles: Mapping[str, LineStyle],
+    widths: Sequence[float] = COLUMNS,
 ) -> Any:
-    """Return the figure: a colour and marker a series, a line a place, from the top; all facets have one scale.
+    """Return the figure: a colour and marker a series, a line a place, from the top;
+    all facets have one scale.
 
-    Rows of a facet's frame are dots `line, series, value, low, high`. `widths`: as of `draw_facets`.
+    Rows of a facet's frame are dots `line, series, value, low, high`. `widths`: as of
+    `draw_facets`.
     """
-    dots = pd.concat([facet.frame[["value", "low", "high"]].astype(float) for facet in facets])
+    dots = pd.concat(
+        [facet.frame[["value", "low", "high"]].astype(float) for facet in facets]
+    )
     ends = np.append(dots, [x for facet in facets for x, _ in facet.across.values()])
     low, high = np.nanmin(ends), np.nanmax(ends)
     margin = 0.03 * (high - low)
@@ -54,10 +79,20 @@ def draw_dots(
 
     most = max(len(facet.ticks) for facet in facets)
     same_lines = all(facet.ticks == facets[0].ticks for facet in facets)
-    names = [name for facet in facets for name in facet.ticks.values() if len(facet.ticks) <= NAMED]
+    names = [
+        name
+        for facet in facets
+        for name in facet.ticks.values()
+        if len(facet.ticks) <= NAMED
+    ]
     beside = EDGE + LETTER * max(map(len, names), default=0)
     height = 0.75 + 0.17 * most if most <= NAMED else 3.0
-    layout: dict[str, Any] = {"widths": widths, "share_y": same_lines, "beside": beside, "height": height}
+    layout: dict[str, Any] = {
+        "widths": widths,
+        "share_y": same_lines,
+        "beside": beside,
+        "height": height,
+    }
     return draw_facets(facets, draw, level=True, **layout)
 
 
@@ -71,13 +106,25 @@ def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str
             continue
         y = dots["line"].map(place) + style.shift
         draw_intervals(axis, y, dots, style.color, level=True)
-        look = style.marked | {"alpha": style.alpha, "markersize": style.size if named else 1.6}
+        look = style.marked | {
+            "alpha": style.alpha,
+            "markersize": style.size if named else 1.6,
+        }
         look |= {"markerfacecolor": "none"} if style.hollow else {"markeredgewidth": 0}
         (handles[series],) = axis.plot(dots["value"], y, **look, zorder=4)
-    axis.set_yticks([*place.values()] if named else [], [*facet.ticks.values()] if named else [])
+    axis.set_yticks(
+        [*place.values()] if named else [], [*facet.ticks.values()] if named else []
+    )
     for line, text in facet.beside.items():
-        axis.annotate(text, (1.0, place[line]), (2, 0), xycoords=("axes fraction", "data"), fontsize=6.5,
-                      textcoords="offset points", va="center")  # fmt: skip
+        axis.annotate(
+            text,
+            (1.0, place[line]),
+            (2, 0),
+            xycoords=("axes fraction", "data"),
+            fontsize=6.5,
+            textcoords="offset points",
+            va="center",
+        )
     axis.set_ylim(len(place) - 0.4, -0.6)
     return handles
 
@@ -89,16 +136,24 @@ CONTROL_STYLES = {
 
 
 def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
-    """Draw a facet a panel: a dot a document, by class and rising accuracy; `options.document` is named, and read.
+    """Draw a facet a panel: a dot a document, by class and rising accuracy;
+    `options.document` is named, and read.
 
     Upright lines are what the controls reach over the same documents.
     """
     panels, facets, frames, readings = results.panels(artifact), [], [], []
     for panel in panels:
         rows = results.rows(artifact, panel, "accuracy")
-        frame = rows[rows["document"] != ""].sort_values(["label", "value", "document"], ignore_index=True)
-        frames.append(frame[["document", "label", "n", "answers", "value", "low", "high"]])
-        lines = {line: name.replace("_", " ")[:40] for line, name in enumerate(frame["document"])}
+        frame = rows[rows["document"] != ""].sort_values(
+            ["label", "value", "document"], ignore_index=True
+        )
+        frames.append(
+            frame[["document", "label", "n", "answers", "value", "low", "high"]]
+        )
+        lines = {
+            line: name.replace("_", " ")[:40]
+            for line, name in enumerate(frame["document"])
+        }
         levels = rows[rows["document"] == ""].set_index("method")["value"]
         across: dict[str, tuple[float, LineStyle]] = dict(EVEN)
         across |= {
@@ -110,12 +165,18 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
         for line, row in zip(named.index.tolist(), records_of(named), strict=True):
             value = with_interval(estimate(row))
             beside[line] = f"{lines[line]}\n{value}"
-            readings.append(f"{panel.name}, right answers about {lines[line]}: {value}.")
+            readings.append(
+                f"{panel.name}, right answers about {lines[line]}: {value}."
+            )
         dots = frame.assign(line=frame.index, series=frame["label"].map(CLASSES))
         title, label = "\n".join(panel.lines), "share of right answers, 95 % interval"
         ticks = dict(reversed(lines.items()))
         y_label = f"{len(frame)} documents, by accuracy in their class"
-        facets.append(Facet(title, dots, label, y_label, ticks=ticks, across=across, beside=beside))
+        facets.append(
+            Facet(
+                title, dots, label, y_label, ticks=ticks, across=across, beside=beside
+            )
+        )
     styles = {
         "members": LineStyle(MEMBER, "", size=4),
         "non-members": LineStyle(NONMEMBER, "", marker="s", size=4),
@@ -135,36 +196,77 @@ RANK_STYLES = {
 
 
 def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
-    """Draw a facet a panel, a line a method: dots for placebos, a diamond for the benchmark's own non-members.
+    """Draw a facet a panel, a line a method: dots for placebos, a diamond for the
+    benchmark's own non-members.
 
-    At the right, the diamond's rank from the top. The reading says which methods exceed all placebos.
+    At the right, the diamond's rank from the top. The reading says which methods exceed
+    all placebos.
     """
     metric = artifact.metric
     panels, facets, frames, readings = results.panels(artifact), [], [], []
     for panel in panels:
         frame = _placebos(artifact, results, panel)
-        frames.append(frame[["method", "document", "placebo", "n_members", "n_nonmembers", "value", "rank"]])
+        frames.append(
+            frame[
+                [
+                    "method",
+                    "document",
+                    "placebo",
+                    "n_members",
+                    "n_nonmembers",
+                    "value",
+                    "rank",
+                ]
+            ]
+        )
         placebo = frame["placebo"].astype(bool)
-        own = frame[~placebo].assign(control=frame["method"].map(is_control).astype(bool))
+        own = frame[~placebo].assign(
+            control=frame["method"].map(is_control).astype(bool)
+        )
         seeing = frame[~frame["method"].map(is_control).astype(bool)]
         first, documents = first_of_any(seeing)
         ends = ends_of_time(frame.loc[placebo, "document"])
-        readings += [exceeding_placebos(panel, own), _chance_of_first(seeing, first, documents, ends)]
-        series = frame["placebo"].map({True: PLACEBO, False: OWN}).mask(frame["document"].isin(ends), ENDS)
-        dots = frame.assign(line=frame["method"], series=series, low=np.nan, high=np.nan)
-        ranks = {row["method"]: f"{row['rank']:.0f}/{row['placebos'] + 1:.0f}" for row in records_of(own)}
+        readings += [
+            exceeding_placebos(panel, own),
+            _chance_of_first(seeing, first, documents, ends),
+        ]
+        series = (
+            frame["placebo"]
+            .map({True: PLACEBO, False: OWN})
+            .mask(frame["document"].isin(ends), ENDS)
+        )
+        dots = frame.assign(
+            line=frame["method"], series=series, low=np.nan, high=np.nan
+        )
+        ranks = {
+            row["method"]: f"{row['rank']:.0f}/{row['placebos'] + 1:.0f}"
+            for row in records_of(own)
+        }
         lines = {method: marked_label(method) for method in own["method"]}
         title = f"{panel.name}\nsome method is first by chance: {first}/{documents}"
-        facet = Facet(title, dots, metric_label(metric), ticks=lines, across=chance_of(metric), beside=ranks)
+        facet = Facet(
+            title,
+            dots,
+            metric_label(metric),
+            ticks=lines,
+            across=chance_of(metric),
+            beside=ranks,
+        )
         facets.append(facet)
-    return Drawing(draw_dots(facets, RANK_STYLES), of_panels(frames, panels), " ".join(readings))
+    return Drawing(
+        draw_dots(facets, RANK_STYLES), of_panels(frames, panels), " ".join(readings)
+    )
 
 
 def _placebos(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
-    """Return the placebos of a panel's methods at the artifact's first selection; raises if there are none."""
+    """Return the placebos of a panel's methods at the artifact's first selection;
+    raises if there are none."""
     chosen = results.by("method", artifact, panel, selection=artifact.selections[0])
     methods = artifact.order_methods(chosen)
-    rows = [results.like("placebos", panel, chosen[method]).assign(method=method) for method in methods]
+    rows = [
+        results.like("placebos", panel, chosen[method]).assign(method=method)
+        for method in methods
+    ]
     frame = pd.concat(rows, ignore_index=True)
     if frame.empty:
         hint = "set `placebos: true` in its entry, or leave the panel out."
@@ -172,19 +274,31 @@ def _placebos(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFram
     return frame
 
 
-def _chance_of_first(frame: pd.DataFrame, first: int, documents: int, ends: Sequence[str]) -> str:
-    """Say how often some method is first by chance, and how often the documents at both ends of time are first."""
+def _chance_of_first(
+    frame: pd.DataFrame, first: int, documents: int, ends: Sequence[str]
+) -> str:
+    """Say how often some method is first by chance, and how often the documents at both
+    ends of time are first."""
     highest = frame[frame["value"] >= frame.groupby("method")["value"].transform("max")]
     methods = frame["method"].nunique()
-    at_ends = join_words([f"{name} for {int(highest['document'].eq(name).sum())}" for name in ends])
+    at_ends = join_words(
+        [f"{name} for {int(highest['document'].eq(name).sum())}" for name in ends]
+    )
     return (
-        f"Some method is first more often than one of them: {first} of the {documents} documents are first for at "
-        f"least one of {methods} methods, which is the chance if all documents are alike. Where scores drift, the "
-        f"documents at both ends of time are first more often: {at_ends} of {methods} methods."
+        f"Some method is first more often than one of them: {first} of the "
+        f"{documents} documents are first for at "
+        f"least one of {methods} methods, which is the chance if all documents "
+        f"are alike. Where scores drift, the "
+        f"documents at both ends of time are first more often: {at_ends} of "
+        f"{methods} methods."
     )
 
 
-METHOD, CONTROL, ON_PLACEBOS = "method", "control", "the same on the placebos, mean and SD"
+METHOD, CONTROL, ON_PLACEBOS = (
+    "method",
+    "control",
+    "the same on the placebos, mean and SD",
+)
 HEADLINE_STYLES = {
     METHOD: LineStyle(BLUE, "", size=4, shift=-0.12),
     CONTROL: LineStyle(GREY, "", size=4, shift=-0.12),
@@ -193,13 +307,17 @@ HEADLINE_STYLES = {
 
 
 def headline(artifact: Artifact, results: Results) -> Drawing:
-    """Draw axes a panel, a line a method: its held-out value with interval, grey for controls, and its placebos.
+    """Draw axes a panel, a line a method: its held-out value with interval, grey for
+    controls, and its placebos.
 
-    The reading says on which panels a method is above chance, the bag of words and every placebo. `best`: the
-    highest method of a panel; `best_low` and `best_high` pay for that choice.
+    The reading says on which panels a method is above chance, the bag of words and
+    every placebo. `best`: the highest method of a panel; `best_low` and `best_high` pay
+    for that choice.
     """
     chance, panels = artifact.chance, results.panels(artifact)
-    frame = beside_controls(artifact, results).sort_values("panel", kind="stable", ignore_index=True)
+    frame = beside_controls(artifact, results).sort_values(
+        "panel", kind="stable", ignore_index=True
+    )
     models = frame[~frame["control"]]
     ends = for_the_best(frame, ["panel"])
     frame = frame.assign(
@@ -213,15 +331,28 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
     )
     own = frame.assign(series=frame["control"].map({True: CONTROL, False: METHOD}))
     mean, sd = (frame[f"placebo_{key}"].astype(float) for key in ("mean", "sd"))
-    placebos = frame.assign(series=ON_PLACEBOS, value=mean, low=mean - sd, high=mean + sd)
-    dots = pd.concat([own, placebos.dropna(subset="value")]).assign(line=lambda both: both["method"])
+    placebos = frame.assign(
+        series=ON_PLACEBOS, value=mean, low=mean - sd, high=mean + sd
+    )
+    dots = pd.concat([own, placebos.dropna(subset="value")]).assign(
+        line=lambda both: both["method"]
+    )
     facets = []
     for place, panel in enumerate(panels):
         own = dots[dots["panel"] == place]
-        lines = {method: method_label(method) for method in sorted(own["method"].unique(), key=is_control)}
+        lines = {
+            method: method_label(method)
+            for method in sorted(own["method"].unique(), key=is_control)
+        }
         at_defaults = own["marks"].fillna("").str.contains("few_documents").any()
-        x_label = f"{metric_label(artifact.metric)}, {'default' if at_defaults else 'held-out'} settings"
-        layout: dict[str, Any] = {"across": chance_of(artifact.metric), "height": 0.6 + 0.125 * len(lines)}
+        x_label = (
+            f"{metric_label(artifact.metric)}, "
+            f"{'default' if at_defaults else 'held-out'} settings"
+        )
+        layout: dict[str, Any] = {
+            "across": chance_of(artifact.metric),
+            "height": 0.6 + 0.125 * len(lines),
+        }
         facets.append(Facet(panel.heading, own, x_label, ticks=lines, **layout))
     # one column, which can be read on a screen of 390 pixels
     figure = draw_dots(facets, HEADLINE_STYLES, COLUMNS[:1])
@@ -229,28 +360,34 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
     return Drawing(figure, frame, "\n".join(reading))
 
 
-# how often the interval that pays for the choice among methods lies above 0.5 by chance, at most
+# how often the interval that pays for the choice among methods lies above 0.5 by
+# chance, at most
 ONE_SIDED = 0.025
 MOST_NAMED = 3  # panels that the reading names; of more it counts
 
 
 def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
-    """Name the best method of each panel among those above chance, and above blind and placebos if there are any."""
+    """Name the best method of each panel among those above chance, and above blind and
+    placebos if there are any."""
     models = frame[~frame["control"]]
     with_blind = models["panel"].isin(frame.loc[frame["method"] == BLIND, "panel"])
-    beaten = models["beats_blind"].fillna(~with_blind) & models["above_placebos"].fillna(True)
+    beaten = models["beats_blind"].fillna(~with_blind) & models[
+        "above_placebos"
+    ].fillna(True)
     clear = models[models["above_chance"] & beaten]
     best = records_of(clear.loc[clear.groupby("panel")["value"].idxmax()])
     is_null = models["null_model"]
     tests = models.loc[~is_null, "panel"].nunique()
     found = [row for row in best if not row["null_model"]]
     shown = "; ".join(
-        f"{method_label(row['method'])} {best_text(row)} on {panels[row['panel']].heading}"
+        f"{method_label(row['method'])} {best_text(row)} on "
+        f"{panels[row['panel']].heading}"
         for row in found[:MOST_NAMED]
     )
     more = f"; and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     sentences = [
-        f"In {len(found)} of {tests} tests a method found training that no control explains (it is above chance, the "
+        f"In {len(found)} of {tests} tests a method found training that no "
+        f"control explains (it is above chance, the "
         f"bag of words and every placebo): {shown}{more}."
         if found
         else "In no test did a method find training that no control explains."
@@ -262,10 +399,13 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
 
 
 def best_text(row: Record) -> str:
-    """Return the value of the best method with the interval that pays for the choice, or the SD over its draws."""
+    """Return the value of the best method with the interval that pays for the choice,
+    or the SD over its draws."""
     if row["draws"] > 1:
         return f"{row['value']:.2f} ± {row['sd']:.2f} over {row['draws']} draws"
-    return with_interval((row["value"], number(row["best_low"]), number(row["best_high"])))
+    return with_interval(
+        (row["value"], number(row["best_low"]), number(row["best_high"]))
+    )
 
 
 LINES = 7  # panels of the headline on a terminal
@@ -273,7 +413,8 @@ TERMINAL = 60  # columns that its lines fit in
 
 
 def headline_lines(frame: pd.DataFrame) -> list[str]:
-    """Return `headline`'s data for a terminal of `TERMINAL` columns: a panel's name, and below it what was found.
+    """Return `headline`'s data for a terminal of `TERMINAL` columns: a panel's name,
+    and below it what was found.
 
     A cell that does not fit beside those before it begins a line of its own.
     """
@@ -295,24 +436,40 @@ def headline_lines(frame: pd.DataFrame) -> list[str]:
             else:
                 row += f", {further}"
         lines.append(row)
-    return lines + ([f"and {len(answers) - LINES} more, in the report"] if len(answers) > LINES else [])
+    return lines + (
+        [f"and {len(answers) - LINES} more, in the report"]
+        if len(answers) > LINES
+        else []
+    )
 
 
 MEANING = "what it means"
 
 
 def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
-    """Return of each panel of `headline`'s data its name, and its best method, controls and `MEANING` by header.
+    """Return of each panel of `headline`'s data its name, and its best method, controls
+    and `MEANING` by header.
 
     A column that no panel fills is left out.
     """
-    blind = {(row["model"], row["label"]): row for row in records_of(frame[frame["method"] == BLIND])}
+    blind = {
+        (row["model"], row["label"]): row
+        for row in records_of(frame[frame["method"] == BLIND])
+    }
     best = records_of(frame[frame["best"]])
     if not best:
         return []
     metrics = join_words(sorted({metric_label(row["metric"]) for row in best}))
-    most = int(frame[~frame["control"]].groupby(["model", "label"])["method"].nunique().max())
-    heads = [f"best of up to {most} methods", metrics, "bag of words", "rank among placebos", MEANING]
+    most = int(
+        frame[~frame["control"]].groupby(["model", "label"])["method"].nunique().max()
+    )
+    heads = [
+        f"best of up to {most} methods",
+        metrics,
+        "bag of words",
+        "rank among placebos",
+        MEANING,
+    ]
     answers = []
     for row in best:
         own = blind.get((row["model"], row["label"]))
@@ -321,7 +478,9 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
             method_label(row["method"]),
             best_text(row),
             with_interval(estimate(own)) if own else "",
-            f"{rank:.0f} of {row['placebos'] + 1:.0f}, mean {row['placebo_mean']:.2f}" if rank else "",
+            f"{rank:.0f} of {row['placebos'] + 1:.0f}, mean {row['placebo_mean']:.2f}"
+            if rank
+            else "",
             _meaning(row, own),
         ]
         answers.append((row["label"], dict(zip(heads, cells, strict=True))))
@@ -330,19 +489,27 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
 
 
 def _meaning(row: Record, blind: Record | None) -> str:
-    """Say in a sentence what the best method of a panel shows, given the bag of words and the placebos there."""
+    """Say in a sentence what the best method of a panel shows, given the bag of words
+    and the placebos there."""
     if row["null_model"]:
         if row["above_chance"]:
             return "A false alarm: the model read neither class."
         return "Nothing is found, as it should be: the model read neither class."
     if blind and blind["value"] >= row["value"]:
-        return "Words alone tell the classes apart better, without the model: this shows no training."
+        return (
+            "Words alone tell the classes apart better, without the model: this "
+            "shows no training."
+        )
     if not row["above_chance"]:
         return "No method is surely above chance."
     if row["above_placebos"] is False:
-        return "Texts that the model knows alike are told apart as well: this shows no training."
+        return (
+            "Texts that the model knows alike are told apart as well: this shows no "
+            "training."
+        )
     if row["beats_blind"] is False:
         return "Words alone may do as well, without the model: this shows no training."
     return (
-        "Members are found: the method is above chance and above what the controls reach without membership."
+        "Members are found: the method is above chance and above what the controls "
+        "reach without membership."
     )

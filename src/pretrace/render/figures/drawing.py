@@ -1,4 +1,5 @@
-"""How figures look and how they are written: sizes, palette, fonts, and bytes that do not change."""
+"""How figures look and how they are written: sizes, palette, fonts, and bytes that do
+not change."""
 
 import logging
 import warnings
@@ -26,14 +27,16 @@ from pretrace.render.names import METHOD_LABELS, chance_level
 from pretrace.render.results import csv_text
 from pretrace.runtime.files import atomic_path, write_text
 
-COLUMN, PAGE = 3.3, 6.8  # widths in inches of one column and of the whole line of a two-column page
+# widths in inches of one column and of the whole line of a two-column page
+COLUMN, PAGE = 3.3, 6.8
 COLUMNS = (4.4, PAGE, PAGE)
 """Widths of figures with one, two and three columns of axes (inches)."""
 
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7",
 )  # fmt: skip
-"""M. Okabe and K. Ito's palette, which colour-blind readers can tell apart, but for its yellow."""
+"""M. Okabe and K. Ito's palette, which colour-blind readers can tell apart, but for its
+yellow."""
 GREY = "#6B6B6B"
 MEMBER, NONMEMBER = BLUE, VERMILION
 
@@ -64,11 +67,15 @@ STYLE = {
 }
 DPI = 300
 FONTS = (
-    "DejaVu Sans",  # comes with matplotlib, so that Latin text looks the same on every machine
-    "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei",
-    "Noto Sans KR", "NanumGothic", "Noto Sans Devanagari", "Noto Sans Thai", "Noto Emoji", "Symbola",
+    # comes with matplotlib, so that Latin text looks the same on every machine
+    "DejaVu Sans",
+    "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "WenQuanYi Zen Hei",
+    "WenQuanYi Micro Hei",
+    "Noto Sans KR", "NanumGothic", "Noto Sans Devanagari", "Noto Sans Thai",
+    "Noto Emoji", "Symbola",
 )  # fmt: skip
-"""A character is drawn by the first of these fonts that the machine has and that holds it."""
+"""A character is drawn by the first of these fonts that the machine has and that holds
+it."""
 
 
 _METADATA: dict[str, dict[str, Any]] = {
@@ -90,19 +97,24 @@ def fonts() -> tuple[str, ...]:
 
 
 def undrawable(figure: Figure) -> str:
-    """Return the characters of a figure that no font of this machine has; matplotlib draws boxes in their place."""
-    written = {character for text in figure.findobj(Text) for character in text.get_text()}
+    """Return the characters of a figure that no font of this machine has; matplotlib
+    draws boxes in their place."""
+    written = {
+        character for text in figure.findobj(Text) for character in text.get_text()
+    }
     faces = [font_manager.get_font(font_manager.findfont(name)) for name in fonts()]
     return "".join(
         character
         for character in sorted(written)
-        if not character.isspace() and not any(face.get_char_index(ord(character)) for face in faces)
+        if not character.isspace()
+        and not any(face.get_char_index(ord(character)) for face in faces)
     )
 
 
 @contextmanager
 def style() -> Iterator[None]:
-    """Set the style while a figure is drawn or saved; a user's matplotlibrc is ignored."""
+    """Set the style while a figure is drawn or saved; a user's matplotlibrc is
+    ignored."""
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
@@ -115,7 +127,8 @@ def style() -> Iterator[None]:
 
 @contextmanager
 def sheet(width: float, height: float) -> Iterator[Figure]:
-    """Give an empty figure (inches) in the style; it is laid out once it is drawn, so that all formats are alike."""
+    """Give an empty figure (inches) in the style; it is laid out once it is drawn, so
+    that all formats are alike."""
     with style():
         figure = Figure(figsize=(width, height))
         FigureCanvasAgg(figure)
@@ -125,12 +138,13 @@ def sheet(width: float, height: float) -> Iterator[Figure]:
 
 
 LETTER, LINE, EDGE = 0.053, 0.11, 0.45
-"""Inches: the mean width of a title's letter, the height of its line, and the usual width of what is left of axes: a
-label and the numbers of the scale."""
+"""Inches: the mean width of a title's letter, the height of its line, and the usual
+width of what is left of axes: a label and the numbers of the scale."""
 
 
 def wrap_title(title: str, width: float) -> str:
-    """Return a title with further line breaks, so that no line is wider than `width` inches, and lines equally long."""
+    """Return a title with further line breaks, so that no line is wider than `width`
+    inches, and lines equally long."""
     letters, lines = max(20, int(width / LETTER)), []
     for line in title.split("\n"):
         least = len(wrap(line, letters))
@@ -140,7 +154,8 @@ def wrap_title(title: str, width: float) -> str:
 
 
 def legend_columns(labels: Sequence[str], width: float) -> int:
-    """Return how many entries of a legend fit next to each other in a figure of this width (inches)."""
+    """Return how many entries of a legend fit next to each other in a figure of this
+    width (inches)."""
     for columns in range(len(labels), 1, -1):
         parts = np.array_split(np.array([len(label) for label in labels]), columns)
         if sum(0.055 * part.max() + 0.68 for part in parts) <= width:
@@ -156,25 +171,46 @@ def draw_legend(figure: Figure, handles: Mapping[str, Any]) -> None:
 
 
 def draw_intervals(
-    axis: Axes, places: Any, frame: pd.DataFrame, color: str, *, level: bool = False, ground: bool = False
+    axis: Axes,
+    places: Any,
+    frame: pd.DataFrame,
+    color: str,
+    *,
+    level: bool = False,
+    ground: bool = False,
 ) -> None:
-    """Draw a bar for each 95 % interval (`low`, `high`) of values at their places on the other axis, if it is there.
+    """Draw a bar for each 95 % interval (`low`, `high`) of values at their places on
+    the other axis, if it is there.
 
-    `level`: values are on the x axis. `ground`: on white, to be told from what is under them.
+    `level`: values are on the x axis. `ground`: on white, to be told from what is under
+    them.
     """
     drawn = frame["low"].notna().to_numpy() & frame["high"].notna().to_numpy()
-    value, low, high = (frame[key].to_numpy(float)[drawn] for key in ("value", "low", "high"))
+    value, low, high = (
+        frame[key].to_numpy(float)[drawn] for key in ("value", "low", "high")
+    )
     ends = [np.maximum(0, value - low), np.maximum(0, high - value)]
     other = np.asarray(places, float)[drawn]
     x, y = (value, other) if level else (other, value)
     for shade, wider in (("white", 1.6), (color, 0.0)) if ground else ((color, 0.0),):
         width, cap = 0.8 + wider, 1.6 + wider / 2 if ground else 0
-        axis.errorbar(x, y, None if level else ends, ends if level else None, fmt="none", ecolor=shade,
-                      elinewidth=width, capthick=width, capsize=cap, zorder=3.5)  # fmt: skip
+        axis.errorbar(
+            x,
+            y,
+            None if level else ends,
+            ends if level else None,
+            fmt="none",
+            ecolor=shade,
+            elinewidth=width,
+            capthick=width,
+            capsize=cap,
+            zorder=3.5,
+        )
 
 
 def letter(number: int) -> str:
-    """Return `(a) ` for the first axes of a figure (0), `(b) ` for the second, and `(aa) ` after `(z) `."""
+    """Return `(a) ` for the first axes of a figure (0), `(b) ` for the second, and
+    `(aa) ` after `(z) `."""
     alphabet = "abcdefghijklmnopqrstuvwxyz"
     rounds, place = divmod(number, len(alphabet))
     return f"({alphabet[rounds - 1] if rounds else ''}{alphabet[place]}) "
@@ -182,7 +218,8 @@ def letter(number: int) -> str:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure, the data that it shows, and sentences to read with it: a verdict, or notes alone."""
+    """A figure, the data that it shows, and sentences to read with it: a verdict, or
+    notes alone."""
 
     figure: Figure
     frame: pd.DataFrame
@@ -193,7 +230,8 @@ class Drawing:
         return replace(self, reading=" ".join(filter(None, [self.reading, *notes])))
 
     def with_missing(self, reasons: Sequence[str]) -> "Drawing":
-        """Return the figure with the reasons why panels are missing, under the others and in its reading."""
+        """Return the figure with the reasons why panels are missing, under the others
+        and in its reading."""
         if not reasons:
             return self
         width = self.figure.get_figwidth()
@@ -202,22 +240,35 @@ class Drawing:
         return self.with_notes(reasons)
 
     def write(self, files: dict[str, Path]) -> None:
-        """Write pdf, png, svg, csv and the reading, each atomically; equal data give equal bytes."""
+        """Write pdf, png, svg, csv and the reading, each atomically; equal data give
+        equal bytes."""
         # reasons are below the edge of the figure
-        box = "tight" if any(text.get_position()[1] <= 0 for text in self.figure.texts) else None
+        box = (
+            "tight"
+            if any(text.get_position()[1] <= 0 for text in self.figure.texts)
+            else None
+        )
         with style():
             for suffix, metadata in _METADATA.items():
                 with atomic_path(files[suffix]) as part:
-                    self.figure.savefig(part, format=suffix, dpi=DPI, metadata=metadata, bbox_inches=box)
+                    self.figure.savefig(
+                        part, format=suffix, dpi=DPI, metadata=metadata, bbox_inches=box
+                    )
         lacking = undrawable(self.figure)
-        boxes = f"This machine has no font for {lacking}: the figure shows boxes, the data have the names."
+        boxes = (
+            f"This machine has no font for {lacking}: the figure shows boxes, the "
+            f"data have the names."
+        )
         write_text(files["csv"], csv_text(self.frame))
-        write_text(files["txt"], self.with_notes([boxes] * bool(lacking)).reading + "\n")
+        write_text(
+            files["txt"], self.with_notes([boxes] * bool(lacking)).reading + "\n"
+        )
 
 
 @dataclass(frozen=True)
 class LineStyle:
-    """A colour, a dash pattern, and a marker of a `size` (points). `shift` moves dots down."""
+    """A colour, a dash pattern, and a marker of a `size` (points). `shift` moves dots
+    down."""
 
     color: str
     dashes: Any
@@ -244,23 +295,34 @@ class LineStyle:
 
 
 CHANCE_STYLE = LineStyle("black", (0, (4, 2)), 0.8, "")
-LEVEL_STYLE, UPRIGHT_STYLE = LineStyle(GREY, "-", 0.7), LineStyle(GREY, (0, (1, 1.5)), 0.7)
-CLASS_STYLES = {1: LineStyle(MEMBER, "-", size=4), 0: LineStyle(NONMEMBER, (0, (4, 1.5)), marker="^", size=4)}
+LEVEL_STYLE, UPRIGHT_STYLE = (
+    LineStyle(GREY, "-", 0.7),
+    LineStyle(GREY, (0, (1, 1.5)), 0.7),
+)
+CLASS_STYLES = {
+    1: LineStyle(MEMBER, "-", size=4),
+    0: LineStyle(NONMEMBER, (0, (4, 1.5)), marker="^", size=4),
+}
 
 
-def chance_of(metric: str, style: LineStyle = CHANCE_STYLE) -> dict[str, tuple[float, LineStyle]]:
-    """Return the level that a score reaches by chance, by its name in the legend; empty if there is none."""
+def chance_of(
+    metric: str, style: LineStyle = CHANCE_STYLE
+) -> dict[str, tuple[float, LineStyle]]:
+    """Return the level that a score reaches by chance, by its name in the legend; empty
+    if there is none."""
     level = chance_level(metric)
     return {} if level is None else {"chance": (level, style)}
 
 
 @dataclass(frozen=True)
 class Facet:
-    """Axes of a figure: rows of `frame` are what is drawn, each with a `series` and `value, low, high`.
+    """Axes of a figure: rows of `frame` are what is drawn, each with a `series` and
+    `value, low, high`.
 
-    `ticks` name places that are not numbers. `across` are lines through all places at a value, by their
-    names in the legend; `upright` dotted ones at a place. `beside`: a text at the right of a place's line. `banded`:
-    intervals are bands (default, for few lines). `height`: of the axes with their title (inches).
+    `ticks` name places that are not numbers. `across` are lines through all places at a
+    value, by their names in the legend; `upright` dotted ones at a place. `beside`: a
+    text at the right of a place's line. `banded`: intervals are bands (default, for few
+    lines). `height`: of the axes with their title (inches).
     """
 
     title: str
@@ -275,10 +337,17 @@ class Facet:
     height: float | None = None
 
     def draw_levels(self, axis: Axes, *, level: bool) -> dict[str, Line2D]:
-        """Draw `across` and `upright` and return them by name. `level`: values are on the x axis."""
+        """Draw `across` and `upright` and return them by name. `level`: values are on
+        the x axis."""
         line = partial(axis.axvline, zorder=0) if level else axis.axhline
-        across = {name: line(value, **style.line) for name, (value, style) in self.across.items()}
-        return across | {name: axis.axvline(x, **UPRIGHT_STYLE.line) for name, x in self.upright.items()}
+        across = {
+            name: line(value, **style.line)
+            for name, (value, style) in self.across.items()
+        }
+        return across | {
+            name: axis.axvline(x, **UPRIGHT_STYLE.line)
+            for name, x in self.upright.items()
+        }
 
 
 def draw_facets(
@@ -292,21 +361,25 @@ def draw_facets(
     level: bool = False,
     height: float = 2.4,
 ) -> Figure:
-    """Return a figure with axes for each facet, as many in a row as there are `widths`; two are stacked.
+    """Return a figure with axes for each facet, as many in a row as there are `widths`;
+    two are stacked.
 
-    `draw(axis, facet)` fills one of them with lines, dots or bars and returns its handles for the legend.
+    `draw(axis, facet)` fills one of them with lines, dots or bars and returns its
+    handles for the legend.
 
-    A row is as high as its highest axes. `widths`: of a figure with one, two and three columns (inches). Several axes
-    get letters. The first axis of a row has a y label, and so has an axis whose label differs from the one before.
-    `heading`: above all axes. `beside`: width of what is left of axes (inches); a title wider than the rest of its
-    column gets more lines, and its row more height. `level`: values are on the x axis. `height`: of facets without
-    their own (inches).
+    A row is as high as its highest axes. `widths`: of a figure with one, two and three
+    columns (inches). Several axes get letters. The first axis of a row has a y label,
+    and so has an axis whose label differs from the one before. `heading`: above all
+    axes. `beside`: width of what is left of axes (inches); a title wider than the rest
+    of its column gets more lines, and its row more height. `level`: values are on the x
+    axis. `height`: of facets without their own (inches).
     """
     # two below each other can be read on a screen of 390 pixels
     columns = 1 if len(facets) == 2 else min(len(widths), len(facets))
     width = widths[columns - 1]
     lettered = [
-        (letter(number) if len(facets) > 1 else "") + facet.title for number, facet in enumerate(facets)
+        (letter(number) if len(facets) > 1 else "") + facet.title
+        for number, facet in enumerate(facets)
     ]
     beside += LINE * max(facet.y_label.count("\n") for facet in facets)
     fitting = [wrap_title(title, width / columns - beside) for title in lettered]
@@ -318,11 +391,15 @@ def draw_facets(
     total = sum(rows) + (0.2 if heading else 0.0)
     handles: dict[str, Any] = {}
     with sheet(width, total) as figure:
-        grid = figure.subplots(len(rows), columns, sharey=share_y, squeeze=False, height_ratios=rows)
+        grid = figure.subplots(
+            len(rows), columns, sharey=share_y, squeeze=False, height_ratios=rows
+        )
         if heading:
             figure.suptitle(heading, fontsize=8)
         label = ""
-        for number, (axis, title, facet) in enumerate(zip(grid.flat, fitting, facets, strict=False)):
+        for number, (axis, title, facet) in enumerate(
+            zip(grid.flat, fitting, facets, strict=False)
+        ):
             levels = facet.draw_levels(axis, level=level)
             handles |= draw(axis, facet) | levels
             axis.set_xlabel(facet.x_label)
@@ -340,7 +417,19 @@ def draw_facets(
 
 
 INDIGO, WINE, BROWN, OLIVE = "#332288", "#882255", "#8C6D1F", "#668000"
-_COLORS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, BLACK, BROWN, INDIGO, WINE, OLIVE)
+_COLORS = (
+    BLUE,
+    VERMILION,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    SKY,
+    BLACK,
+    BROWN,
+    INDIGO,
+    WINE,
+    OLIVE,
+)
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
@@ -348,7 +437,8 @@ _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
     """Return the style of each method, the same in every figure; controls are grey.
 
-    Of two methods of one colour that are shown together, the second gets a colour that none of the others has.
+    Of two methods of one colour that are shown together, the second gets a colour that
+    none of the others has.
     """
     known = list(dict.fromkeys([*_CONTRASTING, *METHOD_LABELS, *sorted(methods)]))
     seeing = [method for method in known if not is_control(method)]
@@ -360,7 +450,9 @@ def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
     free, taken = iter([color for color in _COLORS if color not in colors]), {GREY}
     for method in filter(methods.__contains__, seeing):
         if styles[method].color in taken:
-            styles[method] = replace(styles[method], color=next(free, styles[method].color))
+            styles[method] = replace(
+                styles[method], color=next(free, styles[method].color)
+            )
         taken.add(styles[method].color)
     return {method: styles[method] for method in methods}
 
@@ -368,7 +460,8 @@ def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
 _CONTROL_DASHES = ((1, 1), (4, 1), (1, 2.5), (4, 1, 1, 1), (8, 2), (8, 1, 1, 1), (2, 3))
 
 _CONTRASTING = (
-    "dc_pdd", "surp", "min_k_pp", "min_k", "loss", "zlib", "con_recall", "recall", "ref", "lowercase", "de_cop",
+    "dc_pdd", "surp", "min_k_pp", "min_k", "loss", "zlib", "con_recall", "recall",
+    "ref", "lowercase", "de_cop",
 )  # fmt: skip
 """Methods that most often share a figure; their styles come first."""
 
@@ -380,10 +473,22 @@ def nth_style(number: int) -> LineStyle:
     return LineStyle(color, dashes, marker=_MARKERS[number % len(_MARKERS)])
 
 
-FILLS = (("#DDDDDD", ""), (SKY, "///"), (ORANGE, "\\\\\\"), (GREEN, "..."), ("#FFFFFF", "xxx"))
+FILLS = (
+    ("#DDDDDD", ""),
+    (SKY, "///"),
+    (ORANGE, "\\\\\\"),
+    (GREEN, "..."),
+    ("#FFFFFF", "xxx"),
+)
 
 
 def nth_fill(number: int) -> dict[str, Any]:
     """Return how the bars of a series look, as arguments of matplotlib."""
     color, hatch = FILLS[number % len(FILLS)]
-    return {"facecolor": color, "hatch": hatch, "hatchcolor": "white", "edgecolor": "black", "linewidth": 0.6}
+    return {
+        "facecolor": color,
+        "hatch": hatch,
+        "hatchcolor": "white",
+        "edgecolor": "black",
+        "linewidth": 0.6,
+    }

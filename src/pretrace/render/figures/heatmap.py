@@ -10,13 +10,22 @@ from matplotlib.patches import Patch, Rectangle
 from pretrace.evaluation.averages import Record
 from pretrace.methods.settings import written_parameters
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.figures.drawing import COLUMN, PAGE, VERMILION, Drawing, draw_legend, sheet, wrap_title
+from pretrace.render.figures.drawing import (
+    COLUMN,
+    PAGE,
+    VERMILION,
+    Drawing,
+    draw_legend,
+    sheet,
+    wrap_title,
+)
 from pretrace.render.names import EMPTY, PARAMETER_LABELS, metric_label
 from pretrace.render.results import Results, long_frame, records_of
 
 
 def heatmap(artifact: Artifact, results: Results) -> Drawing:
-    """Draw a heat map a panel over `options.x` and `options.y`: best and default marked, many empty hatched."""
+    """Draw a heat map a panel over `options.x` and `options.y`: best and default
+    marked, many empty hatched."""
     options, panels = artifact.options, results.panels(artifact)
     x, y = str(options.x), options.y
     frames = [_cells(artifact, results, panel, x, y) for panel in panels]
@@ -37,8 +46,11 @@ def heatmap(artifact: Artifact, results: Results) -> Drawing:
     return Drawing(figure, frame)
 
 
-def _cells(artifact: Artifact, results: Results, panel: Panel, x: str, y: str) -> pd.DataFrame:
-    """Return a row a cell: x, y, value, and whether it is hatched, the best, the default."""
+def _cells(
+    artifact: Artifact, results: Results, panel: Panel, x: str, y: str
+) -> pd.DataFrame:
+    """Return a row a cell: x, y, value, and whether it is hatched, the best, the
+    default."""
     method = artifact.options.method
     grid = results.grid(artifact, panel, method)
     own = artifact.replaced(methods=[method])
@@ -51,28 +63,46 @@ def _cells(artifact: Artifact, results: Results, panel: Panel, x: str, y: str) -
                 panel.record
                 | {"method": method, "setting": setting, "metric": artifact.metric}
                 | {x: float(parsed[x]), y: float(parsed[y])}
-                | {"value": float(row["value"]), "hatched": EMPTY in row["marks"].split(";")}
+                | {
+                    "value": float(row["value"]),
+                    "hatched": EMPTY in row["marks"].split(";"),
+                }
                 | {"default": setting == default["setting"]}
             )
     if not records:
         there = f"there are: {', '.join(sorted(grid)[:5])} ..."
-        raise artifact.empty(f"{method} has no setting of {x} and {y} alone; {there}", panel)
+        raise artifact.empty(
+            f"{method} has no setting of {x} and {y} alone; {there}", panel
+        )
     frame = long_frame(records).sort_values([x, y], ignore_index=True)
     return frame.assign(best=frame.index == frame["value"].idxmax())
 
 
-def _draw(axis: Axes, frame: pd.DataFrame, x_name: str, y_name: str, limits: tuple[float, float]) -> Any:
+def _draw(
+    axis: Axes,
+    frame: pd.DataFrame,
+    x_name: str,
+    y_name: str,
+    limits: tuple[float, float],
+) -> Any:
     values = frame.pivot(index=y_name, columns=x_name, values="value")
     xs, ys = list(values.columns), list(values.index)
     image: Any = axis.imshow(
-        values, cmap="cividis", origin="lower", aspect="auto", vmin=limits[0], vmax=limits[1]
+        values,
+        cmap="cividis",
+        origin="lower",
+        aspect="auto",
+        vmin=limits[0],
+        vmax=limits[1],
     )
     for row in records_of(frame):
         x, y = xs.index(row[x_name]), ys.index(row[y_name])
         light = bool(image.norm(row["value"]) > 0.55)
         if row["hatched"]:
             color = "black" if light else "white"
-            axis.add_patch(_box(x, y, 1, hatch="////", edgecolor=color, linewidth=0, alpha=0.55))
+            axis.add_patch(
+                _box(x, y, 1, hatch="////", edgecolor=color, linewidth=0, alpha=0.55)
+            )
         _write_value(axis, x, y, row, light, image.cmap(image.norm(row["value"])))
     axis.set_xticks(range(len(xs)), [f"{x:g}" for x in xs])
     axis.set_yticks(range(len(ys)), [f"{y:g}" for y in ys])
@@ -82,13 +112,24 @@ def _draw(axis: Axes, frame: pd.DataFrame, x_name: str, y_name: str, limits: tup
     return image
 
 
-def _write_value(axis: Axes, x: int, y: int, row: Record, light: bool, fill: Any) -> None:
-    """Write a value without its leading zero; the best in a solid box, the default in a dashed one."""
+def _write_value(
+    axis: Axes, x: int, y: int, row: Record, light: bool, fill: Any
+) -> None:
+    """Write a value without its leading zero; the best in a solid box, the default in a
+    dashed one."""
     text = f"{row['value']:.2f}".removeprefix("0")
     box = {"boxstyle": "round,pad=0.1", "linewidth": 0, "facecolor": fill}
-    axis.text(x, y, text, ha="center", va="center", fontsize=5.6, color="black" if light else "white",
-              fontweight="bold" if row["best"] else "normal",
-              bbox=box if row["hatched"] else None)  # fmt: skip
+    axis.text(
+        x,
+        y,
+        text,
+        ha="center",
+        va="center",
+        fontsize=5.6,
+        color="black" if light else "white",
+        fontweight="bold" if row["best"] else "normal",
+        bbox=box if row["hatched"] else None,
+    )
     for name, look in BOXES.items():
         if row[name]:
             axis.add_patch(_box(x, y, 0.9, **look, zorder=4))
@@ -107,7 +148,9 @@ BOXES: dict[str, dict[str, Any]] = {
 
 def _draw_legend(figure: Figure, *, hatched: bool) -> None:
     names = {"best": "best on the evaluated texts", "default": "default"}
-    handles = {names[name]: Patch(facecolor="none", **look) for name, look in BOXES.items()}
+    handles = {
+        names[name]: Patch(facecolor="none", **look) for name, look in BOXES.items()
+    }
     if hatched:
         patch = Patch(facecolor="none", edgecolor="black", hatch="////", linewidth=0.4)
         handles["over 5 % of texts without such a token"] = patch

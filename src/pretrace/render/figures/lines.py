@@ -1,4 +1,5 @@
-"""Lines over a parameter, a size, a length, a number of shots or texts, or the steps of a training."""
+"""Lines over a parameter, a size, a length, a number of shots or texts, or the steps of
+a training."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -27,12 +28,26 @@ from pretrace.render.figures.drawing import (
     line_styles,
     nth_style,
 )
-from pretrace.render.names import CLASSES, PARAMETER_LABELS, join_words, marked_label, metric_label
-from pretrace.render.results import Results, long_frame, number_record, of_panels, of_set
+from pretrace.render.names import (
+    CLASSES,
+    PARAMETER_LABELS,
+    join_words,
+    marked_label,
+    metric_label,
+)
+from pretrace.render.results import (
+    Results,
+    long_frame,
+    number_record,
+    of_panels,
+    of_set,
+)
 
 FEW_LINES = 3  # this many have a band for their interval; more have bars, side by side
-MOST_LINES = 8  # methods that are drawn as curves, not as level lines; more have a facet each
-SHIFTED = 0.1  # at most this part of the distance of two ticks lies between a point and its tick
+# methods that are drawn as curves, not as level lines; more have a facet each
+MOST_LINES = 8
+# at most this part of the distance of two ticks lies between a point and its tick
+SHIFTED = 0.1
 SMOOTHING = 25  # training loss is drawn as a moving mean over this part of all steps
 CROWDED = 45  # letters of all names along x, above which they are turned
 THIN = ("P", "X")  # markers that a white edge would cover
@@ -46,13 +61,17 @@ def draw_lines(
     heading: str = "",
     legends: bool = False,
 ) -> Any:
-    """Return the figure: a line a series, of the same style in every facet; the legend has those with a name.
+    """Return the figure: a line a series, of the same style in every facet; the legend
+    has those with a name.
 
     `legends`: each facet has a legend of its own lines.
 
-    Rows of a facet's frame are points `series, x, value, low, high`; a row without x is a horizontal line.
+    Rows of a facet's frame are points `series, x, value, low, high`; a row without x is
+    a horizontal line.
     """
-    handles: dict[str, Any] = {name: styles[series].handle() for series, name in names.items()}
+    handles: dict[str, Any] = {
+        name: styles[series].handle() for series, name in names.items()
+    }
 
     def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
         places = _draw_series(axis, facet, styles)
@@ -68,31 +87,58 @@ def draw_lines(
             if series in {*facet.frame["series"]}
         }
         axis.legend(
-            own.values(), own.keys(), loc="upper right", fontsize=6, handlelength=1.8, borderaxespad=0
+            own.values(),
+            own.keys(),
+            loc="upper right",
+            fontsize=6,
+            handlelength=1.8,
+            borderaxespad=0,
         )
         return {}
 
     return draw_facets(facets, draw, heading=heading)
 
 
-def _draw_series(axis: Axes, facet: Facet, styles: Mapping[Any, LineStyle]) -> list[float]:
+def _draw_series(
+    axis: Axes, facet: Facet, styles: Mapping[Any, LineStyle]
+) -> list[float]:
     """Draw a facet's lines; return the places on x that have a point."""
     frame = facet.frame
     for row in frame[frame["x"].isna()].to_dict("records"):
-        axis.axhline(row["value"], **replace(styles[row["series"]], width=0.9).line, zorder=1.5)
+        axis.axhline(
+            row["value"], **replace(styles[row["series"]], width=0.9).line, zorder=1.5
+        )
     frame = frame[frame["x"].notna()]
     places = sorted(frame["x"].unique())
     gap = min((b - a for a, b in pairwise(places)), default=1.0)
-    lines = [(style, frame[frame["series"] == series]) for series, style in styles.items()]
+    lines = [
+        (style, frame[frame["series"] == series]) for series, style in styles.items()
+    ]
     lines = [(style, points) for style, points in lines if len(points)]
     banded = len(lines) <= FEW_LINES if facet.banded is None else facet.banded
     for number, (style, points) in enumerate(lines):
         step = min(0.06, 2 * SHIFTED / max(1, len(lines) - 1))
-        x = points["x"] + (0.0 if banded else step * gap * (number - (len(lines) - 1) / 2))
+        x = points["x"] + (
+            0.0 if banded else step * gap * (number - (len(lines) - 1) / 2)
+        )
         edge = 0.0 if style.marker in THIN else 0.4
-        axis.plot(x, points["value"], **style.marked, markeredgecolor="white", markeredgewidth=edge, zorder=3)
+        axis.plot(
+            x,
+            points["value"],
+            **style.marked,
+            markeredgecolor="white",
+            markeredgewidth=edge,
+            zorder=3,
+        )
         if banded:
-            axis.fill_between(x, points["low"], points["high"], color=style.color, alpha=0.14, linewidth=0)
+            axis.fill_between(
+                x,
+                points["low"],
+                points["high"],
+                color=style.color,
+                alpha=0.14,
+                linewidth=0,
+            )
         else:
             draw_intervals(axis, x, points, style.color)
     return places
@@ -100,18 +146,22 @@ def _draw_series(axis: Axes, facet: Facet, styles: Mapping[Any, LineStyle]) -> l
 
 def _name_ticks(axis: Axes, ticks: Mapping[float, str]) -> None:
     crowded = sum(map(len, ticks.values())) > CROWDED
-    turned: dict[str, Any] = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
+    turned: dict[str, Any] = (
+        {"rotation": 20, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
+    )
     axis.set_xticks(list(ticks), list(ticks.values()), **turned)
     axis.xaxis.set_minor_locator(NullLocator())
     axis.margins(x=0.12)
 
 
 def method_lines(artifact: Artifact, results: Results) -> Drawing:
-    """Draw a line a method over `options.x`: a model, length or subset; or a parameter, then a facet a panel.
+    """Draw a line a method over `options.x`: a model, length or subset; or a parameter,
+    then a facet a panel.
 
-    `options.metrics`, in place of the artifact's one, have facets of their own side by side.
-    Settings are chosen as the artifact's first selection says. Over a parameter, every other one is at its default,
-    or (`best_on_test`) at its best for each value; methods without it are level lines.
+    `options.metrics`, in place of the artifact's one, have facets of their own side by
+    side. Settings are chosen as the artifact's first selection says. Over a parameter,
+    every other one is at its default, or (`best_on_test`) at its best for each value;
+    methods without it are level lines.
     """
     x, facets = artifact.options.x, []
     for over, metric in product([x] if isinstance(x, str) else x, artifact.metrics):
@@ -121,7 +171,8 @@ def method_lines(artifact: Artifact, results: Results) -> Drawing:
             facets.append(draw(own, results, over, panels))
     if not facets:
         raise artifact.error(f"no two of its panels differ in {x} alone")
-    # axes share a scale, so that one with a line of chance and one without would be read alike
+    # axes share a scale, so that one with a line of chance and one without would be
+    # read alike
     levels = [facet.across for facet in facets if facet.across]
     if levels and all(level == levels[0] for level in levels):
         facets = [replace(facet, across=levels[0]) for facet in facets]
@@ -136,16 +187,21 @@ def method_lines(artifact: Artifact, results: Results) -> Drawing:
     draw_all = _draw_apart if len(moving) > MOST_LINES else draw_lines
     drawn = frame["x"].isna().map({True: "level", False: "line"})
     data = long_frame(frame.drop(columns=["series", "x"]).assign(drawn=drawn))
-    cautions = results.cautions(artifact.panels) if artifact.options.unit == "document" else []
+    cautions = (
+        results.cautions(artifact.panels) if artifact.options.unit == "document" else []
+    )
     hidden: list[str] = []
     if draw_all is draw_lines:
         for facet in facets:
             hidden += hidden_lines(facet, names)
-    return Drawing(draw_all(facets, styles, names), data, " ".join(cautions)).with_notes(hidden)
+    return Drawing(
+        draw_all(facets, styles, names), data, " ".join(cautions)
+    ).with_notes(hidden)
 
 
 def hidden_lines(facet: Facet, names: Mapping[str, str]) -> list[str]:
-    """Return a sentence for each group of lines that lie on one another: level ones, and those without a shift."""
+    """Return a sentence for each group of lines that lie on one another: level ones,
+    and those without a shift."""
     curves = facet.frame.loc[facet.frame["x"].notna(), "series"].nunique()
     are_shifted = curves > FEW_LINES if facet.banded is None else not facet.banded
     lines: dict[tuple[tuple[float, ...], ...], list[str]] = {}
@@ -153,12 +209,20 @@ def hidden_lines(facet: Facet, names: Mapping[str, str]) -> list[str]:
         is_level = points["x"].isna().all()
         if is_level or not are_shifted:
             places = () if is_level else tuple(points["x"])
-            lines.setdefault((places, tuple(points["value"])), []).append(names[str(method)])
+            lines.setdefault((places, tuple(points["value"])), []).append(
+                names[str(method)]
+            )
     title = " ".join(facet.title.split())
-    return [f"{title}: {join_words(same)} lie on one line." for same in lines.values() if len(same) > 1]
+    return [
+        f"{title}: {join_words(same)} lie on one line."
+        for same in lines.values()
+        if len(same) > 1
+    ]
 
 
-def _draw_apart(facets: Sequence[Facet], styles: Mapping[str, LineStyle], names: Mapping[str, str]) -> Any:
+def _draw_apart(
+    facets: Sequence[Facet], styles: Mapping[str, LineStyle], names: Mapping[str, str]
+) -> Any:
     """Return the figure with a small facet for each method of each facet."""
     small = [
         replace(
@@ -173,11 +237,14 @@ def _draw_apart(facets: Sequence[Facet], styles: Mapping[str, LineStyle], names:
         for method, name in names.items()
     ]
     heading = facets[0].title if len(facets) == 1 else ""
-    return draw_lines([facet for facet in small if len(facet.frame)], styles, {}, heading=heading)
+    return draw_lines(
+        [facet for facet in small if len(facet.frame)], styles, {}, heading=heading
+    )
 
 
 def _panels_apart(panels: Sequence[Panel], x: str) -> list[list[Panel]]:
-    """Return the panels of each facet: those that differ in the place `x` alone; over a parameter, one panel each."""
+    """Return the panels of each facet: those that differ in the place `x` alone; over a
+    parameter, one panel each."""
     if x not in X_PLACES:
         return [[panel] for panel in panels]
     keys = [key for key in PANEL_KEYS if key != x]
@@ -187,24 +254,39 @@ def _panels_apart(panels: Sequence[Panel], x: str) -> list[list[Panel]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def place_facet(artifact: Artifact, results: Results, x: str, panels: Sequence[Panel]) -> Facet:
-    """Return the methods over panels that differ in `x` alone: lengths ascending, others in the order of the panels."""
+def place_facet(
+    artifact: Artifact, results: Results, x: str, panels: Sequence[Panel]
+) -> Facet:
+    """Return the methods over panels that differ in `x` alone: lengths ascending,
+    others in the order of the panels."""
     if x == "length":
         panels = sorted(panels, key=lambda panel: panel.length or 0)
     ticks, rows = {}, []
     for number, panel in enumerate(panels):
         place = math.log2(panel.length or 0) if x == "length" else float(number)
-        value = panel.label if x == "model" and panel.label is not None else str(getattr(panel, x))
+        value = (
+            panel.label
+            if x == "model" and panel.label is not None
+            else str(getattr(panel, x))
+        )
         ticks[place] = panel.title_of(value)
-        for method, row in results.by("method", artifact, panel, selection=artifact.selections[0]).items():
+        for method, row in results.by(
+            "method", artifact, panel, selection=artifact.selections[0]
+        ).items():
             rows.append(_point(artifact, panel, method, row, x, place, value))
-    shared = panels[0].replaced(**{x: {"model": "models", "subset": "", "length": None}[x]})
-    title = (shared.replaced(label=None) if x == "model" else shared).name.removeprefix("models on ")
+    shared = panels[0].replaced(
+        **{x: {"model": "models", "subset": "", "length": None}[x]}
+    )
+    title = (shared.replaced(label=None) if x == "model" else shared).name.removeprefix(
+        "models on "
+    )
     label = f"length of the text ({shared.length_unit})" if x == "length" else x
     return _metric_facet(artifact, title, label, rows, ticks)
 
 
-def _parameter_facet(artifact: Artifact, results: Results, x: str, panels: Sequence[Panel]) -> Facet:
+def _parameter_facet(
+    artifact: Artifact, results: Results, x: str, panels: Sequence[Panel]
+) -> Facet:
     (panel,) = panels
     rows = []
     for value, method, row in results.along_parameter(artifact, panel, x):
@@ -215,24 +297,42 @@ def _parameter_facet(artifact: Artifact, results: Results, x: str, panels: Seque
 
 
 UPRIGHT = {"gamma": {"without the member prefix": 0.0}}
-"""Values of a parameter at which a method is another one, as Con-ReCall's figure 6 marks them."""
+"""Values of a parameter at which a method is another one, as Con-ReCall's figure 6
+marks them."""
 
 
 def _point(
-    artifact: Artifact, panel: Panel, method: str, row: Any, over: str, place: float | None, value: Any
+    artifact: Artifact,
+    panel: Panel,
+    method: str,
+    row: Any,
+    over: str,
+    place: float | None,
+    value: Any,
 ) -> Record:
-    about = {"series": method, "x": place, "method": method, "control": is_control(method)}
+    about = {
+        "series": method,
+        "x": place,
+        "method": method,
+        "control": is_control(method),
+    }
     about |= {"metric": artifact.metric, "over": over, "x_value": value}
     return panel.record | about | number_record(row)
 
 
 def _metric_facet(
-    artifact: Artifact, title: str, x_label: str, rows: Sequence[Any], ticks: Mapping[float, str]
+    artifact: Artifact,
+    title: str,
+    x_label: str,
+    rows: Sequence[Any],
+    ticks: Mapping[float, str],
 ) -> Facet:
     frame = pd.DataFrame(rows).astype({"x": float, "low": float, "high": float})
     label = metric_label(artifact.metric)
     y_label = f"{label},{' ' if len(label) < 10 else chr(10)}with 95 % interval"
-    return Facet(title, frame, x_label, y_label, ticks, chance_of(artifact.metric, LEVEL_STYLE))
+    return Facet(
+        title, frame, x_label, y_label, ticks, chance_of(artifact.metric, LEVEL_STYLE)
+    )
 
 
 SHIFTS = {
@@ -247,22 +347,37 @@ PREFIX_LABELS = {"member": "members", "nonmember": "non-members"}
 
 
 def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
-    """Draw a facet a panel: signed Wasserstein distances of log-likelihoods with and without a prefix, by shots.
+    """Draw a facet a panel: signed Wasserstein distances of log-likelihoods with and
+    without a prefix, by shots.
 
     They are those of the artifact's evaluation set (`evaluation.tokens.shifts`). With
-    `options.across.separator` a panel is shown once for each of these separators between shots.
+    `options.across.separator` a panel is shown once for each of these separators
+    between shots.
     """
     panels, facets, frames = results.panels(artifact), [], []
     for panel in panels:
         frame = of_set(results.rows(artifact, panel, "shift"), artifact)
-        frame = frame.sort_values(["prefix", "shots", "label"], ascending=[True, True, False])
+        frame = frame.sort_values(
+            ["prefix", "shots", "label"], ascending=[True, True, False]
+        )
         pairs = zip(frame["label"], frame["prefix"], strict=True)
-        points = frame.assign(series=pd.Series([*pairs], frame.index, object), x=frame["shots"].astype(float))
-        labels = "shots in the prefix", "signed Wasserstein distance\n(nats a token), with 95 % interval"
-        facets.append(Facet(panel.name, points, *labels, across={"no shift": (0.0, LEVEL_STYLE)}))
-        frames.append(frame[["label", "prefix", "draw", "shots", "n", "value", "low", "high"]])
+        points = frame.assign(
+            series=pd.Series([*pairs], frame.index, object),
+            x=frame["shots"].astype(float),
+        )
+        labels = (
+            "shots in the prefix",
+            "signed Wasserstein distance\n(nats a token), with 95 % interval",
+        )
+        facets.append(
+            Facet(panel.name, points, *labels, across={"no shift": (0.0, LEVEL_STYLE)})
+        )
+        frames.append(
+            frame[["label", "prefix", "draw", "shots", "n", "value", "low", "high"]]
+        )
     names = {
-        (label, kind): f"texts: {CLASSES[label]}; prefix: {PREFIX_LABELS[kind]}" for label, kind in SHIFTS
+        (label, kind): f"texts: {CLASSES[label]}; prefix: {PREFIX_LABELS[kind]}"
+        for label, kind in SHIFTS
     }
     frame = of_panels(frames, panels).rename(columns={"n": "n_texts"})
     return Drawing(draw_lines(facets, SHIFTS, names), frame)
@@ -272,10 +387,12 @@ HELD_OUT = ", held-out"
 
 
 def loss_curves(artifact: Artifact, results: Results) -> Drawing:
-    """Draw a facet a benchmark, a line a model of the panels: loss (nats a token) against tokens seen.
+    """Draw a facet a benchmark, a line a model of the panels: loss (nats a token)
+    against tokens seen.
 
-    Training loss is a line, held-out loss its marked points; what is held out is text that the model is not
-    trained on, so that the distance between the two is what the model knows of its members alone.
+    Training loss is a line, held-out loss its marked points; what is held out is text
+    that the model is not trained on, so that the distance between the two is what the
+    model knows of its members alone.
     """
     styles: dict[str, LineStyle] = {}
     frames = []
@@ -284,7 +401,9 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
         style = nth_style(len(points.setdefault(benchmark, [])) // 2)
         styles[model] = replace(style, width=1.0, marker="")
         styles[model + HELD_OUT] = replace(style, dashes="")
-        curve = results.read("training", model)[["step", "tokens", "loss", "heldout_loss"]]
+        curve = results.read("training", model)[
+            ["step", "tokens", "loss", "heldout_loss"]
+        ]
         frames.append(curve.assign(model=model, benchmark=benchmark))
         curve = curve.assign(x=curve["tokens"] / 1000, low=math.nan, high=math.nan)
         window = max(1, len(curve) // SMOOTHING)
@@ -297,6 +416,13 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
         Facet(artifact.title_of(benchmark), pd.concat(parts), *labels, banded=True)
         for benchmark, parts in points.items()
     ]
-    marked = dict.fromkeys((series for series in styles if series.endswith(HELD_OUT)), "held-out text")
-    names = {series: artifact.title_of(series) for series in styles if series not in marked} | marked
-    return Drawing(draw_lines(facets, styles, names, legends=True), pd.concat(frames, ignore_index=True))
+    marked = dict.fromkeys(
+        (series for series in styles if series.endswith(HELD_OUT)), "held-out text"
+    )
+    names = {
+        series: artifact.title_of(series) for series in styles if series not in marked
+    } | marked
+    return Drawing(
+        draw_lines(facets, styles, names, legends=True),
+        pd.concat(frames, ignore_index=True),
+    )

@@ -1,4 +1,5 @@
-"""Points: tokens by entropy and log-probability (SURP figure 2), and published numbers against measured ones."""
+"""Points: tokens by entropy and log-probability (SURP figure 2), and published numbers
+against measured ones."""
 
 from itertools import count
 from typing import Any
@@ -30,12 +31,14 @@ from pretrace.render.results import Results, of_panels
 from pretrace.render.tables.reproduction import compared_of
 
 EPS = 2
-"""SURP's default threshold: a surprising token is predicted with an entropy below 2 nats."""
+"""SURP's default threshold: a surprising token is predicted with an entropy below 2
+nats."""
 LOGPROB = "log-probability of the token (nats)"
 
 
 def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
-    """Draw a row a panel: all tokens of both classes, one over the other; the surprising ones and their mean."""
+    """Draw a row a panel: all tokens of both classes, one over the other; the
+    surprising ones and their mean."""
     panels = results.panels(artifact)
     frames = [results.rows(artifact, panel, "tokens") for panel in panels]
     with sheet(PAGE, 2.9 * len(panels) + 0.25) as drawn:
@@ -44,12 +47,22 @@ def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
         for axes, panel, frame in zip(grid, panels, frames, strict=True):
             _draw_shares(axes[0], frame[frame["curve"] == "share"])
             _draw_surprising(axes[1], frame)
-            for axis, title in zip(axes, (f"{panel.name}\nall tokens", _title(frame)), strict=True):
-                axis.set_title(wrap_title(next(letters) + title, PAGE / 2 - EDGE), loc="left", fontsize=7)
-        handles = {CLASSES[label]: style.handle() for label, style in CLASS_STYLES.items()}
+            for axis, title in zip(
+                axes, (f"{panel.name}\nall tokens", _title(frame)), strict=True
+            ):
+                axis.set_title(
+                    wrap_title(next(letters) + title, PAGE / 2 - EDGE),
+                    loc="left",
+                    fontsize=7,
+                )
+        handles = {
+            CLASSES[label]: style.handle() for label, style in CLASS_STYLES.items()
+        }
         draw_legend(drawn, handles)
     keys = {"curve": "drawn", "x": "entropy", "y": "logprob", "weight": "share"}
-    shown = of_panels([frame[["label", *keys, "low", "high"]] for frame in frames], panels)
+    shown = of_panels(
+        [frame[["label", *keys, "low", "high"]] for frame in frames], panels
+    )
     return Drawing(drawn, shown.rename(columns=keys))
 
 
@@ -58,18 +71,28 @@ def _title(frame: pd.DataFrame) -> str:
     counts = {name: int((labels == label).sum()) for label, name in CLASSES.items()}
     if min(counts.values()) >= FEWEST:
         return "surprising tokens\nand their mean by entropy"
-    return "surprising tokens\n" + ", ".join(f"{name}: {number or 'none'}" for name, number in counts.items())
+    return "surprising tokens\n" + ", ".join(
+        f"{name}: {number or 'none'}" for name, number in counts.items()
+    )
 
 
 def _draw_shares(axis: Axes, shares: pd.DataFrame) -> None:
-    """Draw a marker for each hexagon and class, filled for members; its side grows with the share of tokens (log)."""
+    """Draw a marker for each hexagon and class, filled for members; its side grows with
+    the share of tokens (log)."""
     limits = np.log([shares["weight"].min(), shares["weight"].max()])
     for label, style in CLASS_STYLES.items():
         own = shares[shares["label"] == label]
         sides = np.interp(np.log(own["weight"]), limits, (1, 4.2))
         fill, edge = (style.color, 0) if label else ("none", 0.45)
-        axis.scatter(own["x"], own["y"], s=sides**2, marker=style.marker, facecolors=fill,
-                     edgecolors=style.color, linewidths=edge)  # fmt: skip
+        axis.scatter(
+            own["x"],
+            own["y"],
+            s=sides**2,
+            marker=style.marker,
+            facecolors=fill,
+            edgecolors=style.color,
+            linewidths=edge,
+        )
     axis.axvline(EPS, color="black", linewidth=0.8, linestyle=(0, (3, 2)))
     axis.set(xlim=(0, None), ylim=(None, 0.3), xlabel="entropy (nats)", ylabel=LOGPROB)
 
@@ -77,23 +100,44 @@ def _draw_shares(axis: Axes, shares: pd.DataFrame) -> None:
 def _draw_surprising(axis: Axes, frame: pd.DataFrame) -> None:
     for label, style in CLASS_STYLES.items():
         points, mean = (
-            frame[(frame["label"] == label) & (frame["curve"] == curve)] for curve in ("token", "mean")
+            frame[(frame["label"] == label) & (frame["curve"] == curve)]
+            for curve in ("token", "mean")
         )
         size, alpha = (3, 0.25) if len(points) >= FEWEST else (14, 1)
-        axis.scatter(points["x"], points["y"], s=size, marker=style.marker, color=style.color, alpha=alpha,
-                     linewidths=0, rasterized=True, zorder=1)  # fmt: skip
+        axis.scatter(
+            points["x"],
+            points["y"],
+            s=size,
+            marker=style.marker,
+            color=style.color,
+            alpha=alpha,
+            linewidths=0,
+            rasterized=True,
+            zorder=1,
+        )
         x = mean["x"] + 0.012 * EPS * (1 if label else -1)
         draw_intervals(axis, x, mean.assign(value=mean["y"]), style.color, ground=True)
-        axis.plot(x, mean["y"], **style.marked, markeredgecolor="white", markeredgewidth=0.5, zorder=5)
+        axis.plot(
+            x,
+            mean["y"],
+            **style.marked,
+            markeredgecolor="white",
+            markeredgewidth=0.5,
+            zorder=5,
+        )
     axis.margins(y=0.06)
     axis.set(xlim=(0, EPS), xlabel="entropy (nats)", ylabel=LOGPROB)
 
 
-PROTOCOLS = (LineStyle(BLUE, "", size=2.5), LineStyle(VERMILION, "", marker="x", size=2.5))
+PROTOCOLS = (
+    LineStyle(BLUE, "", size=2.5),
+    LineStyle(VERMILION, "", marker="x", size=2.5),
+)
 
 
 def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
-    """Draw a facet a paper, a colour and marker a protocol; on the dotted line a number is as published.
+    """Draw a facet a paper, a colour and marker a protocol; on the dotted line a number
+    is as published.
 
     Bars are our 95 % intervals, which decide about rebuilt benchmarks alone.
     """
@@ -104,7 +148,9 @@ def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
     numbers = {str(paper): own for paper, own in frame.groupby("paper", sort=False)}
     handles: dict[str, Any] = {}
     with sheet(PAGE, 0.55 + PAGE / max(len(numbers), 2)) as drawn:
-        axes = drawn.subplots(1, len(numbers), squeeze=False, sharex=True, sharey=True)[0]
+        axes = drawn.subplots(1, len(numbers), squeeze=False, sharex=True, sharey=True)[
+            0
+        ]
         for axis, (paper, own) in zip(axes, numbers.items(), strict=True):
             axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
             for protocol, line in zip(papers[paper].protocols, PROTOCOLS, strict=False):
@@ -114,7 +160,9 @@ def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
                 points = points.assign(value=points["measured"])
                 draw_intervals(axis, points["published"], points, line.color)
                 look = line.marked | {"markerfacecolor": "none", "markeredgewidth": 0.6}
-                (handles[f"as the {protocol}"],) = axis.plot(points["published"], points["value"], **look)
+                (handles[f"as the {protocol}"],) = axis.plot(
+                    points["published"], points["value"], **look
+                )
             shown = len(own[[*PUBLISHED_KEYS]].drop_duplicates())
             axis.set(aspect="equal", xlim=(0, 1), ylim=(0, 1), xlabel="published")
             axis.set_title(f"{papers[paper].title} ({shown} numbers)")

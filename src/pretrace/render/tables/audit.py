@@ -1,4 +1,5 @@
-"""An audit as a page that answers: the verdict first, then what could be found, documents, passages and checks."""
+"""An audit as a page that answers: the verdict first, then what could be found,
+documents, passages and checks."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -8,42 +9,81 @@ import pandas as pd
 
 from pretrace.benchmarks.audit_design import CHECK_LEVEL, LEVEL, count_noun
 from pretrace.evaluation.audit import COMBINED, SOUGHT
-from pretrace.evaluation.audit_controls import COPIES, FORM, LETTERS, PARTS, SIZES, SPREAD, WORD, WORDS
+from pretrace.evaluation.audit_controls import (
+    COPIES,
+    FORM,
+    LETTERS,
+    PARTS,
+    SIZES,
+    SPREAD,
+    WORD,
+    WORDS,
+)
 from pretrace.evaluation.averages import Record, group_records, number
 from pretrace.evaluation.resampling import DRAWN
 from pretrace.evaluation.taken_off import EXPLAINED
-from pretrace.evaluation.verdict import failed_checks, share_above, silent_control, verdict
+from pretrace.evaluation.verdict import (
+    failed_checks,
+    share_above,
+    silent_control,
+    verdict,
+)
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import in_order, join_words, method_label
 from pretrace.render.phrases import false_alarms, format_signed
 from pretrace.render.results import Results, records_of
 from pretrace.render.tables.extraction import given_back
-from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, p_text, rows_of, table_of
+from pretrace.render.tables.table import (
+    Block,
+    Box,
+    Cell,
+    Head,
+    Table,
+    p_cell,
+    p_text,
+    rows_of,
+    table_of,
+)
 from pretrace.runtime.errors import shorten
 
-MOST_ROWS = 50  # documents or passages with the lowest p that are printed; the CSV has all
-MANY = 6  # log10 of the ways to deal labels out from which on they are not printed as a number
+# documents or passages with the lowest p that are printed; the CSV has all
+MOST_ROWS = 50
+# log10 of the ways to deal labels out from which on they are not printed as a number
+MANY = 6
 WORDS_SHOWN = 10  # a passage is called by its first words
 NAMES_ROOM = (
-    2_400  # characters of names that the first page has room for; works in question are named in any case
+    # characters of names that the first page has room for; works in question are named
+    # in any case
+    2_400
 )
 KNOWN_SHOWN = 3  # known ones that are named in any case
 CAUSES_SHOWN = 3  # documents that are named where a check fails
 TOGETHER = "All documents together"
-FOUND_AT_ALL = "Positive control: do the same methods find verses of the Bible that the web quotes every day?"
+FOUND_AT_ALL = (
+    "Positive control: do the same methods find verses of the Bible that the web "
+    "quotes every day?"
+)
 
 CHECKS = {
-    WORDS: ("words", "Can a classifier tell your documents from the known ones by their words?"),
+    WORDS: (
+        "words",
+        "Can a classifier tell your documents from the known ones by their words?",
+    ),
     LETTERS: (
         "letters and signs",
-        "Can a classifier tell them by their letters and signs (spelling, scanning errors, language)?",
+        "Can a classifier tell them by their letters and signs (spelling, "
+        "scanning errors, language)?",
     ),
     WORD: ("single words", "Does a single word tell them, such as a stage direction?"),
-    FORM: ("form", "Do your texts look different (digits, line ends, capitals, repeated words)?"),
+    FORM: (
+        "form",
+        "Do your texts look different (digits, line ends, capitals, repeated words)?",
+    ),
     SIZES: ("size", "Have your texts another size in characters or words?"),
     SPREAD: (
         "spread of form and words",
-        "Do documents of one side differ from those of the other side, or more from each other?",
+        "Do documents of one side differ from those of the other side, or more "
+        "from each other?",
     ),
     EXPLAINED: (
         "higher without form",
@@ -56,15 +96,20 @@ CHECKS = {
 
 
 def audit(artifact: Artifact, results: Results) -> Table:
-    """Lay out for each model and benchmark the answer, what the audit can find, documents, passages, checks."""
+    """Lay out for each model and benchmark the answer, what the audit can find,
+    documents, passages, checks."""
     panels = {panel.pair: panel for panel in artifact.panels}
     audits = [(panel, results.read("audit", pair)) for pair, panel in panels.items()]
-    blocks = [block for panel, frame in audits for block in _blocks(panel, frame, results)]
+    blocks = [
+        block for panel, frame in audits for block in _blocks(panel, frame, results)
+    ]
     cautions = results.cautions([panel for panel, _ in audits])
     named = []
     for place, (panel, frame) in enumerate(audits):
         null = panel.model in artifact.null_models
-        about = frame.assign(model=panel.model, benchmark=panel.benchmark, null_model=null)
+        about = frame.assign(
+            model=panel.model, benchmark=panel.benchmark, null_model=null
+        )
         audits[place] = panel, about
         named.append(about)
     boxes = tuple(_box(panel, frame, results) for panel, frame in audits)
@@ -74,52 +119,71 @@ def audit(artifact: Artifact, results: Results) -> Table:
 
 
 _NOTES = (
-    f"p of a document: its rank among the known ones. q is p corrected for the number of documents (Benjamini and "
-    f"Hochberg). A document is named if q is at most {LEVEL:g}: about one in twenty named ones is a false alarm.",
-    "All methods together are the mean of their scores on a common scale. Single methods only show where the result "
+    f"p of a document: its rank among the known ones. q is p corrected for the "
+    f"number of documents (Benjamini and "
+    f"Hochberg). A document is named if q is at most {LEVEL:g}: about one in "
+    f"twenty named ones is a false alarm.",
+    "All methods together are the mean of their scores on a common scale. Single "
+    "methods only show where the result "
     "comes from.",
-    "The checks by words, letters, single words, form, size and spread exchange documents as well. Each p is corrected "
-    f"for their number; a check fails if it is at most {CHECK_LEVEL:g}. Another check takes form off the scores, all "
-    f"of it together and each feature alone: it fails if any p of what is left is above {LEVEL:g}.",
-    "Lies above: how much higher the model scores the text than the known documents, in standard deviations of a "
+    "The checks by words, letters, single words, form, size and spread exchange "
+    "documents as well. Each p is corrected "
+    f"for their number; a check fails if it is at most {CHECK_LEVEL:g}. Another "
+    f"check takes form off the scores, all "
+    f"of it together and each feature alone: it fails if any p of what is left "
+    f"is above {LEVEL:g}.",
+    "Lies above: how much higher the model scores the text than the known "
+    "documents, in standard deviations of a "
     "single text.",
 )
 
 
 def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
-    """Return the verdict and what follows, each as one sentence, for the page and for the terminal."""
+    """Return the verdict and what follows, each as one sentence, for the page and for
+    the terminal."""
     result = verdict(frame)
-    p = f"(p = {p_text(result.p)}{f', {one_in(result.p)}' if result.p <= LEVEL else ''})"
+    p = (
+        f"(p = "
+        f"{p_text(result.p)}{f', {one_in(result.p)}' if result.p <= LEVEL else ''})"
+    )
     reasons = join_words(result.reasons) if result.reasons else ""
     by_design = bool(_design(frame).get("randomised"))
     if result.kind == "evidence" and frame["null_model"].any():
         return (
-            f"A false alarm: {model} finds {_found(frame)} more familiar than the known texts {p}.",
-            f"It was trained here on neither, so this is chance ({one_in(result.p)}), or the texts differ in more than "
+            f"A false alarm: {model} finds {_found(frame)} more familiar than "
+            f"the known texts {p}.",
+            f"It was trained here on neither, so this is chance "
+            f"({one_in(result.p)}), or the texts differ in more than "
             "what the checks see.",
         )
     if result.kind == "evidence":
         follows = (
-            "What is published was drawn at random, so only reading it, copies of it, or chance "
+            "What is published was drawn at random, so only reading it, copies "
+            "of it, or chance "
             f"({one_in(result.p)}) explain this."
             if by_design
-            else "If the known texts are unread and of the same kind, the likeliest reason is that the model was "
-            "trained on these texts, or on copies or long quotations of them; but texts that are famous or often "
+            else "If the known texts are unread and of the same kind, the likeliest "
+            "reason is that the model was "
+            "trained on these texts, or on copies or long quotations of them; "
+            "but texts that are famous or often "
             "quoted score higher, too."
         )
         return (
-            f"Evidence of training: {model} finds {_found(frame)} more familiar than the known texts {p}.",
+            f"Evidence of training: {model} finds {_found(frame)} more familiar "
+            f"than the known texts {p}.",
             follows + _silent_control(frame),
         )
     if result.kind == "untested":
         return (
-            f"Higher than the known texts; whether they are comparable could not be tested {p}.",
+            f"Higher than the known texts; whether they are comparable could not "
+            f"be tested {p}.",
             f"Nothing follows about training: {reasons}.",
         )
     if result.kind == "invalid":
         return (
             f"The comparison is invalid, because {reasons}.",
-            "Nothing follows about training: your texts differ from the known ones in more than what the model read.",
+            "Nothing follows about training: your texts differ from the known "
+            "ones in more than what the model read.",
         )
     if result.kind == "impossible":
         return (
@@ -128,19 +192,24 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
         )
     return (
         f"No evidence of training found {p}.",
-        "This does not show that the texts were left out: in four of five cases such an audit finds a difference only "
-        f"if {_percent(_design(frame)['smallest_effect'])} of the passages score above the middle of the known ones.",
+        "This does not show that the texts were left out: in four of five cases "
+        "such an audit finds a difference only "
+        f"if {_percent(_design(frame)['smallest_effect'])} of the passages score "
+        f"above the middle of the known ones.",
     )
 
 
 def _silent_control(frame: pd.DataFrame) -> str:
-    """Say beside evidence that the positive control was not found, as what it is; empty where it was."""
+    """Say beside evidence that the positive control was not found, as what it is; empty
+    where it was."""
     p = silent_control(frame)
     if p is None:
         return ""
     return (
-        " But the same methods do not find passages that most models of the web have read "
-        f"(p = {p_text(p)}): either this model has not read them, or take the evidence with more care."
+        " But the same methods do not find passages that most models of the web "
+        "have read "
+        f"(p = {p_text(p)}): either this model has not read them, or take the "
+        f"evidence with more care."
     )
 
 
@@ -150,18 +219,23 @@ def one_in(p: float) -> str:
 
 
 def audit_lines(frame: pd.DataFrame) -> list[str]:
-    """Return the two sentences of each model and benchmark of `audit`'s data, for a terminal."""
+    """Return the two sentences of each model and benchmark of `audit`'s data, for a
+    terminal."""
     words = ["id", "document", "setting"]
     frame[words] = frame[words].astype(object).where(frame[words].notna(), "")
     audits = frame.groupby(["model", "benchmark"], sort=False)
     several = audits.ngroups > 1
-    answers = [(benchmark, " ".join(answer(str(model), own))) for (model, benchmark), own in audits]
+    answers = [
+        (benchmark, " ".join(answer(str(model), own)))
+        for (model, benchmark), own in audits
+    ]
     lines = [f"{benchmark}: {text}" if several else text for benchmark, text in answers]
     return lines + _false_alarms([own for _, own in audits])
 
 
 def _false_alarms(audits: Sequence[pd.DataFrame]) -> list[str]:
-    """Return the sentence that counts false alarms among audits of null models; none without such an audit."""
+    """Return the sentence that counts false alarms among audits of null models; none
+    without such an audit."""
     results = [verdict(frame) for frame in audits if frame["null_model"].any()]
     tested = [result for result in results if pd.notna(result.p)]
     found = sum(result.kind == "evidence" for result in tested)
@@ -176,7 +250,11 @@ def _found(frame: pd.DataFrame) -> str:
         return f"the document '{name}'" if len(name) < 60 else "the text"
     marked = int(documents["flagged"].sum())
     alone = f" ({marked} of {len(documents)} also alone)" if marked else ""
-    return ("the published texts" if documents.empty else f"your {len(documents)} documents together") + alone
+    return (
+        "the published texts"
+        if documents.empty
+        else f"your {len(documents)} documents together"
+    ) + alone
 
 
 def _units(frame: pd.DataFrame, unit: str) -> pd.DataFrame:
@@ -193,43 +271,64 @@ def _percent(effect: float) -> str:
 
 
 def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
-    """Return the question, the answer, what it means, what was compared and checked, and what would be better."""
+    """Return the question, the answer, what it means, what was compared and checked,
+    and what would be better."""
     result, design = verdict(frame), _design(frame)
     first, second = answer(panel.title_of(panel.model), frame)
-    not_shown = "That the texts were not in the training data. An audit cannot show that."
+    not_shown = (
+        "That the texts were not in the training data. An audit cannot show that."
+    )
     if result.kind == "evidence":
         not_shown = (
-            "How often the model read the texts, from which source, and whether every passage was among them."
+            "How often the model read the texts, from which source, and whether "
+            "every passage was among them."
         )
     lines = [
         *_works(results.read("benchmarks", panel.benchmark)),
-        *[("What p means", _meaning_of_p(design))] * (result.kind in ("evidence", "untested", "none")),
+        *[("What p means", _meaning_of_p(design))]
+        * (result.kind in ("evidence", "untested", "none")),
         ("What follows", second),
         ("What does not follow", not_shown),
     ]
     if results.has("extraction", panel.pair):
-        back = given_back(panel.title_of(panel.model), results.read("extraction", panel.pair))
+        back = given_back(
+            panel.title_of(panel.model), results.read("extraction", panel.pair)
+        )
         lines += [("Given back", back)] if back else []
     lines += [("Left out", left)] if (left := _left_out(panel, frame, results)) else []
     lines += [*_checked(frame), *_causes(frame)]
-    lines += [("What would make it better", " ".join(result.repairs))] if result.repairs else []
+    lines += (
+        [("What would make it better", " ".join(result.repairs))]
+        if result.repairs
+        else []
+    )
     known = _counts(design, "known_documents", "known document", "known_texts")
     given = (
-        "drawn like the published ones and kept private" if design.get("randomised") else "given as unread"
+        "drawn like the published ones and kept private"
+        if design.get("randomised")
+        else "given as unread"
     )
     lines.append(("Rests on", f"{known}, {given}. pretrace cannot check that."))
     own = _counts(design, "documents", "document", "texts")
-    question = f"Was {panel.title_of(panel.model)} trained on {own} of '{panel.title_of(panel.benchmark)}'?"
+    question = (
+        f"Was {panel.title_of(panel.model)} trained on {own} of "
+        f"'{panel.title_of(panel.benchmark)}'?"
+    )
     return Box(question, first, result.kind, tuple(lines))
 
 
 def _meaning_of_p(design: Mapping[str, float]) -> str:
-    """Say what p is; it is exact where the units that are exchanged have as many passages."""
+    """Say what p is; it is exact where the units that are exchanged have as many
+    passages."""
     exchanged = "texts of each document" if design.get("randomised") else "documents"
-    exact = "exact" if design.get("randomised") or design.get("even") else "nearly exact"
+    exact = (
+        "exact" if design.get("randomised") or design.get("even") else "nearly exact"
+    )
     return (
-        f"Of all ways to deal the {exchanged} out into yours and known ones, the share in which yours would score at "
-        f"least as high. It is {exact} if the model read none of them and all are of one kind. It is not the "
+        f"Of all ways to deal the {exchanged} out into yours and known ones, the "
+        f"share in which yours would score at "
+        f"least as high. It is {exact} if the model read none of them and all "
+        f"are of one kind. It is not the "
         "probability that the model did not read them."
     )
 
@@ -237,9 +336,12 @@ def _meaning_of_p(design: Mapping[str, float]) -> str:
 def _works(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Yield which works are in question and which are known, by title and author.
 
-    Where a draw within documents decides what is published, these are texts of the same documents.
+    Where a draw within documents decides what is published, these are texts of the same
+    documents.
     """
-    is_asked = texts["label"].isna() if texts["label"].isna().any() else texts["label"].eq(1)
+    is_asked = (
+        texts["label"].isna() if texts["label"].isna().any() else texts["label"].eq(1)
+    )
     asked = texts[is_asked.fillna(False)]
     known = texts[texts["label"].eq(0).fillna(False)]
     in_question = _names_of_works(asked, with_document=True)
@@ -248,11 +350,13 @@ def _works(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
         places = count_noun(len(in_question), "place")
         yield (
             "In question",
-            f"{count_noun(len(asked), 'text')} published in {places}: {'; '.join(in_question)}",
+            f"{count_noun(len(asked), 'text')} published in {places}: "
+            f"{'; '.join(in_question)}",
         )
         yield (
             "Compared with",
-            f"{count_noun(len(known), 'private text')} of the same places, drawn in the same way",
+            f"{count_noun(len(known), 'private text')} of the same places, drawn "
+            f"in the same way",
         )
         return
     if in_question:
@@ -264,22 +368,33 @@ def _works(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
             room -= len(name) + 2
             if room >= 0 or len(shown) < KNOWN_SHOWN:
                 shown.append(name)
-        more = f"; and {len(compared) - len(shown)} more" if len(shown) < len(compared) else ""
+        more = (
+            f"; and {len(compared) - len(shown)} more"
+            if len(shown) < len(compared)
+            else ""
+        )
         yield "Compared with", "; ".join(shown) + more
 
 
 def _names_of_works(texts: pd.DataFrame, *, with_document: bool) -> list[str]:
-    """Return the works that texts are of, each once; with the names by which the page's tables call them."""
+    """Return the works that texts are of, each once; with the names by which the page's
+    tables call them."""
     named = texts[texts["document"] != ""].drop_duplicates("document")
     return [_work(row, with_document=with_document) for row in records_of(named)]
 
 
 def _work(row: Record, *, with_document: bool) -> str:
     """Return `title, author (document)`."""
-    title, author, document = (str(row.get(key) or "") for key in ("title", "author", "document"))
+    title, author, document = (
+        str(row.get(key) or "") for key in ("title", "author", "document")
+    )
     name = ", ".join(map(shorten, filter(None, (title or document, author))))
     is_called_otherwise = bool(title) and title != document
-    return f"{name} ({shorten(document)})" if with_document and is_called_otherwise else name
+    return (
+        f"{name} ({shorten(document)})"
+        if with_document and is_called_otherwise
+        else name
+    )
 
 
 def _checked(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
@@ -301,37 +416,52 @@ def _checked(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
                 )
             ),
         )
-    made = {*rows, EXPLAINED} if rows else set()  # without a higher score, form has nothing to explain
+    # without a higher score, form has nothing to explain
+    made = {*rows, EXPLAINED} if rows else set()
     open_ones = [label for method, (label, _) in CHECKS.items() if method not in made]
     if _design(frame).get("randomised"):
         yield (
             "Not checked",
-            f"{', '.join(open_ones)}: not needed, because what is published was drawn at random",
+            f"{', '.join(open_ones)}: not needed, because what is published was "
+            f"drawn at random",
         )
         return
     yield (
         "Not checked",
-        ", ".join([*open_ones, "whether the known texts are unread", "and as famous as yours"]),
+        ", ".join(
+            [*open_ones, "whether the known texts are unread", "and as famous as yours"]
+        ),
     )
 
 
 def _causes(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Yield the documents and the words that make a check fail."""
     units = frame.sort_values("effect", ascending=False, key=abs, kind="stable")
-    causes, words = (records_of(units[units["unit"] == unit]) for unit in ("cause", "word"))
+    causes, words = (
+        records_of(units[units["unit"] == unit]) for unit in ("cause", "word")
+    )
     for own in group_records(causes, "method"):
         apart = [row for row in own if row["effect"] > 0]
         sides = [
-            f"{sum(row['flagged'] == side for row in apart)} of {sum(row['flagged'] == side for row in own)} {kind}"
+            f"{sum(row['flagged'] == side for row in apart)} of "
+            f"{sum(row['flagged'] == side for row in own)} {kind}"
             for side, kind in ((True, "in question"), (False, "known"))
         ]
         most = ", ".join(shorten(row["id"]) for row in apart[:CAUSES_SHOWN])
         label = CHECKS[own[0]["method"]][0]
-        yield f"Told apart by {label}", f"{' and '.join(sides)} lie on their own side, most clearly {most}."
-    note = ". In brackets: how many documents in question have it, and how many known ones."
+        yield (
+            f"Told apart by {label}",
+            f"{' and '.join(sides)} lie on their own side, most clearly {most}.",
+        )
+    note = (
+        ". In brackets: how many documents in question have it, and how many known "
+        "ones."
+    )
     for sign, kind in ((1, "in question"), (-1, "in known ones")):
         own = [row for row in words if sign * row["effect"] > 0]
-        listed = ", ".join(f"{row['id']} ({row['texts']:.0f}, {row['n']:.0f})" for row in own)
+        listed = ", ".join(
+            f"{row['id']} ({row['texts']:.0f}, {row['n']:.0f})" for row in own
+        )
         if own:
             yield f"Words more frequent {kind}", listed + note
             note = "."
@@ -339,7 +469,10 @@ def _causes(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
 
 def _counts(design: Mapping[str, float], documents: str, noun: str, texts: str) -> str:
     """Return `2 documents (10 passages)` of two numbers of a design."""
-    return f"{count_noun(int(design.get(documents, 0)), noun)} ({count_noun(int(design.get(texts, 0)), 'passage')})"
+    return (
+        f"{count_noun(int(design.get(documents, 0)), noun)} "
+        f"({count_noun(int(design.get(texts, 0)), 'passage')})"
+    )
 
 
 def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
@@ -347,28 +480,43 @@ def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
     design = _design(frame)
     out = frame[(frame["unit"] == "document") & (frame["method"] == "")]["id"].tolist()
     known = int(design.get("known_outliers", 0))
-    parts = [f"your document '{name}'" for name in out] + [count_noun(known, "known document")] * bool(known)
-    words = [f"{join_words(parts)}: unlike all others in words or letters."] if parts else []
+    parts = [f"your document '{name}'" for name in out] + [
+        count_noun(known, "known document")
+    ] * bool(known)
+    words = (
+        [f"{join_words(parts)}: unlike all others in words or letters."]
+        if parts
+        else []
+    )
     unlabelled = int(results.read("benchmarks", panel.benchmark)["label"].isna().sum())
-    stood_out = frame[(frame["unit"] == "document") & (frame["method"] == "")]["texts"].sum()
+    stood_out = frame[(frame["unit"] == "document") & (frame["method"] == "")][
+        "texts"
+    ].sum()
     left = unlabelled - int(design.get("texts", 0)) - int(stood_out)
     if left > 0 and not frame[frame["unit"] == "text"].empty:
-        words.append(f"{count_noun(left, 'passage')} without a label: no score, or no known text of the same length "
-                     "and subset.")  # fmt: skip
+        words.append(
+            f"{count_noun(left, 'passage')} without a label: no score, or no "
+            f"known text of the same length "
+            "and subset."
+        )
     return " ".join(words)
 
 
 def _blocks(panel: Panel, frame: pd.DataFrame, results: Results) -> Iterator[Block]:
     name = f"{panel.title_of(panel.model)} on {panel.title_of(panel.benchmark)}"
     failed = bool(failed_checks(frame))
-    facts = ((label, [("", Cell(words=words))], False) for label, words in _can_find(frame))
+    facts = (
+        (label, [("", Cell(words=words))], False) for label, words in _can_find(frame)
+    )
     yield from rows_of(f"What this audit can find: {name}", facts, "")
     for unit, title in (("document", "Documents"), ("text", "Passages")):
         own = frame[(frame["unit"] == unit) & (frame["method"] != "")]
         if unit == "document" and own["id"].nunique() > 1:
             own = pd.concat([frame[frame["unit"] == "all"].assign(id=TOGETHER), own])
         if own["id"].nunique() > (unit == "document" and own["texts"].max() <= 1):
-            texts = results.read("benchmarks", panel.benchmark).set_index("text_id")["text"]
+            texts = results.read("benchmarks", panel.benchmark).set_index("text_id")[
+                "text"
+            ]
             yield from _unit_block(f"{title}: {name}", unit, own, texts, failed=failed)
     yield from rows_of(f"Checks: {name}", _checks(frame), "")
 
@@ -385,39 +533,70 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     if pd.notna(p):
         invalid = " (not valid: a check failed)" if failed_checks(frame) else ""
         yield "p of the whole audit", p_text(p) + invalid
-        ways = f"{10 ** design['log10_ways']:,.0f}" if design["log10_ways"] < MANY else "more than a million"
-        yield f"Ways to deal the labels out (of more than {DRAWN + 1:,}, {DRAWN:,} are drawn)", ways
+        ways = (
+            f"{10 ** design['log10_ways']:,.0f}"
+            if design["log10_ways"] < MANY
+            else "more than a million"
+        )
+        yield (
+            f"Ways to deal the labels out (of more than {DRAWN + 1:,}, {DRAWN:,} "
+            f"are drawn)",
+            ways,
+        )
     if pd.notna(icc := design.get("icc", float("nan"))):
-        yield "How alike the passages of one document are (0: not at all, 1: equal)", f"{icc:.2f}"
+        yield (
+            "How alike the passages of one document are (0: not at all, 1: equal)",
+            f"{icc:.2f}",
+        )
     if isfinite(effect := design.get("smallest_effect", float("inf"))):
         words = (
-            f"{effect:.1f} standard deviations ({_percent(effect)} of passages above the middle known one)"
+            f"{effect:.1f} standard deviations ({_percent(effect)} of passages above "
+            f"the middle known one)"
         )
         yield "Found in four of five cases: if all lie above by", words
     if "texts_needed" in design and not design["randomised"]:
         needed = design["texts_needed"]
-        words = f"{needed:.0f}" if isfinite(needed) else "more documents, with more passages each"
+        words = (
+            f"{needed:.0f}"
+            if isfinite(needed)
+            else "more documents, with more passages each"
+        )
         yield f"Passages that each document needs if all lie above by {SOUGHT:g}", words
     if not design.get("randomised") and "documents_to_name" in design:
-        yield "Known documents that naming a single document needs", f"{design['documents_to_name']:,.0f}"
+        yield (
+            "Known documents that naming a single document needs",
+            f"{design['documents_to_name']:,.0f}",
+        )
     positive = records_of(_units(frame, "positive"))
     for row in positive:
         words = "yes" if row["p"] <= LEVEL else "no"
-        words += f": above by {row['effect']:.1f} standard deviations (p = {p_text(row['p'])})"
+        words += (
+            f": above by {row['effect']:.1f} standard deviations (p = "
+            f"{p_text(row['p'])})"
+        )
         yield (
-            f"{FOUND_AT_ALL} ({row['texts']:.0f} verses in English, against others of the same books)",
+            f"{FOUND_AT_ALL} ({row['texts']:.0f} verses in English, against "
+            f"others of the same books)",
             words,
         )
     if not positive:
-        yield FOUND_AT_ALL, "not tested: it is for English texts and models that others trained"
+        yield (
+            FOUND_AT_ALL,
+            "not tested: it is for English texts and models that others trained",
+        )
 
 
 def _unit_block(
     title: str, unit: str, own: pd.DataFrame, texts: "pd.Series[str]", *, failed: bool
 ) -> Iterator[Block]:
-    """Yield a block with a row a document or passage, the lowest p first; passages are called by their first words."""
-    together = own[own["method"] == COMBINED].sort_values(["p", "id"], kind="stable", na_position="last")
-    together = together.sort_values("unit", key=lambda units: units.ne("all"), kind="stable")
+    """Yield a block with a row a document or passage, the lowest p first; passages are
+    called by their first words."""
+    together = own[own["method"] == COMBINED].sort_values(
+        ["p", "id"], kind="stable", na_position="last"
+    )
+    together = together.sort_values(
+        "unit", key=lambda units: units.ne("all"), kind="stable"
+    )
     alone = own[own["method"] != COMBINED]
     single = {(row["id"], row["method"]): row["effect"] for row in records_of(alone)}
     methods = in_order(alone["method"])
@@ -425,19 +604,33 @@ def _unit_block(
     for row in records_of(together.head(MOST_ROWS)):
         text = str(texts.get(row["id"], "")) if unit == "text" else ""
         effects = [
-            (f"above: {method_label(method)}", _effect(single.get((row["id"], method)))) for method in methods
+            (f"above: {method_label(method)}", _effect(single.get((row["id"], method))))
+            for method in methods
         ]
-        cells: list[tuple[Head, Cell]] = [*_unit_cells(row, unit, failed=failed), *effects]
+        cells: list[tuple[Head, Cell]] = [
+            *_unit_cells(row, unit, failed=failed),
+            *effects,
+        ]
         rows.append((first_words(text) if text else row["id"], cells, False))
         details.append(f"{row['id']}: {text}" if text else "")
-    shown = f", the {MOST_ROWS} with the lowest p of {len(together)}" if len(together) > MOST_ROWS else ""
-    for block in rows_of(title + shown, rows, "Document" if unit == "document" else "Passage"):
-        detailed = (replace(row, detail=detail) for row, detail in zip(block.rows, details, strict=True))
+    shown = (
+        f", the {MOST_ROWS} with the lowest p of {len(together)}"
+        if len(together) > MOST_ROWS
+        else ""
+    )
+    for block in rows_of(
+        title + shown, rows, "Document" if unit == "document" else "Passage"
+    ):
+        detailed = (
+            replace(row, detail=detail)
+            for row, detail in zip(block.rows, details, strict=True)
+        )
         yield replace(block, rows=tuple(detailed))
 
 
 def first_words(text: str) -> str:
-    """Return the first words of a passage; of a text without spaces, the first characters."""
+    """Return the first words of a passage; of a text without spaces, the first
+    characters."""
     words = text.split()
     short = " ".join(words[:WORDS_SHOWN])
     if len(words) < WORDS_SHOWN < len(text) / 8:
@@ -452,7 +645,10 @@ def _effect(effect: float | None) -> Cell:
 
 def _unit_cells(row: Record, unit: str, *, failed: bool) -> Iterator[tuple[Head, Cell]]:
     if unit == "document":
-        yield "named alone", Cell() if row["unit"] == "all" else named_cell(row, failed=failed)
+        yield (
+            "named alone",
+            Cell() if row["unit"] == "all" else named_cell(row, failed=failed),
+        )
         yield "passages", Cell(words=f"{row['texts']:.0f}")
     elif row["document"] and row["document"] != row["id"]:
         yield "document", Cell(words=row["document"])
@@ -463,12 +659,19 @@ def _unit_cells(row: Record, unit: str, *, failed: bool) -> Iterator[tuple[Head,
 
 
 def named_cell(row: Record, *, failed: bool) -> Cell:
-    """Return whether a document is evidence alone, which it is not if a check failed."""
+    """Return whether a document is evidence alone, which it is not if a check
+    failed."""
     if pd.isna(row["p"]):
         return Cell(words="not tested: too few")
     if not row["flagged"]:
-        return Cell(words="no: looks unlike the known ones" if row["q"] <= LEVEL else "no")
-    return Cell(words="yes, but a check failed") if failed else Cell(words="yes", bold=True)
+        return Cell(
+            words="no: looks unlike the known ones" if row["q"] <= LEVEL else "no"
+        )
+    return (
+        Cell(words="yes, but a check failed")
+        if failed
+        else Cell(words="yes", bold=True)
+    )
 
 
 def _checks(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]], bool]]:
@@ -476,7 +679,11 @@ def _checks(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]],
     rows = {row["method"]: row for row in records_of(frame[frame["unit"] == "control"])}
     for method, (_, label) in CHECKS.items():
         if method not in rows:
-            words = "not needed: drawn at random" if _design(frame).get("randomised") else "not tested"
+            words = (
+                "not needed: drawn at random"
+                if _design(frame).get("randomised")
+                else "not tested"
+            )
             words = "no higher score" if rows and method == EXPLAINED else words
             yield label, [("", Cell(words=words))], True
             continue
@@ -484,4 +691,8 @@ def _checks(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]],
         tested: str = f" (p = {p_text(row['p'])})" if pd.notna(row["p"]) else ""
         words = "yes, so the check fails" if row["flagged"] else "no"
         most = f": {row['id']}" if row["flagged"] and row["id"] else ""
-        yield label, [("", Cell(words=words + most + tested, bold=bool(row["flagged"])))], True
+        yield (
+            label,
+            [("", Cell(words=words + most + tested, bold=bool(row["flagged"])))],
+            True,
+        )

@@ -12,7 +12,8 @@ from pretrace.render.results import Results, of_panels, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, rows_of, table_of
 
 MOST_DOCUMENTS = 20  # documents of a panel that are printed; the CSV has all
-LEAST_KNOWN = 19  # documents of known non-members from which on a p can be 0.05; with fewer there is none
+# documents of known non-members from which on a p can be 0.05; with fewer there is none
+LEAST_KNOWN = 19
 
 COLUMN_HEADS: dict[str, Head] = {
     "measured": ("", "measured"),
@@ -25,32 +26,46 @@ COLUMN_HEADS: dict[str, Head] = {
 
 
 def given_back(model: str, frame: pd.DataFrame) -> str:
-    """Say from rows of `SUMMARY` how much a model gives back of its best work and of known ones; "" of these alone."""
+    """Say from rows of `SUMMARY` how much a model gives back of its best work and of
+    known ones; "" of these alone."""
     works = frame[(frame["unit"] == "document") & ~frame["label"].eq(0).fillna(False)]
     if works.empty:
         return ""
-    best = records_of(works.sort_values("extractable", ascending=False, kind="stable"))[0]
-    name = f"{best['texts']:.0f} passages of " * (best["texts"] > 1) + f"'{best['document']}'"
+    best = records_of(works.sort_values("extractable", ascending=False, kind="stable"))[
+        0
+    ]
+    name = (
+        f"{best['texts']:.0f} passages of " * (best["texts"] > 1)
+        + f"'{best['document']}'"
+    )
     if pd.isna(best["extractable"]):
         return f"What {model} gives back of {name} is {_not_measurable(best)}."
     most = f", the most of {len(works):,} works," if len(works) > 1 else ""
     if most and not best["extractable"]:
         name, most = f"each of {len(works):,} works", ""
     fifty = f"50 tokens after 50: {_percent(best['fifty'])}"
-    known = f"{_percent(best['nonmembers'])} of {best['known']:,.0f} known work" + "s" * (best["known"] != 1)
+    known = (
+        f"{_percent(best['nonmembers'])} of {best['known']:,.0f} known work"
+        + "s" * (best["known"] != 1)
+    )
     sentence = (
-        f"{model} gives back {_percent(best['extractable'])} of {name}{most} word for word (greedy decoding: "
-        f"{_percent(best['greedy'])}; {fifty}), and {known if best['known'] else 'there is no known work beside it'}."
+        f"{model} gives back {_percent(best['extractable'])} of {name}{most} "
+        f"word for word (greedy decoding: "
+        f"{_percent(best['greedy'])}; {fifty}), and "
+        f"{known if best['known'] else 'there is no known work beside it'}."
     )
     if best["measured"] < 0.5:
-        sentence += f" {_percent(1 - best['measured'])} of its tokens are not measurable."
+        sentence += (
+            f" {_percent(1 - best['measured'])} of its tokens are not measurable."
+        )
     if unmeasured := works["extractable"].isna().sum():
         sentence += f" Not measurable: {unmeasured:,} of the works."
     return sentence
 
 
 def extraction_lines(frame: pd.DataFrame) -> list[str]:
-    """Return `given_back` of each model and benchmark of `extraction`'s data, for a terminal."""
+    """Return `given_back` of each model and benchmark of `extraction`'s data, for a
+    terminal."""
     pairs = frame.groupby(["model", "benchmark"], sort=False)
     return [*filter(None, (given_back(str(model), own) for (model, _), own in pairs))]
 
@@ -62,11 +77,15 @@ def _percent(share: float) -> str:
 
 
 def _not_measurable(row: Record) -> str:
-    return f"not measurable: {'repeats itself' if row['repeats'] else 'shorter than {least} tokens'.format(**row)}"
+    return (
+        f"not measurable: "
+        f"{'repeats itself' if row['repeats'] else 'shorter than {least} tokens'.format(**row)}"
+    )
 
 
 def extraction(artifact: Artifact, results: Results) -> Table:
-    """Lay out the classes of each panel, then the documents of panels with an extractable window."""
+    """Lay out the classes of each panel, then the documents of panels with an
+    extractable window."""
     panels = results.panels(artifact)
     frames = [results.rows(artifact, panel, "extraction") for panel in panels]
     classes = [
@@ -83,16 +102,20 @@ def extraction(artifact: Artifact, results: Results) -> Table:
 
 
 NOTES = (
-    "Measured: tokens in a window that does not repeat its text. A window is left out if half of its tokens or more "
-    "are in runs that the text had before: a model copies these from what it reads, trained on them or not.",
+    "Measured: tokens in a window that does not repeat its text. A window is "
+    "left out if half of its tokens or more "
+    "are in runs that the text had before: a model copies these from what it "
+    "reads, trained on them or not.",
     "Greedy: windows that come when the likeliest token is always taken. "
-    f"50 after 50: {FIFTY} tokens that follow at least {FIFTY} others, at the same threshold; a dash: too short. "
+    f"50 after 50: {FIFTY} tokens that follow at least {FIFTY} others, at the "
+    f"same threshold; a dash: too short. "
     "Longest: tokens of the longest stretch that is given back without a gap.",
 )
 
 
 def _settings(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterator[str]:
-    """Say what a window is, when it is extractable, and in how many tries; panel by panel if they differ."""
+    """Say what a window is, when it is extractable, and in how many tries; panel by
+    panel if they differ."""
     said: dict[str, list[str]] = {}
     for panel, frame in zip(panels, frames, strict=True):
         for row in records_of(frame.iloc[:1]):
@@ -103,35 +126,47 @@ def _settings(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterat
 
 def _setting(row: Record) -> str:
     return (
-        f"Shares are of a work's tokens. A token is given back if it is in a window of {row['suffix']} tokens that the "
-        "model emits after all tokens before it in its text, as far as the model's context reaches, with a probability "
-        f"above {row['threshold']:g}; in n tries: at least once in {row['tries']:,} samples with a probability of one "
+        f"Shares are of a work's tokens. A token is given back if it is in a "
+        f"window of {row['suffix']} tokens that the "
+        "model emits after all tokens before it in its text, as far as the "
+        "model's context reaches, with a probability "
+        f"above {row['threshold']:g}; in n tries: at least once in "
+        f"{row['tries']:,} samples with a probability of one "
         "half."
     )
 
 
 def _left_out(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterator[str]:
-    """Say what is not measured: texts that are too short, and what too few known non-members leave open."""
+    """Say what is not measured: texts that are too short, and what too few known
+    non-members leave open."""
     for panel, frame in zip(panels, frames, strict=True):
         classes = frame[frame["unit"] == "class"]
         if short := int(classes["short"].sum()):
-            yield f"{panel.name}: {short:,} of {int(classes['texts'].sum()):,} texts are shorter than a window."
-    known = pd.concat([frame.loc[frame["unit"] == "document", "known"] for frame in frames])
+            yield (
+                f"{panel.name}: {short:,} of {int(classes['texts'].sum()):,} texts "
+                f"are shorter than a window."
+            )
+    known = pd.concat(
+        [frame.loc[frame["unit"] == "document", "known"] for frame in frames]
+    )
     if not known.any():
         yield "There are no known non-members to compare with."
         return
     yield (
-        "Known non-members: the share of their tokens that is given back although the model never read them, because "
+        "Known non-members: the share of their tokens that is given back "
+        "although the model never read them, because "
         "they are common or predictable."
     )
     if known.ge(LEAST_KNOWN).any():
         yield (
-            "p: share of known non-members' documents with at least the same share given back, the document itself "
+            "p: share of known non-members' documents with at least the same "
+            "share given back, the document itself "
             "counted."
         )
     if known.lt(LEAST_KNOWN).any():
         yield (
-            f"A p takes {LEAST_KNOWN} documents of known non-members, or it cannot be as low as 0.05; where there is "
+            f"A p takes {LEAST_KNOWN} documents of known non-members, or it "
+            f"cannot be as low as 0.05; where there is "
             f"no p there are at most {known[known.lt(LEAST_KNOWN)].max()}."
         )
 
@@ -140,8 +175,15 @@ def _documents(title: str, frame: pd.DataFrame) -> list[Block]:
     if not frame["extractable"].gt(0).any():
         return []
     ordered = frame.sort_values("extractable", ascending=False, kind="stable")
-    which = f"the first {MOST_DOCUMENTS} of {len(frame)}" if len(frame) > MOST_DOCUMENTS else f"{len(frame)}"
-    rows = ((_label(row), _cells(row), False) for row in records_of(ordered.iloc[:MOST_DOCUMENTS]))
+    which = (
+        f"the first {MOST_DOCUMENTS} of {len(frame)}"
+        if len(frame) > MOST_DOCUMENTS
+        else f"{len(frame)}"
+    )
+    rows = (
+        (_label(row), _cells(row), False)
+        for row in records_of(ordered.iloc[:MOST_DOCUMENTS])
+    )
     return rows_of(f"Documents, {which}: {title}", rows, "Of")
 
 
@@ -154,8 +196,14 @@ def _cells(row: Record) -> Iterable[tuple[Head, Cell]]:
     yield ("", "tokens"), Cell(words=f"{row['tokens']:,}")
     for key, head in COLUMN_HEADS.items():
         untold = key == "extractable" and pd.isna(row[key])
-        yield head, Cell(words=_not_measurable(row)) if untold else Cell(number(row[key]))
-    yield ("", "longest"), Cell(words=f"{row['longest_run']:,.0f}") if row["measured"] > 0 else Cell()
+        yield (
+            head,
+            Cell(words=_not_measurable(row)) if untold else Cell(number(row[key])),
+        )
+    yield (
+        ("", "longest"),
+        Cell(words=f"{row['longest_run']:,.0f}") if row["measured"] > 0 else Cell(),
+    )
     yield ("known", "non-members"), Cell(number(row["nonmembers"]))
     if row["unit"] == "document":
         is_told = bool(pd.notna(row["p"])) and row["known"] >= LEAST_KNOWN

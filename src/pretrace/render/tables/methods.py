@@ -1,4 +1,5 @@
-"""Methods against models and benchmarks, by their settings, against each other, and what choosing settings adds."""
+"""Methods against models and benchmarks, by their settings, against each other, and
+what choosing settings adds."""
 
 from collections.abc import Iterable, Sequence
 from itertools import product
@@ -45,36 +46,52 @@ from pretrace.render.tables.table import (
 
 
 def method_table(artifact: Artifact, results: Results) -> Table:
-    """Lay out a row a method, a column a panel, a block each for held-out, default and best-on-test settings.
+    """Lay out a row a method, a column a panel, a block each for held-out, default and
+    best-on-test settings.
 
-    Of `options`: `metrics`, in place of the artifact's one, are columns side by side; `blocks` (model, length,
-    ...) puts panels that differ in it into blocks of their own; `average` (`catalogue.CHOICES`) adds the mean over
-    panels that differ in that alone; of `draws` of shots each number is the mean. Bold is the highest method of a
-    column, with `runner_up` the second is underlined, both only above chance (`beyond_chance`); a star says that a
-    method beats the baseline by the paired bootstrap on held-out settings, Holm-corrected p <= 0.05.
+    Of `options`: `metrics`, in place of the artifact's one, are columns side by side;
+    `blocks` (model, length, ...) puts panels that differ in it into blocks of their
+    own; `average` (`catalogue.CHOICES`) adds the mean over panels that differ in that
+    alone; of `draws` of shots each number is the mean. Bold is the highest method of a
+    column, with `runner_up` the second is underlined, both only above chance
+    (`beyond_chance`); a star says that a method beats the baseline by the paired
+    bootstrap on held-out settings, Holm-corrected p <= 0.05.
     """
     options, panels = artifact.options, results.panels(artifact)
-    selections = [selection for selection in SELECTIONS if selection in artifact.selections]
+    selections = [
+        selection for selection in SELECTIONS if selection in artifact.selections
+    ]
     shown = estimates(artifact, results, selections)
     column = ["selection", "panel", "average", "metric"]
     shown["bold"] = best(shown, column) & beyond_chance(shown, column)
     if options.runner_up:
         is_null = shown["model"].isin(artifact.null_models)
-        shown["runner_up"] = runner_up(shown, column) & beyond_chance(shown, column) & ~is_null
+        shown["runner_up"] = (
+            runner_up(shown, column) & beyond_chance(shown, column) & ~is_null
+        )
     shown = with_false_alarms(artifact, shown)
     notes = _notes(artifact, panels, shown)
     if options.unit == "document":
-        notes.append(" ".join([*without_controls(shown["method"]), *results.cautions(panels)]))
+        notes.append(
+            " ".join([*without_controls(shown["method"]), *results.cautions(panels)])
+        )
     values = [str(getattr(panel, options.blocks, "")) for panel in panels]
     names = [
-        f"{value} {panel.length_unit}" if options.blocks == "length" else artifact.title_of(value)
+        f"{value} {panel.length_unit}"
+        if options.blocks == "length"
+        else artifact.title_of(value)
         for value, panel in zip(values, panels, strict=True)
     ]
     blocks: list[Block] = []
     for name, selection in product(dict.fromkeys(names), selections):
-        own = shown[(shown["selection"] == selection) & (shown["panel"].map(names.__getitem__) == name)]
+        own = shown[
+            (shown["selection"] == selection)
+            & (shown["panel"].map(names.__getitem__) == name)
+        ]
         title = (f"{name}. " if name else "") + SELECTION_TITLES[selection]
-        blocks += by_method(own, panels, artifact.metrics, title=title, block=options.blocks)
+        blocks += by_method(
+            own, panels, artifact.metrics, title=title, block=options.blocks
+        )
     return table_of(artifact, blocks, notes, shown)
 
 
@@ -82,54 +99,71 @@ SELECTION_TITLES = {
     "held_out": "Held out (settings chosen on the other folds; the headline)",
     "default": "Default (each method's default setting)",
     "best_on_test": (
-        "Best on test (settings chosen on the evaluated texts themselves, as papers report it; optimistic)"
+        "Best on test (settings chosen on the evaluated texts themselves, as "
+        "papers report it; optimistic)"
     ),
 }
 
 
-def _notes(artifact: Artifact, panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
-    """Return what the numbers rest on, what bold and stars mean, and over what means are taken: a note each."""
+def _notes(
+    artifact: Artifact, panels: Sequence[Panel], frame: pd.DataFrame
+) -> list[str]:
+    """Return what the numbers rest on, what bold and stars mean, and over what means
+    are taken: a note each."""
     options = artifact.options
     single = frame[frame["average"] == ""]
-    small = f" {OF_THIS_SIZE}" * any(metric.startswith("tpr") for metric in artifact.metrics)
+    small = f" {OF_THIS_SIZE}" * any(
+        metric.startswith("tpr") for metric in artifact.metrics
+    )
     marked, means = [], []
     if frame["bold"].any():
         second = ", the runner-up underlined" * options.runner_up
         marked.append(
-            f"Bold is the highest method of a column{second}, if it is above chance by an interval that pays for the "
+            f"Bold is the highest method of a column{second}, if it is above "
+            f"chance by an interval that pays for the "
             "choice among them (Bonferroni); rows without a model are not in contest."
         )
     if frame["star"].any():
         tested = single[single["difference"].notna()]
         marked.append(
-            f"* above {method_label(artifact.baseline)} by the paired stratified bootstrap on held-out "
+            f"* above {method_label(artifact.baseline)} by the paired stratified "
+            f"bootstrap on held-out "
             f"settings, Holm-corrected over the column's methods, p ≤ {STAR_LEVEL:g}."
         )
         marked += multiplicity_note(len(tested[["panel", "metric"]].drop_duplicates()))
     if options.draws:
         means.append(
-            f"Each number is the mean over {len(options.draws)} draws of shots with their standard deviation (±); a "
+            f"Each number is the mean over {len(options.draws)} draws of shots "
+            f"with their standard deviation (±); a "
             "star holds in every draw."
         )
     means += other_texts_note(panels, single)
     means += [AVERAGE_NOTES[options.average]] if len(single) < len(frame) else []
     marked += false_alarms_of(frame)
-    return [conditions(artifact, records_of(single), INTERVALS + small), " ".join(marked), " ".join(means)]
+    return [
+        conditions(artifact, records_of(single), INTERVALS + small),
+        " ".join(marked),
+        " ".join(means),
+    ]
 
 
 AVERAGE_NOTES = {
     "draw": "Average: mean and standard deviation over the draws of prefixes.",
     "panel": "Average: mean and standard deviation over the columns.",
-    "subset": "Average: over the subsets, which share no text; its interval takes their errors as independent.",
-    "model": "Average: mean over the models, which share their texts, and therefore without an interval.",
+    "subset": "Average: over the subsets, which share no text; its interval takes "
+    "their "
+    "errors as independent.",
+    "model": "Average: mean over the models, which share their texts, and therefore "
+    "without an interval.",
 }
 
 
 def setting_table(artifact: Artifact, results: Results) -> Table:
-    """Lay out a row a value of the parameter `options.x`, every other parameter at its default; a column a panel.
+    """Lay out a row a value of the parameter `options.x`, every other parameter at its
+    default; a column a panel.
 
-    Bold is the best value of a column if it is above chance (`beyond_chance`). The last rows are the artifact's methods
-    without the parameter.
+    Bold is the best value of a column if it is above chance (`beyond_chance`). The last
+    rows are the artifact's methods without the parameter.
     """
     parameter, panels = str(artifact.options.x), results.panels(artifact)
     records = []
@@ -141,7 +175,9 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
             default = {"default": row["setting"] == defaults[method]["setting"]}
             records.append(estimate_record(place, panel, row, **about) | default)
     frame = long_frame(records).sort_values(
-        "parameter_value", key=lambda values: pd.to_numeric(values, errors="coerce"), kind="stable"
+        "parameter_value",
+        key=lambda values: pd.to_numeric(values, errors="coerce"),
+        kind="stable",
     )
     varied = frame[frame["parameter"] != ""]
     column = ["panel", "method"]
@@ -151,7 +187,8 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
     blocks = by_method(frame, panels, artifact.metrics, label=_value_label, by=by)
     notes = [
         conditions(artifact, records_of(varied), INTERVALS),
-        "Every other parameter is at its default. Bold is the highest value of a column, if it is "
+        "Every other parameter is at its default. Bold is the highest value of a "
+        "column, if it is "
         "above chance by an interval that pays for the choice (Bonferroni).",
     ]
     return table_of(artifact, blocks, notes, frame)
@@ -162,7 +199,8 @@ def _value_label(row: Record) -> str:
         return marked_label(row["method"])
     label = PARAMETER_LABELS.get(row["parameter"], row["parameter"])
     return (
-        f"{method_label(row['method'])}, {label} = {row['parameter_value']}" + " (default)" * row["default"]
+        f"{method_label(row['method'])}, {label} = {row['parameter_value']}"
+        + " (default)" * row["default"]
     )
 
 
@@ -170,41 +208,57 @@ CHANCE = "chance"
 
 
 def pairwise_tests(artifact: Artifact, results: Results) -> Table:
-    """Lay out a block a panel: the row's method minus the column's, held-out settings, paired bootstrap.
+    """Lay out a block a panel: the row's method minus the column's, held-out settings,
+    paired bootstrap.
 
-    The first column is chance. A star: Holm-corrected over the column's methods, p <= 0.05; the long data have every
-    interval and p.
+    The first column is chance. A star: Holm-corrected over the column's methods, p <=
+    0.05; the long data have every interval and p.
     """
     panels = results.panels(artifact)
-    rows = [row for place, panel in enumerate(panels) for row in _tests(artifact, results, panel, place)]
+    rows = [
+        row
+        for place, panel in enumerate(panels)
+        for row in _tests(artifact, results, panel, place)
+    ]
     frame = long_frame(rows)
     frame["p_holm"] = corrected(frame, ("panel", "baseline"))
     frame["significant"] = frame["p_holm"] <= STAR_LEVEL
     records = records_of(frame)
     blocks = []
     for place, panel in enumerate(panels):
-        blocks += _pairs(artifact, panel, [row for row in records if row["panel"] == place])
-    families = multiplicity_note(len({(row["panel"], row["baseline"]) for row in records}))
+        blocks += _pairs(
+            artifact, panel, [row for row in records if row["panel"] == place]
+        )
+    families = multiplicity_note(
+        len({(row["panel"], row["baseline"]) for row in records})
+    )
     notes = [
         conditions(artifact, records, "Intervals and p are in the CSV."),
-        "Each cell is the row's method minus the column's, at held-out settings; a dash where the two have "
+        "Each cell is the row's method minus the column's, at held-out settings; "
+        "a dash where the two have "
         "no test, as of a method against itself.",
-        f"* significantly different by the paired stratified bootstrap, Holm-corrected over the column's "
+        f"* significantly different by the paired stratified bootstrap, "
+        f"Holm-corrected over the column's "
         f"methods, p ≤ {STAR_LEVEL:g}. {' '.join(families)}".rstrip(),
     ]
     return table_of(artifact, blocks, notes, frame)
 
 
-def _tests(artifact: Artifact, results: Results, panel: Panel, place: int) -> Iterable[Record]:
+def _tests(
+    artifact: Artifact, results: Results, panel: Panel, place: int
+) -> Iterable[Record]:
     baselines = {"baseline": [*artifact.methods, CHANCE]} if artifact.methods else {}
-    rows = results.rows(artifact, panel, "tests", selection="held_out", test="bootstrap", **baselines)
+    rows = results.rows(
+        artifact, panel, "tests", selection="held_out", test="bootstrap", **baselines
+    )
     keys = ("baseline", "metric", "test", "selection", "difference", "low", "high", "p")
     for row in records_of(rows.sort_values("baseline", kind="stable")):
         yield keys_of(place, panel, row) | {key: row[key] for key in keys}
 
 
 def _pairs(artifact: Artifact, panel: Panel, tests: list[Record]) -> list[Block]:
-    """Return a panel's differences; if only the column's method is tested against the row's, with the other sign."""
+    """Return a panel's differences; if only the column's method is tested against the
+    row's, with the other sign."""
     differences = {(row["baseline"], row["method"]): (row, -1) for row in tests}
     differences |= {(row["method"], row["baseline"]): (row, 1) for row in tests}
     methods = artifact.order_methods(row["method"] for row in tests)
@@ -212,40 +266,60 @@ def _pairs(artifact: Artifact, panel: Panel, tests: list[Record]) -> list[Block]
 
     def cell(method: str, baseline: str) -> Cell:
         row, sign = differences.get((method, baseline), ({}, 0))
-        return Cell(sign * row["difference"], signed=True, star=row["significant"]) if row else Cell()
+        return (
+            Cell(sign * row["difference"], signed=True, star=row["significant"])
+            if row
+            else Cell()
+        )
 
     rows = []
     for method in methods:
-        cells = [(method_label(baseline), cell(method, baseline)) for baseline in baselines]
+        cells = [
+            (method_label(baseline), cell(method, baseline)) for baseline in baselines
+        ]
         rows.append((marked_label(method), cells, is_control(method)))
     return rows_of(panel.name, rows)
 
 
 def selection_gap(artifact: Artifact, results: Results) -> Table:
-    """Lay out a row a method, a column a panel, and their mean: the best value on test minus the held-out one.
+    """Lay out a row a method, a column a panel, and their mean: the best value on test
+    minus the held-out one.
 
-    The two rest on the same texts, so the gap has no interval; a method with one setting has no gap.
-    A mark says that the held-out choice lies at an edge of its grid.
+    The two rest on the same texts, so the gap has no interval; a method with one
+    setting has no gap. A mark says that the held-out choice lies at an edge of its
+    grid.
     """
     panels = results.panels(artifact)
     frame = _gaps(estimates(artifact, results, ["best_on_test", "held_out"]))
     frame = long_frame(
-        [*records_of(frame), *averages_of(records_of(frame), [panel.to_json() for panel in panels], "panel")]
+        [
+            *records_of(frame),
+            *averages_of(
+                records_of(frame), [panel.to_json() for panel in panels], "panel"
+            ),
+        ]
     )
     notes = [
         conditions(artifact, records_of(frame), DASHES),
-        "Gap: best on test minus held out, of the same texts and therefore without an interval; 0 for a "
-        "method with one setting. Average: mean and standard deviation over the columns.",
+        "Gap: best on test minus held out, of the same texts and therefore "
+        "without an interval; 0 for a "
+        "method with one setting. Average: mean and standard deviation over the "
+        "columns.",
     ]
     return table_of(artifact, by_method(frame, panels, ["gap"]), notes, frame)
 
 
 def _gaps(chosen: pd.DataFrame) -> pd.DataFrame:
-    """Return the held-out rows with the metric `gap`, and both settings and values that it comes from."""
+    """Return the held-out rows with the metric `gap`, and both settings and values that
+    it comes from."""
     named = {"setting": "held_out_setting", "value": "held_out_value"}
     held_out = chosen[chosen["selection"] == "held_out"].rename(columns=named)
     best = chosen[chosen["selection"] == "best_on_test"].set_index(["panel", "method"])
-    frame = held_out.join(best[["setting", "value"]].add_prefix("best_"), on=["panel", "method"])
+    frame = held_out.join(
+        best[["setting", "value"]].add_prefix("best_"), on=["panel", "method"]
+    )
     marks = frame["marks"].str.contains(AT_EDGE).map({True: AT_EDGE, False: ""})
     gap = frame["best_value"] - frame["held_out_value"]
-    return frame.assign(metric="gap", setting="", value=gap, low=np.nan, high=np.nan, marks=marks)
+    return frame.assign(
+        metric="gap", setting="", value=gap, low=np.nan, high=np.nan, marks=marks
+    )

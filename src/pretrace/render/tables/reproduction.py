@@ -18,57 +18,94 @@ from pretrace.render.published import (
     summarise_comparison,
 )
 from pretrace.render.results import Results, records_of
-from pretrace.render.tables.table import Block, Cell, Head, Table, cell_of, rows_of, table_of
+from pretrace.render.tables.table import (
+    Block,
+    Cell,
+    Head,
+    Table,
+    cell_of,
+    rows_of,
+    table_of,
+)
 
 FARTHEST = 10
 
 
 def reproduction(artifact: Artifact, results: Results) -> Table:
-    """Lay out a block a paper, a row an artifact: by protocol how many numbers agree, and how far apart they are.
+    """Lay out a block a paper, a row an artifact: by protocol how many numbers agree,
+    and how far apart they are.
 
-    Below are the numbers that are farthest apart, or with `options.every` all that were measured.
+    Below are the numbers that are farthest apart, or with `options.every` all that were
+    measured.
 
     The long data holds every published number under every protocol.
     """
     compared = compared_of(artifact, results)
     papers = _papers_shown(read_papers(results), compared)
-    protocols = [(paper, protocol) for paper, about in papers.items() for protocol in about.protocols]
-    shown = compared[pd.MultiIndex.from_frame(compared[["paper", "protocol"]]).isin(protocols)]
+    protocols = [
+        (paper, protocol)
+        for paper, about in papers.items()
+        for protocol in about.protocols
+    ]
+    shown = compared[
+        pd.MultiIndex.from_frame(compared[["paper", "protocol"]]).isin(protocols)
+    ]
     numbers = {paper: shown[shown["paper"] == paper] for paper in papers}
-    summaries = [block for paper in papers for block in _summaries(papers[paper], numbers[paper])]
+    summaries = [
+        block for paper in papers for block in _summaries(papers[paper], numbers[paper])
+    ]
     listed = _every(papers, shown) if artifact.options.every else _farthest(shown)
-    reading = " ".join(_read_comparison(papers[paper], numbers[paper]) for paper in papers)
-    return table_of(artifact, [*summaries, *listed], _notes(papers, shown), compared, reading)
+    reading = " ".join(
+        _read_comparison(papers[paper], numbers[paper]) for paper in papers
+    )
+    return table_of(
+        artifact, [*summaries, *listed], _notes(papers, shown), compared, reading
+    )
 
 
-def _papers_shown(papers: Mapping[str, Paper], compared: pd.DataFrame) -> dict[str, Paper]:
-    """Return the papers that are compared with the protocols that the study measured, or all if it measured none."""
-    measured = compared[compared["measured"].notna()].groupby("paper")["protocol"].agg(set)
+def _papers_shown(
+    papers: Mapping[str, Paper], compared: pd.DataFrame
+) -> dict[str, Paper]:
+    """Return the papers that are compared with the protocols that the study measured,
+    or all if it measured none."""
+    measured = (
+        compared[compared["measured"].notna()].groupby("paper")["protocol"].agg(set)
+    )
     shown = {}
     for paper in compared["paper"].unique():
         protocols = papers[paper].protocols
-        own = {name: says for name, says in protocols.items() if name in measured.get(paper, protocols)}
+        own = {
+            name: says
+            for name, says in protocols.items()
+            if name in measured.get(paper, protocols)
+        }
         shown[paper] = papers[paper].replaced(protocols=own)
     return shown
 
 
 def compared_of(artifact: Artifact, results: Results) -> pd.DataFrame:
-    """Return every published number that the study could measure, by protocol; raises if there is none."""
+    """Return every published number that the study could measure, by protocol; raises
+    if there is none."""
     gone = {missing.name: missing.reason for missing in artifact.missing}
     compared = compare_published(results, artifact.options.artifacts, gone)
     if compared.empty:
-        raise artifact.error("the study shows no table or figure of a paper; leave it out.")
+        raise artifact.error(
+            "the study shows no table or figure of a paper; leave it out."
+        )
     return compared
 
 
 def _summaries(paper: Paper, numbers: pd.DataFrame) -> list[Block]:
-    """Return a row an artifact: under each protocol how many of its numbers agree, and how far they are apart."""
+    """Return a row an artifact: under each protocol how many of its numbers agree, and
+    how far they are apart."""
     rows = []
     for artifact, own in numbers[~numbers["skipped"]].groupby("artifact", sort=False):
         cells: list[tuple[Head, Cell]] = []
         for protocol in paper.protocols:
             counts = summarise_comparison(own[own["protocol"] == protocol])
-            cells += [((f"as the {protocol}", head), cell) for head, cell in _counts(counts)]
+            cells += [
+                ((f"as the {protocol}", head), cell) for head, cell in _counts(counts)
+            ]
         rows.append((str(artifact), cells, False))
     return rows_of(paper.title, rows, "Table or figure")
 
@@ -76,14 +113,23 @@ def _summaries(paper: Paper, numbers: pd.DataFrame) -> list[Block]:
 def _counts(counts: Mapping[str, Any]) -> Iterable[tuple[str, Cell]]:
     yield "numbers", Cell(words=str(counts["numbers"]))
     yield "measured", Cell(words=str(counts["measured"]))
-    yield "agree", Cell(words=f"{counts['agree']} of {counts['judged']}" if counts["judged"] else None)
+    yield (
+        "agree",
+        Cell(
+            words=f"{counts['agree']} of {counts['judged']}"
+            if counts["judged"]
+            else None
+        ),
+    )
     yield "criterion", Cell(words=", ".join(counts["criteria"]) or None)
     yield "median difference", Cell(counts["median"], signed=True)
     yield "largest difference", Cell(counts["largest"], signed=True)
 
 
 def _farthest(compared: pd.DataFrame) -> list[Block]:
-    apart = rates(compared).sort_values("difference", key=abs, ascending=False, kind="stable")
+    apart = rates(compared).sort_values(
+        "difference", key=abs, ascending=False, kind="stable"
+    )
     rows = (
         (_place(row), [("protocol", Cell(words=row["protocol"])), *_cells(row)], False)
         for row in records_of(apart[:FARTHEST])
@@ -92,18 +138,30 @@ def _farthest(compared: pd.DataFrame) -> list[Block]:
 
 
 def _every(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[Block]:
-    """Return a block for each table or figure of a paper with a row for each number that was measured."""
+    """Return a block for each table or figure of a paper with a row for each number
+    that was measured."""
     measured = compared[compared["measured"].notna()]
     blocks = []
-    for (paper, artifact, protocol), own in measured.groupby(["paper", "artifact", "protocol"], sort=False):
-        same = [key for key in PUBLISHED_KEYS if key != "model" and own[key].nunique() == 1]
+    for (paper, artifact, protocol), own in measured.groupby(
+        ["paper", "artifact", "protocol"], sort=False
+    ):
+        same = [
+            key for key in PUBLISHED_KEYS if key != "model" and own[key].nunique() == 1
+        ]
         rows = [(_place(row, *same), _cells(row), False) for row in records_of(own)]
-        blocks += rows_of(f"{papers[str(paper)].title}, {artifact}, as the {protocol}", rows, "Number")
+        blocks += rows_of(
+            f"{papers[str(paper)].title}, {artifact}, as the {protocol}", rows, "Number"
+        )
     return blocks
 
 
 def _cells(row: Record) -> Iterable[tuple[str, Cell]]:
-    ours = {"value": row["measured"], "low": row["low"], "high": row["high"], "metric": row["metric"]}
+    ours = {
+        "value": row["measured"],
+        "low": row["low"],
+        "high": row["high"],
+        "metric": row["metric"],
+    }
     yield "published", Cell(words=row["published"])
     yield "measured", replace(cell_of(ours), digits=3)  # as the papers print
     yield "difference", Cell(row["difference"], signed=True)
@@ -112,32 +170,49 @@ def _cells(row: Record) -> Iterable[tuple[str, Cell]]:
 
 
 def _place(row: Record, *without: str) -> str:
-    """Name a number by its printed keys `without` those that all numbers beside it share."""
-    words = {key: row[key] for key in ("paper", "artifact", "model", "benchmark", "subset")}
+    """Name a number by its printed keys `without` those that all numbers beside it
+    share."""
+    words = {
+        key: row[key] for key in ("paper", "artifact", "model", "benchmark", "subset")
+    }
     words["length"] = f"{row['length']} words" if row["length"] else ""
-    words |= {"method": method_label(row["method"]), "metric": metric_label(row["metric"])}
+    words |= {
+        "method": method_label(row["method"]),
+        "metric": metric_label(row["metric"]),
+    }
     return " ".join(word for key, word in words.items() if word and key not in without)
 
 
 def _notes(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[str]:
     notes = [
-        "Numbers: those that the paper prints and that can be compared. Differences: measured less published, of "
-        "p-values the common logarithm of their ratio; their median and largest are of AUCs, accuracies and rates.",
-        "Agree: on a released benchmark both numbers are of the same texts, so no interval is asked. They may differ "
-        "by 0.005 where nothing is drawn, or as the authors drew it (0 of counts), else by the standard deviation of "
-        "our draws, or of the paper's resamples, 0.005 at least; and by the rounding of the paper's digits. About half "
+        "Numbers: those that the paper prints and that can be compared. "
+        "Differences: measured less published, of "
+        "p-values the common logarithm of their ratio; their median and largest "
+        "are of AUCs, accuracies and rates.",
+        "Agree: on a released benchmark both numbers are of the same texts, so "
+        "no interval is asked. They may differ "
+        "by 0.005 where nothing is drawn, or as the authors drew it (0 of "
+        "counts), else by the standard deviation of "
+        "our draws, or of the paper's resamples, 0.005 at least; and by the "
+        "rounding of the paper's digits. About half "
         "of the numbers that differ "
-        "by the draw alone are that near. On a rebuilt benchmark the texts are others: the published number has to lie "
+        "by the draw alone are that near. On a rebuilt benchmark the texts are "
+        "others: the published number has to lie "
         "in our 95 % interval (bootstrap of our texts).",
     ]
     protocols = []
     for paper in papers.values():
-        told = "; ".join(f"{name}: {sentence.strip()}" for name, sentence in paper.protocols.items())
+        told = "; ".join(
+            f"{name}: {sentence.strip()}" for name, sentence in paper.protocols.items()
+        )
         protocols.append(f"{paper.title}, {told}.")
-    compared = compared.assign(number=compared.groupby([*PUBLISHED_KEYS], sort=False).ngroup())
+    compared = compared.assign(
+        number=compared.groupby([*PUBLISHED_KEYS], sort=False).ngroup()
+    )
     skipped, others = compared[compared["skipped"]], compared[~compared["skipped"]]
     reasons = {
-        "Inferred, because the paper does not state it (column inferred of the CSV)": others["inferred"],
+        "Inferred, because the paper does not state it (column inferred of the "
+        "CSV)": others["inferred"],
         "Not compared": skipped["reason"],
         "Not measured": others["reason"],
         "Not judged": others["unjudged"],
@@ -156,7 +231,8 @@ def _read_comparison(paper: Paper, numbers: pd.DataFrame) -> str:
         counts = summarise_comparison(numbers[numbers["protocol"] == protocol])
         if counts["distance"] is not None:
             parts.append(
-                f"as the {protocol}, {counts['agree']} of {counts['judged']} measured numbers agree with the published "
+                f"as the {protocol}, {counts['agree']} of {counts['judged']} "
+                f"measured numbers agree with the published "
                 f"ones (median distance {counts['distance']:.3f})"
             )
     return f"{paper.title}: {join_words(parts) if parts else 'nothing was measured'}."
