@@ -1,7 +1,7 @@
 """What is given back of works in question, against known works: whole works exchange
 their labels."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
@@ -61,5 +61,5 @@ def summarise(
     )
 
 
-def _different(names: Sequence[str]) -> list[str]:
+def _different(names: Iterable[str]) -> list[str]:
     return sorted({name for name in names if name})

@@ -14,6 +14,13 @@ from typing import NamedTuple
 
 from pretrace.benchmarks.languages import unit_spans
 
+PASSAGE, CONTEXT = 64, 100
+"""Words of the passages whose beginnings are the places where a model is asked to go
+on, as in an audit, and words before a place in a prompt."""
+
+FIRST, NEXT = 100, 400
+"""Words that are asked for at a place, and of a model that gives the text back."""
+
 
 class Sizes(NamedTuple):
     """Units: the fewest of a block that counts, the most between two stretches of a

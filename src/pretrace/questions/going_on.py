@@ -9,26 +9,28 @@ words. Here no prompt holds more than what is before a place, and a refusal is f
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
 
 from pretrace.benchmarks.languages import unit_of, unit_spans
 from pretrace.benchmarks.passages import passages
-from pretrace.models.api.client import BudgetUsedUpError
-from pretrace.questions.alignment import SIZES, IndexedWork
-from pretrace.questions.answering import Prompt
-from pretrace.questions.over_api import ApiAnswerer, Told
+from pretrace.models.api.store import BudgetUsedUpError
+from pretrace.questions.alignment import (
+    CONTEXT,
+    FIRST,
+    NEXT,
+    PASSAGE,
+    SIZES,
+    IndexedWork,
+)
+from pretrace.questions.answering import Advance, Prompt
 from pretrace.questions.prompts import fields
 from pretrace.runtime.logs import Progress
 from pretrace.runtime.schema import Keys
 
-PASSAGE, CONTEXT = 64, 100
-"""Words of the passages whose beginnings are the places, as in an audit, and words
-before a place in a prompt."""
-
-FIRST, NEXT = 100, 400
-"""Words that are asked for at a place, and of a model that gives the text back."""
+if TYPE_CHECKING:  # only who asks needs the client
+    from pretrace.questions.over_api import ApiAnswerer, Told
 
 TOKENS_A_WORD = 2
 """Tokens of an answer, at most, for each word that is asked for: a shorter answer loses
@@ -53,19 +55,22 @@ the `words` of the work that it adds to what was given back; the model's name an
 date as the server told them."""
 
 WORKS = [
-    "document", "label", "title", "author", "words", "places", "requests", "refused", "given_back", "longest", "passage",
+    "document", "label", "title", "author", "words", "places", "requests", "refused",
+    "given_back", "longest", "passage",
 ]  # fmt: skip
 """A row a work: its words, its places, the requests, those that were refused, its words
 that were given back, and the words and the text of the longest block of these."""
 
 _SHORT = 60  # words of an answer that may be a refusal in words
-_REFUSAL = re.compile(
-    r"[^.!?\n]{0,80}?\b(?:I(?:['\u2019]m| am)? (?:can(?:no|['\u2019])t|can not|won['\u2019]t|will not|do not|don['\u2019]t"
-    r"|(?:not (?:able|allowed|permitted|comfortable)|unable)(?: to)?|must decline to|have to decline to)"
-    r"(?: \w+){0,3}? (?:provide|providing|reproduce|reproducing|continue|continuing|share|sharing|help|assist|comply|fulfil"
-    r"|fulfill|quote|recite|complete|write|output|generate|supply|access|have)\b)",
-    re.IGNORECASE,
+_DECLINES = (
+    r"\bI(?:['\u2019]m| am)? (?:can(?:no|['\u2019])t|can not|won['\u2019]t|will not|do not"
+    r"|don['\u2019]t|(?:not (?:able|allowed|permitted)|unable) to|(?:must|have to) decline to)"
 )
+_WHAT = (
+    r"(?: \w+){0,3}? (?:provide|reproduce|continue|share|help|assist|comply|fulfil|fulfill"
+    r"|quote|recite|complete|write|output|generate|supply|have)\b"
+)
+_REFUSAL = re.compile(rf"[^.!?\n]{{0,80}}?{_DECLINES}{_WHAT}", re.IGNORECASE)
 
 
 class GoingOnWording(Keys):
@@ -124,7 +129,7 @@ class _AskedWork:
                 shown = self.work.words_between(start - context, start)
                 self.places.append(_Place(start, before, shown))
 
-    def take(self, place: _Place, told: Told, step: int) -> tuple[int, bool]:
+    def take(self, place: _Place, told: "Told", step: int) -> tuple[int, bool]:
         """Note an answer; return how many words it adds to what is given back of the
         work, and whether it refuses."""
         answer = told.reply.text or ""
@@ -189,7 +194,7 @@ class GoingOn:
     def __init__(
         self,
         works: Sequence[Mapping[str, Any]],
-        answerer: ApiAnswerer,
+        answerer: "ApiAnswerer",
         wording: GoingOnWording,
         *,
         language: str,
@@ -218,15 +223,15 @@ class GoingOn:
         total = self.tries * sum(len(work.places) for work in self.works)
         with Progress(self.name, total=total, unit="requests") as progress:
             for attempt in range(self.tries):
-                self._ask([*self._open()], attempt, 0, progress)
-            step = 1
-            while going := [pair for pair in self._all() if pair[1].goes_on]:
-                try:
-                    self._ask(going, 0, step, progress)
-                except BudgetUsedUpError:
-                    self.is_cut_short = True
-                    return
-                step += 1
+                self._ask([*self._open()], attempt, 0, progress.update)
+        step = 1
+        while going := [pair for pair in self._all() if pair[1].goes_on]:
+            try:
+                self._ask(going, 0, step, lambda requests: None)
+            except BudgetUsedUpError:
+                self.is_cut_short = True
+                return
+            step += 1
 
     def _all(self) -> Iterator[tuple[_AskedWork, _Place]]:
         for work in self.works:
@@ -245,7 +250,7 @@ class GoingOn:
         asked: Sequence[tuple[_AskedWork, _Place]],
         attempt: int,
         step: int,
-        progress: Progress,
+        progress: Advance,
     ) -> None:
         prompts = []
         for work, place in asked:
@@ -258,7 +263,7 @@ class GoingOn:
             place.prompt = place.prompt or prompt.plain
             prompts.append(prompt)
         most = TOKENS_A_WORD * (NEXT if step else FIRST)
-        answers = self.answerer.go_on(prompts, most, attempt, progress.update)
+        answers = self.answerer.go_on(prompts, most, attempt, progress)
         for (work, place), told in zip(asked, answers, strict=True):
             words, refused = work.take(place, told, step)
             about = {

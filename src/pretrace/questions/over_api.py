@@ -204,8 +204,9 @@ def reply_of(body: Body) -> Reply:
 def told_of(body: Body) -> Told:
     """Read an answer with the model's name and its date; raises as `reply_of`."""
     made = body.get("created")
-    known = isinstance(made, int) and 0 < made < _LATEST
-    date = datetime.fromtimestamp(made, UTC).strftime("%Y-%m-%d") if known else ""
+    date = ""
+    if isinstance(made, int) and 0 < made < _LATEST:
+        date = datetime.fromtimestamp(made, UTC).strftime("%Y-%m-%d")
     return Told(reply_of(body), str(body.get("model") or ""), date)
 
 

@@ -27,6 +27,9 @@ from pretrace.studies.keys import Config, WrittenRun
 from pretrace.studies.registries import Benchmarks, Models
 from pretrace.studies.runs import Run
 
+BY_CHAT = "given_back_by_chat"
+"""The artifact of a model behind an API."""
+
 NAME, TEXTS_SLUG, WORKS_SLUG = "audit", "texts", "works"
 """The study, its benchmark, and the one of whole works."""
 
@@ -111,6 +114,16 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
     if left_out:
         entry |= {"left_out": left_out}
     benchmarks = {TEXTS_SLUG: entry}
+    if is_behind_api(config.model, folder):
+        if cut is None:
+            raise InputError(
+                f"config: texts: {config.model} is behind an API and is asked to go on "
+                f"in whole works, and {config.texts} has passages; give a folder of "
+                "works, or a document."
+            )
+        runs = [{"model": slug, "benchmark": TEXTS_SLUG, "given_back": {}}]
+        given = {**given, "artifacts": [BY_CHAT], "first": [BY_CHAT]}
+        cut = None  # they are read whole
     if cut is not None:
         benchmarks[TEXTS_SLUG] = entry | {"cut": cut.to_json()}
     if config.whole_works is False:
@@ -199,6 +212,12 @@ def _language(path: Path, left_out: Sequence[str]) -> str:
     return guessed_language(" ".join(texts))
 
 
+def is_behind_api(model: str, folder: Path) -> bool:
+    """Return whether a name is that of a registered model that an API answers for."""
+    entry = read_yaml(folder / "models.yaml").get(model, {})
+    return bool(entry.get("source") == "openai")
+
+
 def slug_of(model: str) -> str:
     """Return the last part of a model's name or path."""
     return model.rstrip("/").split("/")[-1]
@@ -209,12 +228,10 @@ def _model(named: str, kind: str, folder: Path) -> tuple[str, dict[str, Any]]:
     registry has none."""
     registered = read_yaml(folder / "models.yaml")
     if named in registered:
-        if registered[named]["source"] in ("openai", "answers"):
+        if registered[named]["source"] == "answers":
             raise InputError(
-                f"config: model: {named} does not run here and gives no "
-                f"probabilities of whole texts. Name another "
-                "model, or ask it questions: docs/audit.md, 'A model behind a "
-                "chat API'."
+                f"config: model: {named} has collected answers only and cannot be "
+                "asked. Name another model: docs/audit.md."
             )
         return named, {}
     # an entry's name has no other letters

@@ -16,7 +16,7 @@ import openai
 from pretrace.models.api.dialect import Dialect, is_cut_in_thought
 from pretrace.models.api.endpoint import NANO, ApiRequest, Endpoint
 from pretrace.models.api.faults import FailedRequestError, fault_of
-from pretrace.models.api.store import AnswerStore, StoredAnswer
+from pretrace.models.api.store import AnswerStore, BudgetUsedUpError, StoredAnswer
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject, digest
 from pretrace.runtime.logs import log
@@ -53,10 +53,6 @@ class ImpossibleAnswerError(MalformedAnswerError):
 
 class NoLogprobsError(MalformedAnswerError):
     """An answer without the log-probabilities that were asked for."""
-
-
-class BudgetUsedUpError(InputError):
-    """The budget does not cover the next request."""
 
 
 _FILTERED = {"content_filter", "content_policy_violation"}

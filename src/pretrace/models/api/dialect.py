@@ -8,7 +8,7 @@ tokens of its answer.
 
 from collections.abc import Mapping
 from itertools import product
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 LETTER_TOKENS = 16
 """Tokens of an answer in text: "The correct answer is B.\""""
@@ -42,12 +42,13 @@ class Dialect(NamedTuple):
             tokens = LETTER_TOKENS
         return spoken | {self.limit: tokens + self.room}
 
-    def alternatives(self) -> list[Self]:
+    def alternatives(self) -> "list[Dialect]":
         """Return this dialect and all others with its room, the most alike first."""
-        every = [
-            self._make((*taken, self.room))
-            for taken in product(_LIMITS, (True, False), (True, False))
-        ]
+        every: list[Dialect] = []
+        for limit, temperature, logprobs in product(
+            _LIMITS, (True, False), (True, False)
+        ):
+            every.append(Dialect(limit, temperature, logprobs, self.room))
         return sorted(
             every,
             key=lambda other: sum(
@@ -55,7 +56,7 @@ class Dialect(NamedTuple):
             ),
         )
 
-    def with_more_room(self) -> Self | None:
+    def with_more_room(self) -> "Dialect | None":
         """Return the dialect with the next of `ROOMS`, None if it has the most."""
         larger = [room for room in ROOMS if room > self.room]
         return self._replace(room=larger[0]) if larger else None

@@ -55,6 +55,10 @@ _DAMAGED = (
 )
 
 
+class BudgetUsedUpError(InputError):
+    """The budget does not cover the next request."""
+
+
 class StoredAnswer(NamedTuple):
     """`request` and `answer`: JSON texts as sent and received; `cost` in billionths of
     a dollar."""

@@ -284,7 +284,7 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
             "every passage was among them."
         )
     lines = [
-        *_works(results.read("benchmarks", panel.benchmark)),
+        *works_compared(results.read("benchmarks", panel.benchmark)),
         *[("What p means", _meaning_of_p(design))]
         * (result.kind in ("evidence", "untested", "none")),
         ("What follows", second),
@@ -333,7 +333,7 @@ def _meaning_of_p(design: Mapping[str, float]) -> str:
     )
 
 
-def _works(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
+def works_compared(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Yield which works are in question and which are known, by title and author.
 
     Where a draw within documents decides what is published, these are texts of the same

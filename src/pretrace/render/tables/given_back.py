@@ -8,8 +8,7 @@ import pandas as pd
 
 from pretrace.benchmarks.audit_design import LEVEL, count_noun
 from pretrace.evaluation.averages import Record
-from pretrace.questions.alignment import SIZES
-from pretrace.questions.going_on import CONTEXT
+from pretrace.questions.alignment import CONTEXT, SIZES
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.results import Results, records_of
 from pretrace.render.tables.audit import MOST_ROWS, works_compared
@@ -51,15 +50,15 @@ def answer(model: str, frame: pd.DataFrame) -> str:
         said = f"{model} gives back {what} in {blocks}"
     else:
         said = (
-            f"{model} gives back {best['given_back']:,.0f} of {best['words']:,.0f} words of '{title}' in {blocks} (the "
-            f"longest {best['longest']:,.0f})"
+            f"{model} gives back {best['given_back']:,.0f} of {best['words']:,.0f} words "
+            f"of '{title}' in {blocks} (the longest {best['longest']:,.0f})"
         )
-        said += (
-            f", such blocks of {given[0]} of {len(suspects)} works in question"
-            * several
-        )
-    p = f"p = {p_text(whole['p'])}" if pd.notna(whole["p"]) else "no p: too few works"
-    said += f", and {'such blocks ' * bool(given[0])}of {given[1]} of {count_noun(len(known), 'known work')} ({p})"
+        if several:
+            said += f", such blocks of {given[0]} of {len(suspects)} works in question"
+    p: str = (
+        f"p = {p_text(whole['p'])}" if pd.notna(whole["p"]) else "no p: too few works"
+    )
+    said += f", and of {given[1]} of {count_noun(len(known), 'known work')} ({p})"
     said += f"; {_refused(suspects)} requests were refused"
     if known["refused"].any():
         said += f", and {_refused(known)} about known works"
@@ -106,15 +105,17 @@ def given_back_by_chat(artifact: Artifact, results: Results) -> Table:
 
 
 _NOTES = (
-    f"Given back: words of the work in blocks of {SIZE.block} or more that an answer has in the same order, without case "
-    f"and quotes. Stretches of {SIZE.stretch} words or more are one block if at most {SIZE.gap} words lie between them; "
-    "these do not count. Words that the prompt has do not count, and phrases that the work repeats neither. Languages "
-    "without spaces are compared in characters, twice as many.",
-    f"Asked: at each place the model gets title, author and the {CONTEXT} words before it. Where it gives back a block, "
-    "it goes on from its own words until it adds no other block.",
-    "Refused: the server says so or filters the answer, or a short answer that gives nothing back says in its first "
-    "sentence, in English, that it will not. Such a place is not asked again. Refusals in other words count as answers "
-    "that give nothing back.",
+    f"Given back: words of the work in blocks of {SIZE.block} or more that an answer has in "
+    "the same order, without case and quotes. Stretches of "
+    f"{SIZE.stretch} words or more are one block if at most {SIZE.gap} words lie between "
+    "them; these do not count. Nor do words that the prompt has, and phrases that the work "
+    "repeats. Languages without spaces are compared in characters, twice as many.",
+    f"Asked: at each place the model gets title, author and the {CONTEXT} words before it. "
+    "Where it gives back a block, it goes on from its own words until it adds no other "
+    "block.",
+    "Refused: the server says so or filters the answer, or a short answer that gives "
+    "nothing back says in its first sentence, in English, that it will not. Such a place is "
+    "not asked again. Refusals in other words count as answers that give nothing back.",
     "p of a work: its rank among the known ones.",
 )
 
@@ -126,9 +127,11 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
     is_given = bool(suspects["given_back"].any())
     is_evidence = is_given and whole["p"] <= LEVEL
     follows = (
-        f"Blocks of {SIZE.block} words are no chance: the model has read these works, copies or long quotations of them."
+        f"Blocks of {SIZE.block} words are no chance: the model has read these works, "
+        "copies or long quotations of them."
         if is_evidence
-        else "Nothing follows about training: what a model gives back, it may know from quotations or common texts."
+        else "Such blocks are hardly chance, but quotations and common texts come back, "
+        "too, and p is not low: nothing follows about training on these works."
         if is_given
         else "Nothing follows about training: models give back few of the works that they were trained on."
     )
@@ -148,7 +151,10 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
             f"{count_noun(len(known), 'known work')}, given as unread. pretrace cannot check that.",
         ),
     )
-    question = f"How much of {count_noun(len(suspects), 'work')} of '{panel.title_of(panel.benchmark)}' does {model} give back?"
+    question = (
+        f"How much of {count_noun(len(suspects), 'work')} of "
+        f"'{panel.title_of(panel.benchmark)}' does {model} give back?"
+    )
     return Box(
         question, answer(model, frame), "evidence" if is_evidence else "none", lines
     )
