@@ -1,7 +1,7 @@
 """Are texts in question surely higher once what tells the sides apart is taken off
 their scores?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,8 +25,15 @@ RARE = 0.1
 """Share of relabellings that have a word which differs as much, up to which this word
 is taken off."""
 
-COMPONENTS = 3
-"""Components of words, and of letters, that are taken off together."""
+COMPONENTS = (
+    (1, 1, 1), (2, 2, 2), (3, 3, 3), (4, 4, 4), (5, 5, 0), (0, 5, 0), (0, 8, 0),
+)  # fmt: skip
+"""Numbers of main components of words, letters and form that are taken off together.
+In which of them two kinds of texts differ is not known before: scores are to survive
+each (docs/size_and_power.md)."""
+
+GROUPED = 3
+"""Components of each of these whose two groups of documents are asked alone."""
 
 LITTLE = 1e-6
 """Share of the labels' variance that a feature leaves: with less it is the labels."""
@@ -98,25 +105,39 @@ def _left_by_others(
 
 
 def _kinds(documents: Documents, scores: Floats, seed: int) -> Iterator[Left]:
-    """Yield p of what words, and letters, leave: of all of them together, and of the
-    components in which documents differ most.
+    """Yield p of what kinds of texts leave: all words, all letters, and the components
+    of words, letters and form in which documents differ most.
 
     A model that was tuned on other texts of one side's kind finds this side more
-    familiar than its base does.
+    familiar than its base does. Components are taken off together, and each is taken as
+    two groups of documents, within which labels are exchanged: sides of two kinds
+    without anything between them have nothing to exchange there.
     """
-    components = []
-    for name, terms in (("words", documents.words), ("letters", documents.letters)):
-        yield _left_by_others(name, terms.likeness, documents, scores, seed)
-        components.append(_components(terms.likeness, documents))
-    both = Column("kinds of words and letters", np.concatenate(components, axis=1))
-    yield alone(both, documents, scores, _labels(documents, seed))
+    likenesses = {
+        "words": documents.words.likeness,
+        "letters": documents.letters.likeness,
+        "form": documents.form @ documents.form.T,
+    }
+    for name in ("words", "letters"):
+        yield _left_by_others(name, likenesses[name], documents, scores, seed)
+    labels = _labels(documents, seed)
+    main = [_components(likeness, documents) for likeness in likenesses.values()]
+    for counts in COMPONENTS:
+        columns = [own[:, :count] for own, count in zip(main, counts, strict=True)]
+        kinds = np.concatenate(columns, axis=1)
+        if kinds.shape[1] <= len(scores) / 2:
+            yield alone(Column("kinds of texts", kinds), documents, scores, labels)
+    kinds = np.concatenate([own[:, :GROUPED] for own in main], axis=1)
+    columns = [Column("kinds of texts", values) for values in kinds.T]
+    yield from _in_groups_of(columns, documents, scores, seed)
 
 
 def _components(likeness: Floats, documents: Documents) -> Floats:
-    """Return the main components of documents, shape (documents, `COMPONENTS`)."""
+    """Return the components of documents in which they differ, the main ones first,
+    shape (documents, documents)."""
     centred = documents.centred(documents.centred(likeness).T)
     lengths, directions = np.linalg.eigh(centred)
-    return np.asarray(directions[:, -COMPONENTS:] * lengths[-COMPONENTS:])
+    return np.asarray((directions * lengths)[:, ::-1])
 
 
 def _labels(documents: Documents, seed: int) -> Floats:
@@ -181,16 +202,23 @@ def _basis(values: Floats) -> Floats:
 def in_groups(documents: Documents, scores: Floats, seed: int) -> Iterator[Left]:
     """Yield p of an exchange within the two groups of documents that each feature
     makes."""
+    values = documents.measured_form.T
+    columns = [Column(name, own) for name, own in zip(FORM, values, strict=True)]
+    yield from _in_groups_of(columns, documents, scores, seed)
+
+
+def _in_groups_of(
+    columns: Iterable[Column], documents: Documents, scores: Floats, seed: int
+) -> Iterator[Left]:
     seen: set[bytes] = set()
-    for name, values in zip(FORM, documents.measured_form.T, strict=True):
-        groups = two_groups(values)
+    for column in columns:
+        groups = two_groups(column.values)
         strata = 2 * documents.stratum + (groups ^ groups[0])
-        # features that go together make the same groups
+        # columns that go together make the same groups
         if strata.tobytes() not in seen:
             seen.add(strata.tobytes())
-            yield Left(
-                name, exchanged_p(scores, documents.suspect, strata, seed, RELABELLINGS)
-            )
+            p = exchanged_p(scores, documents.suspect, strata, seed, RELABELLINGS)
+            yield Left(column.name, p)
 
 
 def two_groups(values: Floats) -> Whole:
