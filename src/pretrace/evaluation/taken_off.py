@@ -128,8 +128,8 @@ def _kinds(documents: Documents, scores: Floats, seed: int) -> Iterator[Left]:
         if kinds.shape[1] <= len(scores) / 2:
             yield alone(Column("kinds of texts", kinds), documents, scores, labels)
     kinds = np.concatenate([own[:, :GROUPED] for own in main], axis=1)
-    columns = [Column("kinds of texts", values) for values in kinds.T]
-    yield from _in_groups_of(columns, documents, scores, seed)
+    alone_ones = [Column("kinds of texts", values) for values in kinds.T]
+    yield from _in_groups_of(alone_ones, documents, scores, seed)
 
 
 def _components(likeness: Floats, documents: Documents) -> Floats:

@@ -216,8 +216,10 @@ def read_checkpoint(checkpoint_json: Path) -> Checkpoint:
         for field in fields(Checkpoint)
         if field.name in record
     }
-    folders = {key: Path(known[key]) for key in ("path", "adapter") if key in known}
-    return Checkpoint(**known | folders)
+    for key in ("path", "adapter"):
+        if key in known:
+            known[key] = Path(known[key])
+    return Checkpoint(**known)
 
 
 @contextmanager

@@ -358,7 +358,9 @@ def _base_told(
     if plan.base is None:
         return
     model, base = plan.base
-    names = config["model"], base_named(config["model"], config.get("base"))
+    named = base_named(config["model"], config.get("base"))
+    assert named is not None
+    names = config["model"], named
     folders = [
         path_of(side.entry) or f"results/models/{side.name}" for side in (model, base)
     ]
@@ -366,8 +368,8 @@ def _base_told(
     if all(file.is_file() for file in files):
         from tokenizers import Tokenizer
 
-        encoders = [Tokenizer.from_file(str(file)) for file in files]
-        check_same_tokens(*encoders, names, (text.text for text in suspects))
+        own, other = (Tokenizer.from_file(str(file)) for file in files)
+        check_same_tokens(own, other, names, (text.text for text in suspects))
     yield (
         f"base: {names[1]}{'' if config.get('base') else ', which the adapter names'}: "
         f"a score is by how much likelier tokens are in {names[0]} than there"

@@ -219,8 +219,8 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
 
 def base_of(frame: pd.DataFrame) -> str:
     """Return the name of the base model that the model is compared with; "": none."""
-    named = frame["base"].dropna() if "base" in frame else []
-    return str(named.iloc[0]) if len(named) else ""
+    named = [] if "base" not in frame else frame["base"].dropna().tolist()
+    return str(named[0]) if named else ""
 
 
 def _silent_control(frame: pd.DataFrame) -> str:
