@@ -451,7 +451,7 @@ def as_released(share: float, share_of_small: float = 1) -> PaperRows:
         # a completion needs 100 tokens of a passage of BookTection
         share_of_words=0.6,
         patent_characters=200,
-        longest_document=1500,
+        longest_document=600,
     )
 
 
