@@ -14,9 +14,10 @@ from pretrace.evaluation.resampling import FEWEST_DOCUMENTS, resample
 from pretrace.evaluation.roc import Flags, Floats, Whole, compact
 from pretrace.evaluation.scores import (
     EvaluationSet,
+    Part,
     RankedUnits,
     Scores,
-    ranked_units,
+    parts_of,
     text_units,
 )
 from pretrace.evaluation.selection import (
@@ -106,11 +107,12 @@ def evaluate(
     metrics: list[Row] = []
     tests: list[Row] = []
     names = (study, model, benchmark_name)
+    parts = _parts(scores, evaluation_sets, pooled)
     with Progress(
-        f"evaluate {model}/{benchmark_name}", total=None, unit="slices"
+        f"evaluate {model}/{benchmark_name}", len(parts), "slices"
     ) as progress:
-        for ranked in _ranked_units_of(scores, evaluation_sets, pooled):
-            rows, tested = _evaluate_units(ranked, names, resamples, settings)
+        for part in parts:
+            rows, tested = _evaluate_units(part.ranked(), names, resamples, settings)
             metrics += rows
             tests += tested
             progress.update()
@@ -136,19 +138,21 @@ def _check_classes(benchmark: pd.DataFrame, name: str) -> None:
         )
 
 
-def _ranked_units_of(
+def _parts(
     scores: Scores, evaluation_sets: Sequence[EvaluationSet], pooled: bool
-) -> Iterator[RankedUnits]:
-    """Yield all that is ranked: the texts of each subset, if `pooled` those of all
+) -> list[Part]:
+    """Return all that is ranked: the texts of each subset, if `pooled` those of all
     subsets, and the documents."""
+    parts: list[Part] = []
     if "text" in scores:
         texts = scores["text"]
-        yield from ranked_units("text", texts, evaluation_sets)
+        parts += parts_of("text", texts, evaluation_sets)
         if pooled:
             whole = texts._replace(units=texts.units.assign(subset=""))
-            yield from ranked_units("text", whole, evaluation_sets)
+            parts += parts_of("text", whole, evaluation_sets)
     if "document" in scores:
-        yield from ranked_units("document", scores["document"], (EvaluationSet(),))
+        parts += parts_of("document", scores["document"], (EvaluationSet(),))
+    return parts
 
 
 def _note_unevaluated(

@@ -23,7 +23,7 @@ from pretrace.evaluation.scores import (
     Scores,
     ScoresByColumn,
     UnitScores,
-    ranked_units,
+    parts_of,
 )
 from pretrace.evaluation.selection import Rankings, Settings, choose
 from pretrace.methods.settings import find
@@ -81,8 +81,8 @@ def placebos(
                 sets = _sets_of(document, table, evaluation_sets)
             units = _relabelled(scores["text"].units, table)
             about = {"document": document, "placebo": document != real}
-            for ranked in ranked_units("text", UnitScores(units, columns, {}), sets):
-                rows += [about | row for row in _rows(ranked, settings)]
+            for part in parts_of("text", UnitScores(units, columns, {}), sets):
+                rows += [about | row for row in _rows(part.ranked(), settings)]
             progress.update()
     return _summarise(pd.DataFrame(rows))
 

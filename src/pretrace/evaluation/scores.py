@@ -1,7 +1,7 @@
 """Read the scores table as columns over its labelled units, a tenth of its memory, and
 cut it into what is ranked."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -205,19 +205,59 @@ class RankedUnits:
 
     @property
     def name(self) -> str:
-        part = self.slice
-        keys = (self.unit, part.subset, part.length, self.evaluation_set, self.draw)
-        return "/".join(str(key) for key in keys if key not in ("", None))
-
-    @property
-    def has_both_classes(self) -> bool:
-        return bool(self.label.any() and not self.label.all())
+        return _name_of(self.unit, self.slice, self.evaluation_set, self.draw)
 
 
-def ranked_units(
+def _name_of(unit: str, part: Slice, evaluation_set: str, draw: int | None) -> str:
+    """Return the keys of what is ranked together, as messages name it."""
+    keys = (unit, part.subset, part.length, evaluation_set, draw)
+    return "/".join(str(key) for key in keys if key not in ("", None))
+
+
+class Part(NamedTuple):
+    """What is ranked together: the labelled units of one evaluation set and slice, and
+    the columns of one view that score any of them."""
+
+    unit: str
+    of_units: UnitScores
+    chosen: EvaluationSet
+    slice: Slice
+    rows: Whole
+    columns: tuple[Column, ...]
+
+    def ranked(self) -> RankedUnits:
+        """Return the part with its scores, which takes their memory once more."""
+        units = self.of_units.units
+        own = units.iloc[self.rows]
+        scores = [self.of_units.scores[column][self.rows] for column in self.columns]
+        return RankedUnits(
+            unit=self.unit,
+            slice=self.slice,
+            evaluation_set=self.chosen.name,
+            draw=self.chosen.draw,
+            label=own["label"].to_numpy() == 1,
+            fold=own["fold"].to_numpy(),
+            folds=tuple(sorted(set(units["fold"]))),
+            text=own["text"].to_numpy(),
+            document=own["document"].to_numpy(),
+            columns=self.columns,
+            scores=np.stack(scores),
+            shots_used=self._least_shots(scores),
+        )
+
+    def _least_shots(self, scores: Sequence[Floats]) -> dict[int, int]:
+        least = {}
+        for place, column in enumerate(self.columns):
+            if column in self.of_units.shots_used:
+                used = self.of_units.shots_used[column][self.rows]
+                least[place] = int(used[~np.isnan(scores[place])].min())
+        return least
+
+
+def parts_of(
     unit: str, of_units: UnitScores, evaluation_sets: Sequence[EvaluationSet]
-) -> Iterator[RankedUnits]:
-    """Yield the units of each evaluation set, slice and view; those of a single class
+) -> list[Part]:
+    """Return the parts of each evaluation set, slice and view; those of a single class
     are logged and left out.
 
     A set of a draw is evaluated where a method has its prefix; elsewhere all texts are.
@@ -225,6 +265,8 @@ def ranked_units(
     units, scores, _ = of_units
     slices = sorted(set(zip(units["subset"], units["length"], strict=True)))
     views = sorted({column.view for column in scores})
+    labels = units["label"].to_numpy()
+    parts = []
     for chosen in evaluation_sets:
         inside = np.ones(len(units), bool)
         if chosen.ids is not None:
@@ -235,16 +277,16 @@ def ranked_units(
             columns = _columns_scored(scores, rows, view, chosen.draw)
             if not columns:
                 continue
-            part = Slice(str(subset), int(length) if length >= 0 else None)
-            ranked = _ranked(unit, of_units, rows, columns, part, chosen)
-            if ranked.has_both_classes:
-                yield ranked
+            place = Slice(str(subset), int(length) if length >= 0 else None)
+            if len(set(labels[rows])) < 2:
+                log.warning(
+                    "%s, view %s: no metrics, because one class is missing",
+                    _name_of(unit, place, chosen.name, chosen.draw),
+                    view,
+                )
                 continue
-            log.warning(
-                "%s, view %s: no metrics, because one class is missing",
-                ranked.name,
-                view,
-            )
+            parts.append(Part(unit, of_units, chosen, place, rows, tuple(columns)))
+    return parts
 
 
 def _columns_scored(
@@ -261,35 +303,3 @@ def _columns_scored(
     if draw is not None and all(column.draw != draw for column in columns):
         return []
     return columns
-
-
-def _ranked(
-    unit: str,
-    of_units: UnitScores,
-    rows: Whole,
-    columns: Sequence[Column],
-    part: Slice,
-    chosen: EvaluationSet,
-) -> RankedUnits:
-    """Return some rows of the units and their scores in these columns."""
-    table = of_units.units.iloc[rows]
-    scores = np.stack([of_units.scores[column][rows] for column in columns])
-    shots_used = {}
-    for place, column in enumerate(columns):
-        if column in of_units.shots_used:
-            used = of_units.shots_used[column][rows]
-            shots_used[place] = int(used[~np.isnan(scores[place])].min())
-    return RankedUnits(
-        unit=unit,
-        slice=part,
-        evaluation_set=chosen.name,
-        draw=chosen.draw,
-        label=table["label"].to_numpy() == 1,
-        fold=table["fold"].to_numpy(),
-        folds=tuple(sorted(set(of_units.units["fold"]))),
-        text=table["text"].to_numpy(),
-        document=table["document"].to_numpy(),
-        columns=tuple(columns),
-        scores=scores,
-        shots_used=shots_used,
-    )
