@@ -29,15 +29,14 @@ class EchoServer:
     """A responder for `loopback.Loopback`, in the documented shape.
 
     shifted  each log-probability under the distribution after its token, as
-    llama-cpp-python gives without a
-             start token
+             llama-cpp-python gives without a start token
     garbled  a token that is a part of a character is U+FFFD, as vLLM writes it; else
-    `bytes:\\x..`
+             `bytes:\\x..`
     ignored  `echo` and `prompt_logprobs` are ignored, as by llama.cpp
     most     the most log-probabilities that it gives a token, as `vllm serve
-    --max-logprobs`
+             --max-logprobs`
     told     what becomes of log-probabilities before they are told, as logits that
-    stand for them
+             stand for them
     """
 
     def __init__(

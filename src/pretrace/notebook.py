@@ -67,36 +67,33 @@ def score(
         texts: [n] texts: a list, an array, a generator, or a Series, whose index is
             kept.
         model: a name of config/models.yaml whose checkpoint is in results/models/, a
-            folder with config.json,
-            safetensors and a tokenizer, or an id of the Hugging Face hub.
+            folder with config.json, safetensors and a tokenizer, or an id of the
+            Hugging Face hub.
         methods: ids, or one of them, at their defaults, or id -> a value for each
-            parameter to change, as
-            `{"min_k": {"k": 0.1}}` (default, every method that needs nothing more).
+            parameter to change, as `{"min_k": {"k": 0.1}}` (default, every method that
+            needs nothing more).
         labels: [n] 1 member, 0 non-member, None unknown, for `blind`, the bag of words
-            that sees no model. A Series has
-            the index of the texts.
+            that sees no model. A Series has the index of the texts.
         start_token: as the key of a run: `tokenizer`, `none`, or the token itself.
         store: a folder that keeps the passes, so that a second call reads them
             (default, nothing is kept).
 
     Returns:
         [n, methods] float64 in the order of the texts, a column for each method, as
-        `loss` or `min_k(k=0.1)`: higher is
-        more like a member. Log-probabilities are natural logarithms. `attrs` has
-        `model`, `checkpoint` (its commit on
-        the hub or its folder, and its SHA-256), `dtype` and `device`. Labels add the
-        column `blind`, unless they are
-        too few to learn from. If the texts take more than five seconds, stderr says how
-        far they are.
+        `loss` or `min_k(k=0.1)`: higher is more like a member. Log-probabilities are
+        natural logarithms. `attrs` has `model`, `checkpoint` (its commit on the hub or
+        its folder, and its SHA-256), `dtype` and `device`. Labels add the column
+        `blind`, unless they are too few to learn from. If the texts take more than five
+        seconds, stderr says how far they are.
 
     Raises:
         InputError: an unknown method or one that needs more than the texts, a text that
-            is missing, no text or without
-            a score, each with its index, or no such model.
+            is missing, no text or without a score, each with its index, or no such
+            model.
 
     Example:
-        >>> pretrace.score(["To be, or not to be"], model="smollm2-135m",
-        methods=["loss", {"min_k": {"k": 0.1}}])
+        >>> methods = ["loss", {"min_k": {"k": 0.1}}]
+        >>> pretrace.score(["To be, or not to be"], "smollm2-135m", methods=methods)
     """
     import pandas as pd
 
@@ -421,8 +418,8 @@ def load(study: str) -> Results:
         InputError: there is no such study, or it has not finished.
 
     Example:
-        >>> scores = pretrace.load("embedded").scores("smollm2-135m",
-        "sotu").query("method == 'loss'")
+        >>> scores = pretrace.load("embedded").scores("smollm2-135m", "sotu")
+        >>> scores = scores.query("method == 'loss'")
         >>> sklearn.metrics.roc_auc_score(scores["label"], scores["score"])
     """
     record = Path("results", study, "provenance.json")

@@ -3,8 +3,11 @@ as they are and centred.
 
 python tests/bench/bench_intervals.py --repetitions 2000 --resamples 400
 python tests/bench/bench_intervals.py --sizes --repetitions 120   # of 1 + 1 to 60 + 60
-texts, and of few documents python tests/bench/bench_intervals.py --stars --repetitions
-400   # of true positive rates, as tables compare them
+                                                                  texts, and of few
+                                                                  documents
+python tests/bench/bench_intervals.py --stars --repetitions 400   # of true positive
+                                                                  rates, as tables
+                                                                  compare them
 """
 
 import argparse

@@ -2,9 +2,9 @@
 with an undisturbed run.
 
     PYTHONPATH=tests python tests/workflow/faults.py            five kills and one fault
-    in ten, as the gate does
+                                                                in ten, as the gate does
     PYTHONPATH=tests python tests/workflow/faults.py --full     forty kills and every
-    fault
+                                                                fault
 
 After each fault there must be either a resumed run whose scores, metrics, tests, tables
 and figures are the same bytes, or an error that names the file and the remedy, and the

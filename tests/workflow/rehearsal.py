@@ -2,11 +2,21 @@
 real one as two cores can come.
 
     PYTHONPATH=tests python tests/workflow/rehearsal.py                             the
-    whole study, an hour or more
+                                                                                    whole
+                                                                                    study,
+                                                                                    an
+                                                                                    hour
+                                                                                    or
+                                                                                    more
     PYTHONPATH=tests python tests/workflow/rehearsal.py --only surp_table1          one
-    artifact of it
-    PYTHONPATH=tests python tests/workflow/rehearsal.py --kills 3
-    again, killed every three minutes
+                                                                                    artifact
+                                                                                    of
+                                                                                    it
+    PYTHONPATH=tests python tests/workflow/rehearsal.py --kills 3                   again,
+                                                                                    killed
+                                                                                    every
+                                                                                    three
+                                                                                    minutes
 
 A hub on loopback serves every model of the study with the settings, number types, files
 and tokenizer of the released one, but tiny and random, and every data set in its true

@@ -83,7 +83,7 @@ def letter_probabilities(
     letter_probability  of each letter, by bootstrap of the documents
     letter_added        what the calibration adds to it, mean over documents; of classes
     in_range            share of documents whose letters all are in `calibration.RANGE`,
-    Wilson's interval; of classes
+                        Wilson's interval; of classes
     """
     lengths = (
         calibrations["length"].where(calibrations["length"] >= 0, None).astype("Int64")

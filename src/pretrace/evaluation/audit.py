@@ -34,23 +34,19 @@ AUDIT_COLUMNS = [
 """A row of an audit.
 
 unit             what is compared: `all` texts in question together, a `document` or a
-`text` of them; a check of
-                 whether texts are comparable (`control`), and why it fails (`cause`,
-                 `word`: `audit_controls`);
-                 passages that the model surely read (`positive`); `design`, numbers by
-                 `id`
+                 `text` of them; a check of whether texts are comparable (`control`),
+                 and why it fails (`cause`, `word`: `audit_controls`); passages that the
+                 model surely read (`positive`); `design`, numbers by `id`
 texts            the unit's texts
 score            the mean of the method's scores (of `combined` none); of a `design` row
-its number
+                 its number
 effect           how much higher the unit lies than the known documents, in standard
-deviations of a text
+                 deviations of a text
 p                of `combined`: of `all`, by exchange of labels; of a document or text,
-its rank among known documents;
-                 of a control, that of the checks by exchange together; of `explained`,
-                 of what form leaves
+                 its rank among known documents; of a control, that of the checks by
+                 exchange together; of `explained`, of what form leaves
 q, flagged       of documents: p by Benjamini and Hochberg, q <= `LEVEL` and a form like
-that of known ones; of a
-                 control: it fails
+                 that of known ones; of a control: it fails
 n                known units that the unit is compared with
 """
 

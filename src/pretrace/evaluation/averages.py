@@ -68,6 +68,45 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
     return a - b, low, high
 
 
+def mean_over_splits(values: Sequence[float], methods: int = 1) -> Estimate:
+    """Return the mean over splits with Student's 95 % interval, which holds for `methods`
+    at once (Bonferroni's).
+
+    A split is a draw of members and non-members, with a training of its own. So the
+    spread of the values is that of the texts, of who is a member, and of the training.
+    NaN if a value is missing; one split has no interval.
+    """
+    from scipy.special import stdtrit
+
+    centre, count = mean(values), len(values)
+    if math.isnan(centre) or count < 2:
+        return centre, None, None
+    half = (
+        float(stdtrit(count - 1, 1 - 0.025 / methods))
+        * stdev(values)
+        / math.sqrt(count)
+    )
+    return centre, centre - half, centre + half
+
+
+def p_over_splits(differences: Sequence[float]) -> float:
+    """Return the two-sided p of Student's test that differences, one a split, are 0 on
+    average.
+
+    NaN for one split, and where a difference is missing. Equal differences have p 0, or 1
+    if they are 0.
+    """
+    from scipy.special import stdtr
+
+    centre, count = mean(differences), len(differences)
+    if math.isnan(centre) or count < 2:
+        return math.nan
+    error = stdev(differences) / math.sqrt(count)
+    if error == 0:
+        return 1.0 if centre == 0 else 0.0
+    return float(2 * stdtr(count - 1, -abs(centre) / error))
+
+
 PANEL_KEYS = ("model", "benchmark", "subset", "length", "view", "draw", "reference")
 
 
@@ -172,11 +211,16 @@ def _mean_row(rows: Sequence[Record], over: str) -> Record:
     """Return the mean of rows that differ in `over`, and the marks that all of them
     carry."""
     (value, low, high), sd = average([estimate(row) for row in rows], over)
-    marks = set.intersection(*(set(row["marks"].split(";")) for row in rows))
     return {
         "value": value,
         "low": low,
         "high": high,
         "sd": sd,
-        "marks": ";".join(sorted(marks)),
+        "marks": marks_of_all(rows),
     }
+
+
+def marks_of_all(rows: Sequence[Record]) -> str:
+    """Return the marks that all rows carry."""
+    marks = set.intersection(*(set(row["marks"].split(";")) for row in rows))
+    return ";".join(sorted(marks))

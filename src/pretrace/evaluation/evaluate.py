@@ -15,10 +15,11 @@ from pretrace.evaluation.resampling import FEWEST_DOCUMENTS, resample
 from pretrace.evaluation.roc import Flags, Floats, Whole, compact
 from pretrace.evaluation.scores import (
     EvaluationSet,
+    Part,
     RankedUnits,
     Scores,
     UnitScores,
-    ranked_units,
+    parts_of,
     text_units,
 )
 from pretrace.evaluation.selection import (
@@ -123,15 +124,17 @@ def evaluate(
     metrics: RowValues = []
     tests: RowValues = []
     names = (study, model, benchmark_name)
+    parts: list[Part] = []
+    for unit, of_units, sets in cut:
+        parts += parts_of(unit, of_units, sets)
     with Progress(
-        f"evaluate {model}/{benchmark_name}", total=None, unit="slices"
+        f"evaluate {model}/{benchmark_name}", len(parts), "slices"
     ) as progress:
-        for unit, of_units, sets in cut:
-            for ranked in ranked_units(unit, of_units, sets):
-                rows, tested = _evaluate_units(ranked, names, resamples, settings)
-                metrics += rows
-                tests += tested
-                progress.update()
+        for part in parts:
+            rows, tested = _evaluate_units(part.ranked(), names, resamples, settings)
+            metrics += rows
+            tests += tested
+            progress.update()
     without = sorted({chosen.name for chosen in evaluation_sets if chosen.draw is None})
     drawn = {
         column.method

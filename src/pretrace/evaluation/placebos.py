@@ -22,7 +22,7 @@ from pretrace.evaluation.scores import (
     Scores,
     ScoresByColumn,
     UnitScores,
-    ranked_units,
+    parts_of,
 )
 from pretrace.evaluation.selection import Rankings, Settings, choose
 from pretrace.methods.settings import find
@@ -90,7 +90,8 @@ def placebos(
                 _retrain(of_texts, table, language) if placebo else of_texts.scores
             )
             sets = _sets_of(document if placebo else "", table, evaluation_sets)
-            for ranked in ranked_units("text", UnitScores(units, columns, {}), sets):
+            for part in parts_of("text", UnitScores(units, columns, {}), sets):
+                ranked = part.ranked()
                 rankings = Rankings(ranked)
                 estimands = choose(ranked, rankings, settings).estimands
                 values = rankings.values(estimands, np.ones((len(ranked.label), 1)))[

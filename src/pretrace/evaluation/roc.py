@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from pretrace.evaluation.metrics import LEVELS, level_of
@@ -24,6 +25,15 @@ def ratio(numerator: Floats, denominator: Floats, empty: float = np.nan) -> Floa
         out=np.full(shape, empty),
         where=np.asarray(denominator) != 0,
     )
+
+
+def ranks_of(scores: Floats) -> Floats:
+    """Return the rank of each score in its row, from 1: shape of `scores` (rows, texts).
+
+    Equal scores share the mean of their ranks; NaN stays NaN.
+    """
+    # the import of scipy.stats takes as long as a small job
+    return pd.DataFrame(scores).rank(axis=1).to_numpy()
 
 
 def allowed_false(metric: str, nonmembers: int) -> int:

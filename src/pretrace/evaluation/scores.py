@@ -1,7 +1,7 @@
 """Read the scores table as columns over its labelled units, a tenth of its memory, and
 cut it into what is ranked."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -212,24 +212,59 @@ class RankedUnits:
         return "/".join(str(key) for key in keys if key not in ("", None))
 
 
-def ranked_units(
+class Part(NamedTuple):
+    """What is ranked together: the labelled units of one evaluation set and slice, and
+    the columns of one view that score any of them."""
+
+    unit: str
+    of_units: UnitScores
+    chosen: EvaluationSet
+    slice: Slice
+    rows: Whole
+    columns: tuple[Column, ...]
+
+    def ranked(self) -> RankedUnits:
+        """Return the part with its scores, which takes their memory once more."""
+        units, scores, shots_used = self.of_units
+        own = units.iloc[self.rows]
+        shots = {}
+        for place, column in enumerate(self.columns):
+            if column in shots_used:
+                is_scored = ~np.isnan(scores[column][self.rows])
+                shots[place] = int(shots_used[column][self.rows][is_scored].min())
+        return RankedUnits(
+            self.unit,
+            self.slice,
+            self.chosen.name,
+            self.chosen.draw,
+            own["label"].to_numpy() == 1,
+            own["fold"].to_numpy(),
+            tuple(sorted(set(units["fold"]))),
+            own["text"].to_numpy(),
+            own["document"].to_numpy(),
+            self.columns,
+            np.stack([scores[column][self.rows] for column in self.columns]),
+            shots,
+        )
+
+
+def parts_of(
     unit: str, of_units: UnitScores, evaluation_sets: Sequence[EvaluationSet]
-) -> Iterator[RankedUnits]:
-    """Yield the units of each evaluation set, slice and view; those of a single class
+) -> list[Part]:
+    """Return the parts of each evaluation set, slice and view; those of a single class
     are logged and left out.
 
     A set of a draw is evaluated where a method has its prefix; elsewhere all texts are.
     """
-    units, scores, shots_used = of_units
+    units, scores, _ = of_units
     slices = sorted(set(zip(units["subset"], units["length"], strict=True)))
     views = sorted({column.view for column in scores})
-    folds = tuple(sorted(set(units["fold"])))
+    labels = units["label"].to_numpy()
+    parts = []
     for chosen in evaluation_sets:
-        inside = (
-            np.ones(len(units), bool)
-            if chosen.ids is None
-            else units["id"].isin(set(chosen.ids)).to_numpy()
-        )
+        inside = np.ones(len(units), bool)
+        if chosen.ids is not None:
+            inside = units["id"].isin(set(chosen.ids)).to_numpy()
         compared = sorted(
             column for column in scores if column.draw in (-1, chosen.draw)
         )
@@ -237,42 +272,22 @@ def ranked_units(
             rows = np.flatnonzero(
                 inside & (units["subset"] == subset) & (units["length"] == length)
             )
-            values = {
-                column: scores[column][rows]
+            columns = tuple(
+                column
                 for column in compared
-                if column.view == view
-            }
-            values = {
-                column: own for column, own in values.items() if not np.isnan(own).all()
-            }
-            if not values or (
-                chosen.draw is not None
-                and all(column.draw != chosen.draw for column in values)
-            ):
-                continue
-            ranked = RankedUnits(
-                unit,
-                Slice(str(subset), int(length) if length >= 0 else None),
-                chosen.name,
-                chosen.draw,
-                units["label"].to_numpy()[rows] == 1,
-                units["fold"].to_numpy()[rows],
-                folds,
-                units["text"].to_numpy()[rows],
-                units["document"].to_numpy()[rows],
-                tuple(values),
-                np.stack(list(values.values())),
-                {
-                    place: int(shots_used[column][rows][~np.isnan(own)].min())
-                    for place, (column, own) in enumerate(values.items())
-                    if column in shots_used
-                },
+                if column.view == view and not np.isnan(scores[column][rows]).all()
             )
-            if ranked.label.all() or not ranked.label.any():
+            draws = {column.draw for column in columns}
+            if not columns or (chosen.draw is not None and chosen.draw not in draws):
+                continue
+            place = Slice(str(subset), int(length) if length >= 0 else None)
+            if len(set(labels[rows])) < 2:
+                keys = (unit, place.subset, place.length, chosen.name, chosen.draw)
                 log.warning(
                     "%s, view %s: no metrics, because one class is missing",
-                    ranked.name,
+                    "/".join(str(key) for key in keys if key not in ("", None)),
                     view,
                 )
                 continue
-            yield ranked
+            parts.append(Part(unit, of_units, chosen, place, rows, columns))
+    return parts

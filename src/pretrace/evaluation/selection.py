@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pretrace.evaluation.roc import Flags, Floats, Ranking, Whole, ratio
+from pretrace.evaluation.roc import Flags, Floats, Ranking, Whole, ranks_of, ratio
 from pretrace.evaluation.scores import RankedUnits
 from pretrace.evaluation.significance import CROSS_FITTED, expansion
 from pretrace.methods.settings import Column
@@ -73,9 +73,7 @@ class Rankings:
         """
         if len(columns) == 1:
             return self.units.scores[columns[0]]
-        from scipy.stats import rankdata
-
-        ranks = rankdata(self.units.scores[[*columns]], axis=1, nan_policy="omit")
+        ranks = ranks_of(self.units.scores[[*columns]])
         return np.asarray(
             ranks[
                 np.searchsorted(self.units.folds, self.units.fold),
@@ -340,19 +338,18 @@ def _excess(scores: Floats, fold: Whole, labels: Flags) -> float:
     `scores` (settings, texts), `fold` (texts,), `labels` (texts, 1 + relabellings), the
     true ones first.
     """
-    from scipy.stats import rankdata
-
     folds, place = np.unique(fold, return_inverse=True)
-    ranks = rankdata(scores, axis=1)
+    ranks = ranks_of(scores)
     chosen = np.empty((len(folds), labels.shape[1]), dtype=np.intp)
     for number in range(len(folds)):
         others = place != number
-        areas = _areas(rankdata(scores[:, others], axis=1), labels[others])
+        areas = _areas(ranks_of(scores[:, others]), labels[others])
         chosen[number] = np.nan_to_num(areas, nan=-1.0).argmax(axis=0)
-    mixed = rankdata(ranks[chosen[place], np.arange(len(fold))[:, None]], axis=0)
+    texts = np.arange(len(fold))[:, None]
+    mixed = ranks_of(ranks[chosen[place], texts].T)
     relabelled = labels[:, 1:]
-    chosen_anew = _areas(mixed[:, 1:].T, relabelled, paired=True)
-    as_given = _areas(mixed[:, :1].T, relabelled)
+    chosen_anew = _areas(mixed[1:], relabelled, paired=True)
+    as_given = _areas(mixed[:1], relabelled)
     usual = _spread(as_given)
     # where all texts score the same, nothing scatters
     return max(1.0, _spread(chosen_anew) / usual) if usual else 1.0

@@ -258,9 +258,10 @@ def token_curves(passes: Passes) -> pd.DataFrame:
     token:
 
     share       `weight` percent of the tokens of a label lie in the hexagon around the
-    point token       a surprising token
+                point
+    token       a surprising token
     mean        mean log-probability of the surprising tokens around an entropy, with
-    its 95 % interval
+                its 95 % interval
     """
     frames = [pd.DataFrame()]
     for part, texts in passes.slices():

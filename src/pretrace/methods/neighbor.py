@@ -8,8 +8,7 @@ def neighbor(text: TokenStatistics, *, neighbours: Natural = 25) -> float:
     text has fewer), in nats.
 
     Mattern et al., Membership Inference Attacks against Language Models via
-    Neighbourhood Comparison, ACL
-    2023.
+    Neighbourhood Comparison, ACL 2023.
     """
     chosen = text.neighbours[:neighbours]
     return text.log_likelihood - sum(map(mean, chosen)) / len(chosen)

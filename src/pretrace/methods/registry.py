@@ -65,11 +65,13 @@ class InputKind:
     """An input that runs name; each score of a method that needs it names one of them
     as its `reference`.
 
-    need             the word that methods ask for it by, and the key of its files in a
-    job noun, example    what a run lacks without it, and an entry of its list, for
-    messages key              the key of a run that lists the names; "" for `inputs:
-    {need: [...]}` complete         (the job's inputs, a plain pass, a name) -> a
-    function that adds the input to a text's statistics
+    need             the word that methods ask for it by, and the key of its files in
+                     a job
+    noun, example    what a run lacks without it, and an entry of its list, for messages
+    key              the key of a run that lists the names; "" for
+                     `inputs: {need: [...]}`
+    complete         (the job's inputs, a plain pass, a name) -> a function that adds
+                     the input to a text's statistics
     """
 
     need: str
@@ -122,27 +124,26 @@ class Method:
     is the share of right answers.
 
     defaults         parameter -> value, in the order of the function's keyword
-    parameters
+                     parameters
     grid             parameter -> the values that hyperparameter selection tries, or
-    that a run of questions may list
+                     that a run of questions may list
     only_for         need -> the values of parameters that have it, where not every
-    setting does
+                     setting does
     types            parameter -> what a configuration is checked against: `bool`,
-    `int`, `float`, a `Literal` of
-                     strings, or a range of `statistics`
+                     `int`, `float`, a `Literal` of strings, or a range of `statistics`
     convention       parameters whose default is this project's choice, since the paper
-    fixes none
+                     fixes none
     costly           parameters of the grid whose every value costs a forward pass: a
-    run tries the values that it lists
+                     run tries the values that it lists
     empty_parameter  the parameter that is the score of a text with nothing to score, ""
-    without one
+                     without one
     cross_fitted     whether a text's score is learned from the labels of the other
-    folds, so that intervals are wider
+                     folds, so that intervals are wider
     on_request       whether runs have this control only if they name it
     control          what a control does not see, so that its results show no knowledge
-    of the text; "" for others
+                     of the text; "" for others
     options          whether it chooses among a passage and its paraphrases, so that a
-    score names the paraphraser
+                     score names the paraphraser
     """
 
     id: str

@@ -40,30 +40,29 @@ class TokenStatistics:
     logprobs        [n] float64, l_i = ln p(x_i | x_<i), nats, <= 0
     entropies       [n] float64, H_i, entropy of p(. | x_<i), nats, >= 0; so mu_i = -H_i
     variances       [n] float64, var_i, variance of ln p(v | x_<i) over v ~ p(. | x_<i),
-    nats squared, >= 0
+                    nats squared, >= 0
     highest         [n] float64, max_v ln p(v | x_<i), nats, l_i <= highest <= 0
     ranks           [n] float64, how many tokens the model found likelier than x_i, 0
-    for the likeliest
+                    for the likeliest
     top40           [n] float64, ln of the summed p of the 40 likeliest tokens and all
-    that tie with the last, nats
+                    that tie with the last, nats
     lowercase       [m] float64, log-probabilities of the lower-cased text's own m
-    tokens
+                    tokens
     reference       [m] float64, log-probabilities under the reference model, by its own
-    m tokens
+                    m tokens
     aligned_reference [n] float64, log-probabilities of these same tokens under the
-    reference model; None where its
-                    tokens are others
+                    reference model; None where its tokens are others
     log_frequencies [n] float64, ln q(x_i), q the frequency of the token in the
-    reference corpus
+                    reference corpus
     neighbours      one array for each neighbour of the text, in order: its own tokens'
-    log-probabilities
+                    log-probabilities
     given_nonmember [n] or, without a start token, [n + 1] float64: log-probabilities of
-    all of the text's
-                    tokens, the first too, after a prefix of non-members
+                    all of the text's tokens, the first too, after a prefix of
+                    non-members
     given_member    the same after a prefix of members
     inputs          further kinds of input, by the word that a method needs them by
     shots_used      number of shots that fitted into the model's context; of two
-    prefixes the smaller
+                    prefixes the smaller
     """
 
     text: str

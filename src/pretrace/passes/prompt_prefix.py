@@ -32,7 +32,7 @@ class PromptPrefix:
     start  ids of the start token, never scored
     shots  ids of each shot that is used, in order; None without a prefix
     inner  ids of the start token between prefix and text. They are scored, so each
-    request's tokens begin with them
+           request's tokens begin with them
     """
 
     start: Ids = ()

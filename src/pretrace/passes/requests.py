@@ -75,9 +75,8 @@ class Request:
     """One text as the model is asked.
 
     tokens     int32, all ids after the prompt prefix: its inner start token, if any,
-    then the text's tokens,
-               cut to the context; or the ids of one stretch, `variant` the place of the
-               first scored one
+               then the text's tokens, cut to the context; or the ids of one stretch,
+               `variant` the place of the first scored one
     n_tokens   of the text, before it was cut
     given      of `tokens`, how many at the beginning of a stretch are only read
     """

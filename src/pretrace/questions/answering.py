@@ -48,8 +48,7 @@ class Question:
 
     prompts  each has an answer of its own
     frame    the prompt with other options in place of the passage's, if it has options:
-    what both begin with is read
-             once for all questions with this frame
+             what both begin with is read once for all questions with this frame
     """
 
     prompts: Sequence[Prompt]
@@ -61,13 +60,12 @@ class Letters:
     """The answer to a multiple-choice question.
 
     probabilities  of A, B, C, D at the answer position, among these four (they sum to
-    1); None if the model gave
-                   text alone
+                   1); None if the model gave text alone
     answer         the most probable letter, else the one in the model's text; None:
-    unusable
+                   unusable
     reason         why it is unusable, else None
     skipped        whether it could not be asked: no answer then, rather than a wrong
-    one
+                   one
     """
 
     probabilities: tuple[float, float, float, float] | None

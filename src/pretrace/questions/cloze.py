@@ -2,11 +2,9 @@
 gives that name.
 
 Chang et al., Speak, Memory: An Archaeology of Books Known to ChatGPT/GPT-4, EMNLP 2023,
-as DE-COP modifies it (section
-5.1.1): every occurrence of a repeated proper name is masked, or a common noun without a
-name. No name
-tagger ships its model in its own package, so a rule finds names, and every machine
-masks the same word.
+as DE-COP modifies it (section 5.1.1): every occurrence of a repeated proper name is
+masked, or a common noun without a name. No name tagger ships its model in its own
+package, so a rule finds names, and every machine masks the same word.
 """
 
 import re

@@ -17,15 +17,14 @@ task         an id of `methods.QUESTION_METHODS`
 setting      "" or `k=32` (completion), as `methods.setting_name` writes it
 passage      number of the passage within its document and length
 paraphraser  the view that the other options come from; "" for tasks of one row a
-passage
+             passage
 permutation  0..23, the order of the options as itertools.permutations((0, 1, 2, 3))
-counts them, 0 the true
-             passage; null for tasks of one row a passage
+             counts them, 0 the true passage; null for tasks of one row a passage
 true_answer  the letter of the true passage; for a text answer, the true words
 p_a .. p_d   of the letters, among these four; null for text answers and controls
 answer       the letter, or the text; null where unusable (then wrong) or skipped
 correct      null where the passage is skipped for this task: it leaves the task's
-accuracy
+             accuracy
 reason       why no answer came, else null
 """
 

@@ -94,8 +94,7 @@ class Results:
 
         Raises:
             InputError: the panel has no row at all (of tests it may have none), or rows
-                of one method differ in their
-                reference, which the panel does not name.
+                of one method differ in their reference, which the panel does not name.
         """
         frame = self.read(kind, panel.pair)
         rows = frame[in_place(frame, panel)]

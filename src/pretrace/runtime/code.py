@@ -43,8 +43,7 @@ def code_digest(rule: str, registry: str = "", function: str = "") -> str:
     Args:
         rule: the name of a script, as `score_methods`.
         registry: a file, as `evaluation/statistics.py`, that registers many functions,
-            while the job runs one: the
-            others and their imports do not count.
+            while the job runs one: the others and their imports do not count.
         function: the name of that one.
     """
     script = scripts_folder() / f"{rule}.py"

@@ -139,8 +139,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
     Raises:
         InputError: the file is missing, cannot be read, is not UTF-8, is not YAML,
-            repeats a key, is nested too deep or
-            is not a mapping.
+            repeats a key, is nested too deep or is not a mapping.
     """
     try:
         text = path.read_text(encoding="utf-8")

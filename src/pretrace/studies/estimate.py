@@ -40,8 +40,8 @@ SHARES_OF_PEAK = ((160e6, 0.06), (1.1e9, 0.22), (7e9, 0.57), (30e9, 0.64))
 measured on an H200."""
 BYTES_A_TOKEN = 4, 1.5
 """Bytes of UTF-8 of a token, about, where no tokenizer is here: of ASCII letters, and
-of others. SmolLM2's tokens have
-5.1 in speeches, 4.1 in licences, 3.8 in docstrings, and 1.6 in Chinese news."""
+of others. SmolLM2's tokens have 5.1 in speeches, 4.1 in licences, 3.8 in docstrings,
+and 1.6 in Chinese news."""
 WHOLE: dict[str, Any] = {"subsets": None, "lengths": None}
 """The part of a benchmark that a request reads if it names none."""
 FORWARD = 2

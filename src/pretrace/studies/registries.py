@@ -177,8 +177,7 @@ def load_registries(
 
     Raises:
         InputError: an entry breaks its schema, hides a registered one or names
-            something that is not there; or `config`
-            names no entry.
+            something that is not there; or `config` names no entry.
     """
     pins = (
         {}

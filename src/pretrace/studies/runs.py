@@ -484,8 +484,7 @@ def _resolve_questions(
 
     Raises:
         InputError: the run names a method, and its benchmark asks no questions; no
-            model answers; or deltas are given
-            to a model that answers itself.
+            model answers; or deltas are given to a model that answers itself.
     """
     asked_about = benchmark.question is not None or benchmark.source == "answers"
     if questions and not asked_about and run.methods is not None:

@@ -19,15 +19,12 @@ class View:
     """A change to a text, by name.
 
     source  "text": `variants` gives the view of a text, a pure function of the text and
-    a seed;
-            "data": such a function that reads data of this machine; made once and
-            stored as a table, as the next;
-            "model": made once by the checkpoint of `model` and stored as a table
-            (text_id, variant, text);
-            "benchmark": a file in the benchmark's entry or released with it, stored as
-            such a table
+            a seed; "data": such a function that reads data of this machine; made once
+            and stored as a table, as the next; "model": made once by the checkpoint of
+            `model` and stored as a table (text_id, variant, text); "benchmark": a file
+            in the benchmark's entry or released with it, stored as such a table
     number  percent of the words that change, or how many variants a text has; None
-    where the name has none
+            where the name has none
     """
 
     name: str

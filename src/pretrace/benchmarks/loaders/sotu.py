@@ -6,14 +6,11 @@ as the longest length; snippets do not overlap. A text of a shorter length is a
 snippet's first words: every length has the same snippets.
 
 `sotu`: Shi et al., Detecting Pretraining Data from Large Language Models, ICLR 2024 (a
-temporal cut-off).
-`sotu_split`, `sotu_temporal`: Duan et al., Do Membership Inference Attacks Work on
-Large Language Models?, COLM 2024.
-`sotu_segments`: Zhang and Wu, Adaptive Pre-training Data Detection for Large Language
-Models via Surprising Tokens,
+temporal cut-off). `sotu_split`, `sotu_temporal`: Duan et al., Do Membership Inference
+Attacks Work on Large Language Models?, COLM 2024. `sotu_segments`: Zhang and Wu,
+Adaptive Pre-training Data Detection for Large Language Models via Surprising Tokens,
 2024. `sotu_questions`: Duarte et al., DE-COP: Detecting Copyrighted Content in Language
-      Models Training Data, ICML
-2024.
+Models Training Data, ICML 2024.
 """
 
 import random

@@ -22,8 +22,8 @@ class FailedRequestError(Exception):
 
     temporary  whether asking again can help
     paid       whether the server may have counted it: it was received, and what came
-    back was lost after      seconds that the server asks to wait, None if it does not
-    say
+               back was lost
+    after      seconds that the server asks to wait, None if it does not say
     limited    whether the server asks for fewer requests (429)
     """
 
