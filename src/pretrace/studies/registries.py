@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -114,9 +115,13 @@ class Registry(Generic[E]):
     def slug_of(self, name: str) -> str:
         """Return the slug of an entry, given by it or by the entry's name in the shared
         stages."""
-        if name in self.entries:
-            return name
-        return next(slug for slug, shared in self.shared.items() if shared == name)
+        return name if name in self.entries else self._slugs[name]
+
+    @cached_property
+    def _slugs(self) -> dict[str, str]:
+        """The slugs by their names in the shared stages: rules look one up for each
+        input and parameter of each job."""
+        return {name: slug for slug, name in self.shared.items()}
 
 
 Models = Registry[ModelEntry]
