@@ -2,6 +2,7 @@
 # Remake envs/requirements.txt, the one lock, from pyproject.toml: resolve in a fresh environment, write exact pins. Of
 # these, envs/pretrace.yaml has those that jobs need.
 # Run by hand when a dependency changes: sh envs/lock.sh
+# It keeps the pins that are there. To raise all of them: sh envs/lock.sh --upgrade
 set -eu
 cd "$(dirname "$0")/.."
 fresh=$(mktemp -d)
@@ -13,11 +14,15 @@ import pathlib, tomllib
 project = tomllib.loads(pathlib.Path("pyproject.toml").read_text())
 extras = project["project"]["optional-dependencies"]
 needed = project["project"]["dependencies"] + project["dependency-groups"]["test"]
-needed += [requirement for extra in ("hf", "workflow", "documents", "cluster") for requirement in extras[extra]]
+needed += [requirement for extra in ("hf", "adapters", "workflow", "documents", "cluster") for requirement in extras[extra]]
 # the lock's torch; pyproject.toml has the lowest version that works
 print("\n".join([*needed, "torch==2.13.0"]))
 PYTHON
-"$fresh/bin/pip" install --quiet --requirement "$fresh/wanted.txt"
+cp envs/requirements.txt "$fresh/kept.txt"
+if [ "${1:-}" = --upgrade ]; then
+    : > "$fresh/kept.txt"
+fi
+"$fresh/bin/pip" install --quiet --requirement "$fresh/wanted.txt" --constraint "$fresh/kept.txt"
 {
     echo "# Exact pins of everything the workflow and its tests use; made by envs/lock.sh from pyproject.toml."
     # the local build suffix of torch differs between machines, and what torch itself brings for a GPU follows its pin

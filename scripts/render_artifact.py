@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from pretrace.render.artifact import Artifact
+from pretrace.render.artifact import Artifact, rendering_of
 from pretrace.render.rendering import render
-from pretrace.render.report import rendering_of
 from pretrace.render.results import Results, UnmadeView, in_print
 from pretrace.render.tables.audit import audit_lines
 from pretrace.runtime.jobs import run_job

@@ -7,13 +7,12 @@ from pathlib import Path
 import pandas as pd
 
 from pretrace import workflow_folder
-from pretrace.render.artifact import Artifact, outputs
+from pretrace.render.artifact import Artifact, outputs, rendering_of
 from pretrace.render.figures import dots
 from pretrace.render.report import (
     incomplete_passes,
     named,
     render_report,
-    rendering_of,
     shots_of,
 )
 from pretrace.render.results import in_print

@@ -104,8 +104,10 @@ for name in names:
     [
         ("torch,transformers,accelerate,safetensors,gguf", NEEDS_MODELS),
         ("openai", set()),
+        # a job of a second would take two
+        ("matplotlib,scipy", NEEDS_MODELS | {"render_report"}),
     ],
-    ids=["models", "apis"],
+    ids=["models", "apis", "slow"],
 )
 def test_scripts_import_without_the_packages_of_what_they_do_not_run(packages, exempt):
     """What a script takes from the library, as its first lines do, is imported where

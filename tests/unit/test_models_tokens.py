@@ -4,9 +4,11 @@ token of a run."""
 import json
 import re
 import resource
+from base64 import b64encode
 from types import SimpleNamespace
 
 import pytest
+import sentencepiece
 import tokenizers
 import transformers
 from tokenizers import normalizers, pre_tokenizers, processors
@@ -36,9 +38,9 @@ TEXTS = [
 @pytest.fixture
 def registered(tmp_path):
     """Records a checkpoint whose tokenizer.json and tokenizer_config.json are changed;
-    returns it and its record."""
+    returns it and its record. `beside` has the contents of further files by name."""
 
-    def make(kind="gpt_neox", change=lambda tokenizer: None, **settings):
+    def make(kind="gpt_neox", change=lambda tokenizer: None, beside=(), **settings):
         folder = tiny_models.tiny_model(kind, tmp_path / "model")
         if kind == "qwen2":  # a tokenizer of its own, which transformers would rebuild
             tiny_models.tiny_tokenizer().save_pretrained(folder)
@@ -47,6 +49,8 @@ def registered(tmp_path):
         tokenizer.save(str(folder / "tokenizer.json"))
         written = json.loads((folder / "tokenizer_config.json").read_text())
         (folder / "tokenizer_config.json").write_text(json.dumps(written | settings))
+        for name, content in dict(beside).items():
+            (folder / name).write_text(json.dumps(content))
         return register_local(
             folder, tmp_path / "checkpoint.json"
         ), tmp_path / "checkpoint.json"
@@ -227,6 +231,7 @@ BY_ID = {
     str(300 + place): {"content": token, "special": True}
     for place, token in enumerate(TURNS)
 }
+OLD_MAP = "special_tokens_map.json"
 NOT_SPECIAL = {id: token | {"special": False} for id, token in BY_ID.items()}
 
 
@@ -235,9 +240,14 @@ NOT_SPECIAL = {id: token | {"special": False} for id, token in BY_ID.items()}
     [{"added_tokens_decoder": BY_ID}, {"added_tokens_decoder": NOT_SPECIAL},
      {"extra_special_tokens": TURNS},
      {"additional_special_tokens": TURNS},
-     {"extra_special_tokens": {"turn": TURNS[0], "end": TURNS[1]}}],
+     {"extra_special_tokens": {"turn": TURNS[0], "end": TURNS[1]}},
+     {"beside": {OLD_MAP: {"additional_special_tokens": TURNS}}},
+     {"beside": {OLD_MAP: {"eos_token": TURNS[0], "unk_token": {"content": TURNS[1]}}}},
+     {"beside": {"added_tokens.json": {TURNS[1]: 301, TURNS[0]: 300}}},
+     {"beside": {"added_tokens.json": {TURNS[0]: 300, TURNS[1]: 301},
+                 OLD_MAP: {"eos_token": TURNS[1]}}}],
 )  # fmt: skip
-def test_a_chat_templates_tokens_that_tokenizer_config_alone_names_are_one_token_each(
+def test_a_chat_templates_tokens_that_a_file_beside_alone_names_are_one_token_each(
     registered, settings
 ):
     checkpoint, record = registered("llama", chat_template=TEMPLATE, **settings)
@@ -380,12 +390,6 @@ SPELLED = [
 def sentencepiece_alone(tmp_path):
     """Gives a checkpoint whose tokenizer is a SentencePiece file, trained with some
     settings, and its record."""
-    sentencepiece = pytest.importorskip(
-        "sentencepiece", reason="the package sentencepiece is not installed"
-    )
-    pytest.importorskip(
-        "google.protobuf", reason="the package protobuf is not installed"
-    )
 
     def make(**settings):
         folder = tiny_models.tiny_model("llama", tmp_path / "model")
@@ -444,6 +448,20 @@ def test_a_sentencepiece_file_alone_is_read_as_sentencepiece_reads_it_or_refused
             match=f"text '{wrong[0]}' has .* by sentencepiece.*tokenizer.json",
         ):
             checking(checkpoint)(texts, ids)
+
+
+@pytest.mark.parametrize("named", ["LlamaTokenizer", None])
+def test_a_file_of_tiktoken_alone_does_not_say_how_texts_are_cut(tmp_path, named):
+    folder = tiny_models.tiny_model("llama", tmp_path / "model")
+    (folder / "tokenizer.json").unlink()
+    ranks = (f"{b64encode(bytes([byte])).decode()} {byte}\n" for byte in range(256))
+    (folder / "tokenizer.model").write_text("".join(ranks))
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({"tokenizer_class": named})
+    )
+    checkpoint = register_local(folder, tmp_path / "checkpoint.json")
+    with pytest.raises(InputError, match=r"tiktoken: .* cut .* with a tokenizer\.json"):
+        load_tokenizer(checkpoint)
 
 
 @pytest.mark.parametrize("kind", tiny_models.KINDS)

@@ -12,12 +12,9 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from pretrace.benchmarks.sources import Text
-
-if TYPE_CHECKING:
-    from scipy.cluster.hierarchy import DisjointSet
 
 FOLDS = 5
 DOCUMENTS_NEEDED = FOLDS  # of a class, so that each fold can hold one
@@ -29,6 +26,33 @@ class Folds(NamedTuple):
 
     numbers: list[int]
     unit: Literal["document", "block"]
+
+
+class _Groups:
+    """Groups of the numbers 0..n-1, merged pair by pair.
+
+    Not scipy's, whose import takes a second of every benchmark's job.
+    """
+
+    def __init__(self, n: int) -> None:
+        self._parents = list(range(n))
+
+    def merge(self, i: int, j: int) -> None:
+        self._parents[self._root(i)] = self._root(j)
+
+    def subsets(self) -> list[list[int]]:
+        """Return the groups, each in ascending order."""
+        groups: dict[int, list[int]] = defaultdict(list)
+        for i in range(len(self._parents)):
+            groups[self._root(i)].append(i)
+        return list(groups.values())
+
+    def _root(self, i: int) -> int:
+        parents = self._parents
+        while parents[i] != i:
+            parents[i] = parents[parents[i]]  # shorter for the next who asks
+            i = parents[i]
+        return i
 
 
 def classes_with_few_documents(
@@ -73,7 +97,7 @@ def assign_folds(texts: Sequence[Text], seed: int) -> Folds:
         else (i,)
         for i, (text, unit) in enumerate(zip(texts, units, strict=True))
     ]
-    joined = _groups(len(texts))
+    joined = _Groups(len(texts))
     for values in (
         units,
         [unicodedata.normalize("NFC", text.text) for text in texts],
@@ -85,7 +109,7 @@ def assign_folds(texts: Sequence[Text], seed: int) -> Folds:
     return Folds(_deal(texts, joined, seed), "block" if few else "document")
 
 
-def _deal(texts: Sequence[Text], units: "DisjointSet", seed: int) -> list[int]:
+def _deal(texts: Sequence[Text], units: _Groups, seed: int) -> list[int]:
     """Assign units to folds, the largest unit first, each to the fold with the smallest
     share of the unit's strata.
 
@@ -132,7 +156,7 @@ def _blocks(texts: Sequence[Text]) -> list[Hashable]:
 
 def _pieces(texts: list[Text]) -> list[list[int]]:
     """Cut one document's texts, in its order, into runs of texts that overlap."""
-    groups = _groups(len(texts))
+    groups = _Groups(len(texts))
     spans = [text.span for text in texts if text.span is not None]
     if len(spans) == len(texts):
         position = [float(start) for start, _ in spans]
@@ -158,7 +182,7 @@ def _pieces(texts: list[Text]) -> list[list[int]]:
     )
 
 
-def _join_containing(groups: "DisjointSet", texts: list[Text]) -> None:
+def _join_containing(groups: _Groups, texts: list[Text]) -> None:
     """Join each text with one of every greater length that contains it."""
     by_length: dict[int | None, list[int]] = defaultdict(list)
     for i, text in enumerate(texts):
@@ -178,10 +202,3 @@ def _join_containing(groups: "DisjointSet", texts: list[Text]) -> None:
                 if place >= 0:
                     start = place
                     groups.merge(i, longer[bisect.bisect_right(ends, place)])
-
-
-def _groups(n: int) -> "DisjointSet":
-    """Make groups of the numbers 0..n-1, to be merged pair by pair."""
-    from scipy.cluster.hierarchy import DisjointSet
-
-    return DisjointSet(range(n))

@@ -6,8 +6,7 @@ word, doubled blanks), or takes it from the class that it guesses.
 """
 
 import re
-from collections.abc import Collection, Sequence
-from functools import cache
+from collections.abc import Callable, Collection, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,33 +58,42 @@ def sentencepiece_file(checkpoint: Checkpoint) -> Path | None:
 
     Raises `InputError` if a package is missing that reads it.
     """
-    if "tokenizer.json" in checkpoint.files:
+    file = _file_of(checkpoint)
+    if file is None or _is_of_tiktoken(file):
         return None
-    file = next(
-        (
-            checkpoint.path / name
-            for name in SENTENCEPIECE_FILES
-            if name in checkpoint.files
-        ),
-        None,
-    )
-    if file is None:
-        return None
-    with file.open("rb") as content:
-        if _OF_TIKTOKEN.fullmatch(content.readline(1000)):
-            return None
     if reason := lacking_package(checkpoint.files):
         raise InputError(f"{checkpoint.path} has its tokenizer as {reason}")
     return file
 
 
-@cache
-def read_processor(file: Path) -> Any:
-    """Load a `sentencepiece.SentencePieceProcessor`."""
-    import sentencepiece
+def refuse_tiktoken(checkpoint: Checkpoint) -> None:
+    """Raise `InputError` if a file of tiktoken is all that a checkpoint has of its
+    tokenizer.
 
-    with explain_failure(f"{file} is not a SentencePiece model"):
-        return sentencepiece.SentencePieceProcessor(model_file=str(file))
+    transformers cuts every text as Llama 3's, whichever model the file is of.
+    """
+    file = _file_of(checkpoint)
+    is_alone = len(checkpoint.files.keys() & {*VOCABULARIES}) == 1
+    if file is not None and is_alone and _is_of_tiktoken(file):
+        raise InputError(
+            f"{file} is a file of tiktoken: it has the ranks of tokens, and not how a "
+            "text is cut before. Save the model with a tokenizer.json; or, if it cuts "
+            "texts as Llama 3 does, set tokenizer_from: class in its entry."
+        )
+
+
+def _file_of(checkpoint: Checkpoint) -> Path | None:
+    if "tokenizer.json" in checkpoint.files:
+        return None
+    for name in SENTENCEPIECE_FILES:
+        if name in checkpoint.files:
+            return checkpoint.path / name
+    return None
+
+
+def _is_of_tiktoken(file: Path) -> bool:
+    with file.open("rb") as content:
+        return _OF_TIKTOKEN.fullmatch(content.readline(1000)) is not None
 
 
 def read_sentencepiece(file: Path) -> "tokenizers.Tokenizer":
@@ -177,45 +185,39 @@ def have_same_ids(
     return all(ids.get(piece) == id for piece, id in encoder.get_vocab().items())
 
 
-def ids_by_sentencepiece(
-    file: Path, tokenizer: Any, texts: Sequence[str]
-) -> list[list[int]]:
-    """Encode texts by sentencepiece itself, in the ids that a tokenizer gives the
-    pieces.
+def encoder_by_sentencepiece(
+    file: Path, tokenizer: Any
+) -> Callable[[Sequence[str]], list[list[int]]]:
+    """Return what encodes texts by sentencepiece itself, in the ids that a tokenizer
+    gives the pieces.
 
     A text that spells a token which was added to those of the file has the tokenizer's
     ids: sentencepiece does not know it.
     """
-    processor = read_processor(file)
-    ids = _ids_of_pieces(file, tokenizer)
-    added = _added_tokens(file, tokenizer)
-    encoded = []
-    for text in texts:
-        if any(token in text for token in added):
-            encoded.append(
-                list(
-                    tokenizer(text, add_special_tokens=False, verbose=False)[
-                        "input_ids"
-                    ]
-                )
-            )
-        else:
-            encoded.append([ids[piece] for piece in processor.encode(text)])
-    return encoded
+    import sentencepiece
 
-
-@cache
-def _ids_of_pieces(file: Path, tokenizer: Any) -> list[int]:
-    processor = read_processor(file)
+    with explain_failure(f"{file} is not a SentencePiece model"):
+        processor = sentencepiece.SentencePieceProcessor(model_file=str(file))
     pieces = [processor.id_to_piece(id) for id in range(processor.get_piece_size())]
-    return list(tokenizer.convert_tokens_to_ids(pieces))
+    ids = tokenizer.convert_tokens_to_ids(pieces)
+    added = _added_tokens(processor, tokenizer)
+
+    def encode(texts: Sequence[str]) -> list[list[int]]:
+        encoded = []
+        for text in texts:
+            if any(token in text for token in added):
+                own = tokenizer(text, add_special_tokens=False, verbose=False)
+                encoded.append(list(own["input_ids"]))
+            else:
+                encoded.append([ids[piece] for piece in processor.encode(text)])
+        return encoded
+
+    return encode
 
 
-@cache
-def _added_tokens(file: Path, tokenizer: Any) -> list[str]:
+def _added_tokens(processor: Any, tokenizer: Any) -> list[str]:
     """List the tokens that the tokenizer finds in a text and the file does not:
     sentencepiece spells control tokens."""
-    processor = read_processor(file)
     tokens = []
     for token in tokenizer.added_tokens_decoder.values():
         is_spelled = token.special and tokenizer.split_special_tokens

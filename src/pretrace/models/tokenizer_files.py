@@ -20,12 +20,8 @@ _MOST_TOKENS = 10_000_000
 def read_settings(checkpoint: Checkpoint) -> dict[str, Any]:
     """Read tokenizer_config.json; {} without one. Raises `InputError` for what no
     tokenizer can be set to."""
-    if SETTINGS not in checkpoint.files:
-        return {}
+    settings = _read_object(checkpoint, SETTINGS)
     file = checkpoint.path / SETTINGS
-    settings = read_json(file)
-    if not isinstance(settings, dict):
-        raise InputError(f"{file} is not a JSON object: save the tokenizer again.")
     longest = settings.get("model_max_length")
     if longest is not None and (
         isinstance(longest, bool) or not isinstance(longest, int | float)
@@ -37,20 +33,33 @@ def read_settings(checkpoint: Checkpoint) -> dict[str, Any]:
     return settings
 
 
+def _read_object(checkpoint: Checkpoint, name: str) -> dict[str, Any]:
+    """Read a file of a checkpoint as a JSON object; {} without the file."""
+    if name not in checkpoint.files:
+        return {}
+    file = checkpoint.path / name
+    content = read_json(file)
+    if not isinstance(content, dict):
+        raise InputError(f"{file} is not a JSON object: save the tokenizer again.")
+    return content
+
+
 def has_own_tokenizer_json(checkpoint: Checkpoint) -> bool:
     """Return whether a checkpoint's tokenizer is its tokenizer.json, and not code of
     its own that may run."""
-    if "tokenizer.json" not in checkpoint.files:
+    return "tokenizer.json" in checkpoint.files and not has_own_code(checkpoint)
+
+
+def has_own_code(checkpoint: Checkpoint) -> bool:
+    """Return whether a checkpoint has code for its tokenizer that may run."""
+    if not checkpoint.remote_code:
         return False
-    return not (
-        checkpoint.remote_code
-        and "AutoTokenizer" in (read_settings(checkpoint).get("auto_map") or ())
-    )
+    return "AutoTokenizer" in (read_settings(checkpoint).get("auto_map") or ())
 
 
 def read_tokenizer_json(checkpoint: Checkpoint) -> "tokenizers.Tokenizer":
-    """Read tokenizer.json, with the tokens that tokenizer_config.json alone names, as
-    those of a chat template."""
+    """Read tokenizer.json, with the tokens that files beside it name, as those of a
+    chat template."""
     import tokenizers
 
     encoder = tokenizers.Tokenizer.from_file(str(checkpoint.path / "tokenizer.json"))
@@ -86,12 +95,12 @@ def _rows(checkpoint: Checkpoint) -> int | None:
 
 
 def _add_named_tokens(encoder: "tokenizers.Tokenizer", checkpoint: Checkpoint) -> None:
-    """Add the tokens of tokenizer_config.json that tokenizer.json does not have as
+    """Add the tokens of the files beside tokenizer.json that it does not have as
     such, as transformers does."""
     rows = _rows(checkpoint)
     added = {token.content for token in encoder.get_added_tokens_decoder().values()}
     lost = []
-    for token, id in _named_tokens(read_settings(checkpoint)):
+    for token, id in _named_tokens(_named_beside(checkpoint)):
         if token.content in added or not token.content:
             continue
         present = encoder.token_to_id(token.content)
@@ -107,19 +116,36 @@ def _add_named_tokens(encoder: "tokenizers.Tokenizer", checkpoint: Checkpoint) -
                 encoder.add_tokens([token])
     if lost:
         log.warning(
-            "%s: tokenizer.json has no place for %s, which tokenizer_config.json "
-            "names with another number; a chat "
-            "template that writes it is read as spelled",
+            "%s: tokenizer.json has no place for %s, which a file beside it names with "
+            "another number; a chat template that writes it is read as spelled",
             checkpoint.path,
             ", ".join(lost[:5]),
         )
 
 
+def _named_beside(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Return the settings of tokenizer_config.json with those of older versions' files,
+    which transformers reads where the former lists no added tokens."""
+    settings = read_settings(checkpoint)
+    if "added_tokens_decoder" in settings:
+        return settings
+    settings = settings | _read_object(checkpoint, "special_tokens_map.json")
+    special = {token.content for token, _ in _named_tokens(settings)}
+    added = {}
+    for token, id in _read_object(checkpoint, "added_tokens.json").items():
+        is_special = token in special
+        added[str(id)] = {
+            "content": token,
+            "special": is_special,
+            "normalized": not is_special,
+        }
+    return settings | {"added_tokens_decoder": added}
+
+
 def _named_tokens(
     settings: Mapping[str, Any],
 ) -> Iterator[tuple["tokenizers.AddedToken", int | None]]:
-    """Yield each token that tokenizer_config.json names, with its id where that file
-    gives one."""
+    """Yield each token that settings name, with its id where they give one."""
     by_id = settings.get("added_tokens_decoder")
     numbered = by_id if isinstance(by_id, dict) else {}
     numbers = [number for number in numbered if str(number).isdecimal()]

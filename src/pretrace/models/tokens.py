@@ -3,19 +3,20 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pretrace.models.checkpoint import Checkpoint, read_checkpoint
 from pretrace.models.sentencepiece_files import (
+    encoder_by_sentencepiece,
     have_same_ids,
-    ids_by_sentencepiece,
     read_sentencepiece,
+    refuse_tiktoken,
     sentencepiece_file,
 )
 from pretrace.models.tokenizer_files import (
     check_ids,
+    has_own_code,
     has_own_tokenizer_json,
     read_settings,
     read_tokenizer_json,
@@ -73,6 +74,8 @@ def _of_class(checkpoint: Checkpoint, tokenizer_from: str | None) -> Any:
     import transformers
 
     file = sentencepiece_file(checkpoint)
+    if tokenizer_from != "class" and not has_own_code(checkpoint):
+        refuse_tiktoken(checkpoint)
     if "vocab.json" in checkpoint.files and isinstance(
         ids := read_json(checkpoint.path / "vocab.json"), dict
     ):
@@ -134,7 +137,7 @@ def witness_of(
     if file is None or checkpoint.remote_code:
         return None, ""
     remedy = "Save the model with a tokenizer.json that gives its tokens, and use that."
-    encode = partial(ids_by_sentencepiece, file, tokenizer)
+    encode = encoder_by_sentencepiece(file, tokenizer)
     return Witness("sentencepiece", encode, tokenizer.convert_ids_to_tokens, remedy), ""
 
 

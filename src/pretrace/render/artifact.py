@@ -10,6 +10,7 @@ from pretrace.questions.known import is_control
 from pretrace.render.catalogue import Options, renderer_of
 from pretrace.render.names import chance_level, in_order, view_label
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import read_json
 from pretrace.runtime.schema import Keys, Maybe
 
 SUFFIXES = {
@@ -280,3 +281,12 @@ def outputs(artifact: Artifact, folder: Path) -> dict[str, Path]:
         for suffix in SUFFIXES[kind]
     }
     return files | {"record": folder / "rendered" / f"{artifact.slug}.json"}
+
+
+def rendering_of(artifact: Artifact, folder: Path) -> dict[str, Any]:
+    """Return what `rendering.render` recorded: `shown`, and sentences of what `failed`
+    and what was `empty`."""
+    if artifact.unavailable:
+        return {"shown": False, "failed": [], "empty": []}
+    record: dict[str, Any] = read_json(outputs(artifact, folder)["record"])
+    return record

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from pretrace.render.artifact import Artifact, Panel, outputs
+from pretrace.render.artifact import Artifact, Panel, outputs, rendering_of
 from pretrace.render.figures.dots import MEANING, headline_answers
 from pretrace.render.figures.extraction import ITEM, Excerpt, excerpts_of
 from pretrace.render.names import PAPERS, method_label
@@ -22,7 +22,7 @@ from pretrace.render.results import in_print
 from pretrace.render.tables.table import BOXED, Cell, Table, rows_of
 from pretrace.render.tables.table import page as table_page
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_json, write_text
+from pretrace.runtime.files import write_text
 
 PIXELS_PER_INCH = 120
 MEASURED = frozenset({"metrics", "tests", "tokens"})
@@ -283,15 +283,6 @@ def _section(artifact: Artifact, folder: Path) -> Section:
     )
     excerpts = tuple(excerpts_of(files["csv"])) if mapped else ()
     return Section(artifact, links, "", image, width, reading, excerpts)
-
-
-def rendering_of(artifact: Artifact, folder: Path) -> dict[str, Any]:
-    """Return what `rendering.render` recorded: `shown`, and sentences of what `failed`
-    and what was `empty`."""
-    if artifact.unavailable:
-        return {"shown": False, "failed": [], "empty": []}
-    record: dict[str, Any] = read_json(outputs(artifact, folder)["record"])
-    return record
 
 
 def _address(kind: str, text: str) -> str:

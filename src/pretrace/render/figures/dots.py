@@ -41,6 +41,7 @@ from pretrace.render.names import (
 from pretrace.render.phrases import (
     exceeding_placebos,
     false_alarms,
+    format_signed,
     other_texts_note,
     with_interval,
 )
@@ -51,6 +52,7 @@ from pretrace.render.results import (
     of_panels,
     records_of,
 )
+from pretrace.render.splits import beside_null, over_splits
 
 NAMED = 30  # this many lines have a name each; more are ranked side by side
 
@@ -310,24 +312,30 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
     """Draw axes a panel, a line a method: its held-out value with interval, grey for
     controls, and its placebos.
 
-    The reading says on which panels a method is above chance, the bag of words and
-    every placebo. `best`: the highest method of a panel; `best_low` and `best_high` pay
-    for that choice.
+    Panels of one label are splits, and share axes: each number is the mean over them.
+    The reading says on which panels a method is above chance, the bag of words, every
+    placebo and a model that read neither class. `best`: the highest method of a panel;
+    `best_low` and `best_high` pay for that choice.
     """
     chance, panels = artifact.chance, results.panels(artifact)
     frame = beside_controls(artifact, results).sort_values(
         "panel", kind="stable", ignore_index=True
     )
-    models = frame[~frame["control"]]
     ends = for_the_best(frame, ["panel"])
     frame = frame.assign(
         label=[panels[place].heading for place in frame["panel"]],
-        best=frame.index.isin(models.groupby("panel")["value"].idxmax()),
         best_low=ends["low"],
         best_high=ends["high"],
         null_model=frame["model"].isin(artifact.null_models),
-        above_chance=ends["low"] > chance,
+    )
+    frame = over_splits(beside_null(frame), panels)
+    models = frame[~frame["control"]]
+    above_null = frame["less_null_low"].gt(0).astype("boolean")
+    frame = frame.assign(
+        best=frame.index.isin(models.groupby("panel")["value"].idxmax()),
+        above_chance=frame["best_low"] > chance,
         above_placebos=frame["rank"].eq(1).astype("boolean").mask(frame["rank"].isna()),
+        above_null=above_null.mask(frame["less_null_low"].isna()),
     )
     own = frame.assign(series=frame["control"].map({True: CONTROL, False: METHOD}))
     mean, sd = (frame[f"placebo_{key}"].astype(float) for key in ("mean", "sd"))
@@ -340,6 +348,8 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
     facets = []
     for place, panel in enumerate(panels):
         own = dots[dots["panel"] == place]
+        if own.empty:  # a further split of a panel before it
+            continue
         lines = {
             method: method_label(method)
             for method in sorted(own["method"].unique(), key=is_control)
@@ -367,13 +377,13 @@ MOST_NAMED = 3  # panels that the reading names; of more it counts
 
 
 def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
-    """Name the best method of each panel among those above chance, and above blind and
-    placebos if there are any."""
+    """Name the best method of each panel among those above chance, and above blind,
+    placebos and null models, if there are any."""
     models = frame[~frame["control"]]
     with_blind = models["panel"].isin(frame.loc[frame["method"] == BLIND, "panel"])
-    beaten = models["beats_blind"].fillna(~with_blind) & models[
-        "above_placebos"
-    ].fillna(True)
+    beaten = models["beats_blind"].fillna(~with_blind)
+    for control in ("above_placebos", "above_null"):
+        beaten &= models[control].fillna(True)
     clear = models[models["above_chance"] & beaten]
     best = records_of(clear.loc[clear.groupby("panel")["value"].idxmax()])
     is_null = models["null_model"]
@@ -387,8 +397,8 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     more = f"; and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     sentences = [
         f"In {len(found)} of {tests} tests a method found training that no "
-        f"control explains (it is above chance, the "
-        f"bag of words and every placebo): {shown}{more}."
+        f"control explains (it is above chance, the bag of words, every placebo and a "
+        f"model that read neither class, where these are shown): {shown}{more}."
         if found
         else "In no test did a method find training that no control explains."
     ]
@@ -403,9 +413,9 @@ def best_text(row: Record) -> str:
     or the SD over its draws."""
     if row["draws"] > 1:
         return f"{row['value']:.2f} ± {row['sd']:.2f} over {row['draws']} draws"
-    return with_interval(
-        (row["value"], number(row["best_low"]), number(row["best_high"]))
-    )
+    best = row["value"], number(row["best_low"]), number(row["best_high"])
+    several = f", mean of {row['splits']} splits" if row["splits"] > 1 else ""
+    return with_interval(best) + several
 
 
 LINES = 7  # panels of the headline on a terminal
@@ -467,6 +477,7 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
         f"best of up to {most} methods",
         metrics,
         "bag of words",
+        LESS_NULL,
         "rank among placebos",
         MEANING,
     ]
@@ -478,6 +489,7 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
             method_label(row["method"]),
             best_text(row),
             with_interval(estimate(own)) if own else "",
+            _less_null_text(row),
             f"{rank:.0f} of {row['placebos'] + 1:.0f}, mean {row['placebo_mean']:.2f}"
             if rank
             else "",
@@ -486,6 +498,23 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
         answers.append((row["label"], dict(zip(heads, cells, strict=True))))
     filled = [head for head in heads if any(cells[head] for _, cells in answers)]
     return [(name, {head: cells[head] for head in filled}) for name, cells in answers]
+
+
+LESS_NULL = "less a model's that read neither"
+
+
+def _less_null_text(row: Record) -> str:
+    """Return how far a value lies above the null model's on the same texts, with its
+    interval if there are splits."""
+    above = number(row["less_null"])
+    if above is None:
+        return ""
+    low, high = number(row["less_null_low"]), number(row["less_null_high"])
+    if low is None or high is None:
+        return format_signed(above, 2)
+    return (
+        f"{format_signed(above, 2)} [{format_signed(low, 2)}, {format_signed(high, 2)}]"
+    )
 
 
 def _meaning(row: Record, blind: Record | None) -> str:
@@ -502,6 +531,8 @@ def _meaning(row: Record, blind: Record | None) -> str:
         )
     if not row["above_chance"]:
         return "No method is surely above chance."
+    if row["above_null"] is False:
+        return "A model that read neither class may do as well: this shows no training."
     if row["above_placebos"] is False:
         return (
             "Texts that the model knows alike are told apart as well: this shows no "

@@ -431,14 +431,15 @@ _COLORS = (
     OLIVE,
 )
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+_FURTHER_MARKERS = ("<", ">", "p", "*")
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 
 def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
     """Return the style of each method, the same in every figure; controls are grey.
 
-    Of two methods of one colour that are shown together, the second gets a colour that
-    none of the others has.
+    Of two methods of one colour or marker that are shown together, the second gets one
+    that none of the others has, as long as there are any.
     """
     known = list(dict.fromkeys([*_CONTRASTING, *METHOD_LABELS, *sorted(methods)]))
     seeing = [method for method in known if not is_control(method)]
@@ -446,15 +447,28 @@ def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
     dashes, markers = cycle(_CONTROL_DASHES), cycle(_MARKERS)
     for method in filter(is_control, known):
         styles[method] = LineStyle(GREY, (0, next(dashes)), 1.4, next(markers))
-    colors = {styles[method].color for method in methods}
-    free, taken = iter([color for color in _COLORS if color not in colors]), {GREY}
-    for method in filter(methods.__contains__, seeing):
-        if styles[method].color in taken:
-            styles[method] = replace(
-                styles[method], color=next(free, styles[method].color)
-            )
-        taken.add(styles[method].color)
-    return {method: styles[method] for method in methods}
+    own = {method: styles[method] for method in seeing if method in methods}
+    own = _apart(own, "color", _COLORS)
+    own = _apart(own, "marker", (*_MARKERS, *_FURTHER_MARKERS))
+    return {method: own.get(method, styles[method]) for method in methods}
+
+
+def _apart(
+    styles: Mapping[str, LineStyle], attribute: str, values: Sequence[str]
+) -> dict[str, LineStyle]:
+    """Return the styles with a free value of an attribute in place of one that an
+    earlier style has."""
+    used = {getattr(style, attribute) for style in styles.values()}
+    free = iter([value for value in values if value not in used])
+    apart: dict[str, LineStyle] = {}
+    taken = set()
+    for method, style in styles.items():
+        value = getattr(style, attribute)
+        if value in taken:
+            value = next(free, value)
+        taken.add(value)
+        apart[method] = replace(style, **{attribute: value})
+    return apart
 
 
 _CONTROL_DASHES = ((1, 1), (4, 1), (1, 2.5), (4, 1, 1, 1), (8, 2), (8, 1, 1, 1), (2, 3))

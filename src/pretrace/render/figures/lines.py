@@ -48,6 +48,7 @@ FEW_LINES = 3  # this many have a band for their interval; more have bars, side 
 MOST_LINES = 8
 # at most this part of the distance of two ticks lies between a point and its tick
 SHIFTED = 0.1
+LEGEND_LINE = 0.08  # of the height of the lines: a line of a legend above them
 SMOOTHING = 25  # training loss is drawn as a moving mean over this part of all steps
 CROWDED = 45  # letters of all names along x, above which they are turned
 THIN = ("P", "X")  # markers that a white edge would cover
@@ -64,7 +65,8 @@ def draw_lines(
     """Return the figure: a line a series, of the same style in every facet; the legend
     has those with a name.
 
-    `legends`: each facet has a legend of its own lines.
+    `legends`: each facet has a legend of its own lines, above them. A line and points
+    of one name share its sample.
 
     Rows of a facet's frame are points `series, x, value, low, high`; a row without x is
     a horizontal line.
@@ -81,22 +83,37 @@ def draw_lines(
             axis.set_xticks(places, [f"{place:g}" for place in places])
         if not legends:
             return handles
-        own = {
-            name: styles[series].handle()
-            for series, name in names.items()
-            if series in {*facet.frame["series"]}
-        }
-        axis.legend(
-            own.values(),
-            own.keys(),
-            loc="upper right",
-            fontsize=6,
-            handlelength=1.8,
-            borderaxespad=0,
-        )
+        _draw_own_legend(axis, facet, styles, names)
         return {}
 
     return draw_facets(facets, draw, heading=heading)
+
+
+def _draw_own_legend(
+    axis: Axes,
+    facet: Facet,
+    styles: Mapping[Any, LineStyle],
+    names: Mapping[Any, str],
+) -> None:
+    """Draw the legend of a facet's lines, and make room for it above them."""
+    drawn = set(facet.frame["series"])
+    own: dict[str, LineStyle] = {}
+    for series, name in names.items():
+        if series in drawn:
+            line = own.get(name, styles[series])
+            own[name] = replace(line, marker=styles[series].marker)
+    axis.legend(
+        [style.handle() for style in own.values()],
+        own.keys(),
+        loc="upper right",
+        fontsize=6,
+        handlelength=1.8,
+        borderaxespad=0,
+    )
+    values = facet.frame["value"]
+    highest, lowest = values.max(), values.min()
+    needed = highest + LEGEND_LINE * (len(own) + 1) * (highest - lowest)
+    axis.set_ylim(top=max(axis.get_ylim()[1], needed))
 
 
 def _draw_series(
@@ -390,9 +407,9 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
     """Draw a facet a benchmark, a line a model of the panels: loss (nats a token)
     against tokens seen.
 
-    Training loss is a line, held-out loss its marked points; what is held out is text
-    that the model is not trained on, so that the distance between the two is what the
-    model knows of its members alone.
+    Training loss is a line, held-out loss points of its colour; what is held out is
+    text that the model is not trained on, so that the distance between the two is what
+    the model knows of its members alone.
     """
     styles: dict[str, LineStyle] = {}
     frames = []
@@ -407,7 +424,8 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
         frames.append(curve.assign(model=model, benchmark=benchmark))
         curve = curve.assign(x=curve["tokens"] / 1000, low=math.nan, high=math.nan)
         window = max(1, len(curve) // SMOOTHING)
-        smooth = curve["loss"].rolling(window, center=True, min_periods=1).mean()
+        # without the ends, where few steps are left to take the mean of
+        smooth = curve["loss"].rolling(window, center=True).mean()
         held_out = curve.dropna(subset="heldout_loss").assign(series=model + HELD_OUT)
         held_out["value"] = held_out["heldout_loss"]
         points[benchmark] += [curve.assign(value=smooth, series=model), held_out]
@@ -416,12 +434,9 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
         Facet(artifact.title_of(benchmark), pd.concat(parts), *labels, banded=True)
         for benchmark, parts in points.items()
     ]
-    marked = dict.fromkeys(
-        (series for series in styles if series.endswith(HELD_OUT)), "held-out text"
-    )
     names = {
-        series: artifact.title_of(series) for series in styles if series not in marked
-    } | marked
+        series: artifact.title_of(series.removesuffix(HELD_OUT)) for series in styles
+    }
     return Drawing(
         draw_lines(facets, styles, names, legends=True),
         pd.concat(frames, ignore_index=True),

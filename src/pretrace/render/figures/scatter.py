@@ -1,6 +1,7 @@
 """Points: tokens by entropy and log-probability (SURP figure 2), and published numbers
 against measured ones."""
 
+import math
 from itertools import count
 from typing import Any
 
@@ -69,11 +70,10 @@ def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
 def _title(frame: pd.DataFrame) -> str:
     labels = frame.loc[frame["curve"] == "token", "label"]
     counts = {name: int((labels == label).sum()) for label, name in CLASSES.items()}
-    if min(counts.values()) >= FEWEST:
-        return "surprising tokens\nand their mean by entropy"
-    return "surprising tokens\n" + ", ".join(
-        f"{name}: {number or 'none'}" for name, number in counts.items()
-    )
+    shown = ", ".join(f"{name}: {number or 'none'}" for name, number in counts.items())
+    has_means = min(counts.values()) >= FEWEST
+    with_means = " and their mean by entropy" if has_means else ""
+    return f"surprising tokens{with_means}\n{shown}"
 
 
 def _draw_shares(axis: Axes, shares: pd.DataFrame) -> None:
@@ -97,13 +97,17 @@ def _draw_shares(axis: Axes, shares: pd.DataFrame) -> None:
     axis.set(xlim=(0, None), ylim=(None, 0.3), xlabel="entropy (nats)", ylabel=LOGPROB)
 
 
+POINTS = ((FEWEST, (14, 1.0)), (10 * FEWEST, (7, 0.6)), (math.inf, (3, 0.25)))
+"""Area (points squared) and opacity of the points of a class, by less than how many."""
+
+
 def _draw_surprising(axis: Axes, frame: pd.DataFrame) -> None:
     for label, style in CLASS_STYLES.items():
         points, mean = (
             frame[(frame["label"] == label) & (frame["curve"] == curve)]
             for curve in ("token", "mean")
         )
-        size, alpha = (3, 0.25) if len(points) >= FEWEST else (14, 1)
+        size, alpha = next(look for most, look in POINTS if len(points) < most)
         axis.scatter(
             points["x"],
             points["y"],
@@ -117,14 +121,17 @@ def _draw_surprising(axis: Axes, frame: pd.DataFrame) -> None:
         )
         x = mean["x"] + 0.012 * EPS * (1 if label else -1)
         draw_intervals(axis, x, mean.assign(value=mean["y"]), style.color, ground=True)
-        axis.plot(
-            x,
-            mean["y"],
-            **style.marked,
-            markeredgecolor="white",
-            markeredgewidth=0.5,
-            zorder=5,
-        )
+        axis.plot(x, mean["y"], **style.line, zorder=4)
+        has_interval = mean["low"].notna()
+        for chosen, fill in ((has_interval, style.color), (~has_interval, "white")):
+            axis.plot(
+                x[chosen],
+                mean.loc[chosen, "y"],
+                **style.marked | {"linestyle": ""},
+                markerfacecolor=fill,
+                markeredgewidth=0.8,
+                zorder=5,
+            )
     axis.margins(y=0.06)
     axis.set(xlim=(0, EPS), xlabel="entropy (nats)", ylabel=LOGPROB)
 

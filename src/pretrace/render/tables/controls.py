@@ -1,11 +1,12 @@
 """Methods against what finds nothing about training: controls, placebos, models that
 saw neither class."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, estimate, number
+from pretrace.questions.known import is_control
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import BLIND, join_words, marked_label, method_label
 from pretrace.render.phrases import (
@@ -17,10 +18,21 @@ from pretrace.render.phrases import (
     other_texts_note,
     with_interval,
 )
-from pretrace.render.results import STAR_LEVEL, Results, beside_controls, records_of
+from pretrace.render.results import (
+    STAR_LEVEL,
+    Results,
+    beside_controls,
+    estimates,
+    for_the_best,
+    long_frame,
+    records_of,
+)
+from pretrace.render.splits import beside_null, split_means
 from pretrace.render.tables.table import (
     Cell,
     Table,
+    best,
+    beyond_chance,
     by_method,
     cell_of,
     false_alarms_of,
@@ -109,6 +121,97 @@ def _cells(record: Record) -> Iterable[tuple[str, Cell]]:
         else Cell(),
     )
     yield "Beats words?", Cell(words=beating, bold=beating == "yes")
+
+
+def split_table(artifact: Artifact, results: Results) -> Table:
+    """Lay out a row a method: its mean over splits in models trained on the members, in a
+    null model, and the difference.
+
+    A panel is one split of one model; those of null models are paired with the others by
+    their texts. Two more blocks have each split. Held-out settings.
+    """
+    panels, metrics = results.panels(artifact), [artifact.metric]
+    shown = _of_splits(artifact, results)
+    trained, null = shown[~shown["null_model"]], shown[shown["null_model"]]
+    means = {TRAINED: _means_of(trained), NULL: _means_of(null)}
+    rows = []
+    for method in artifact.order_methods(shown["method"]):
+        if cells := _mean_cells(method, means):
+            rows.append((marked_label(method), cells, is_control(method)))
+    count = trained["panel"].nunique()
+    blocks = [
+        *rows_of(f"Mean over {count} splits", rows),
+        *by_method(trained, panels, metrics, title=f"Single splits, {TRAINED}"),
+        *by_method(null, panels, metrics, title=f"Single splits, {NULL}"),
+    ]
+    notes = [
+        conditions(artifact, records_of(shown), f"Held-out settings. {INTERVALS}"),
+        "A split draws its texts anew, says by a coin which of them are members, and has "
+        "a training of its own. One model that read neither class reads the texts of all "
+        "splits. Means have Student's 95 % interval over the splits, whose spread is that "
+        "of the draw, the coin and the training. Intervals of the difference pay for the "
+        "choice among methods (Bonferroni).",
+    ]
+    reading = [*_read_splits(means, null, count), *false_alarms_of(shown)]
+    averages = [*means[TRAINED].values(), *means[NULL].values()]
+    frame = long_frame([*records_of(shown), *averages])
+    return table_of(artifact, blocks, notes, frame, " ".join(reading))
+
+
+TRAINED, NULL = "trained here on the members", "a model that read neither class"
+LESS_NULL = "the first less the second"
+
+
+def _of_splits(artifact: Artifact, results: Results) -> pd.DataFrame:
+    """Return the held-out estimates of every split, beside those of the null model."""
+    shown = estimates(artifact, results, ["held_out"])
+    column = ["panel", "metric"]
+    shown["bold"] = best(shown, column) & beyond_chance(shown, column)
+    ends = for_the_best(shown, ["panel"])
+    shown = shown.assign(best_low=ends["low"], best_high=ends["high"], splits=1)
+    return beside_null(with_false_alarms(artifact, shown))
+
+
+def _means_of(frame: pd.DataFrame) -> dict[str, Record]:
+    """Return the mean over the panels of each method that all of them have."""
+    return {row["method"]: row for row in split_means(frame, frame["panel"].nunique())}
+
+
+def _mean_cells(
+    method: str, means: Mapping[str, Mapping[str, Record]]
+) -> list[tuple[str, Cell]]:
+    """Return the means of both kinds of models as far as they are known, and their
+    difference."""
+    cells = []
+    for kind, of_methods in means.items():
+        if method in of_methods:
+            cells.append((kind, cell_of(of_methods[method])))
+    trained = means[TRAINED].get(method)
+    above = number(trained["less_null"]) if trained else None
+    if trained and above is not None:
+        low, high = trained["less_null_low"], trained["less_null_high"]
+        cells.append((LESS_NULL, Cell(above, low, high, signed=True, digits=2)))
+    return cells
+
+
+def _read_splits(
+    means: Mapping[str, Mapping[str, Record]], null: pd.DataFrame, count: int
+) -> Iterable[str]:
+    """Say what the best method reaches over the splits, and in the null model."""
+    seeing = [row for row in means[TRAINED].values() if not row["control"]]
+    if not seeing:
+        return
+    row = max(seeing, key=lambda row: row["value"])
+    method = row["method"]
+    value = with_interval((row["value"], row["best_low"], row["best_high"]))
+    yield f"Over {count} splits {method_label(method)} is highest: {value}."
+    if method in means[NULL]:
+        mean = means[NULL][method]["value"]
+        singles = null.loc[null["method"] == method, "value"]
+        yield (
+            f"In the model that read neither class it has {mean:.2f} on the same texts "
+            f"({singles.min():.2f} to {singles.max():.2f} in single splits)."
+        )
 
 
 def _read_controls(panel: Panel, frame: pd.DataFrame) -> str:

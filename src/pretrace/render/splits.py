@@ -1,0 +1,108 @@
+"""Several splits of one kind: the mean of each method, and its distance to a model that
+read neither class."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from pretrace.evaluation.averages import (
+    Record,
+    group_records,
+    marks_of_all,
+    mean_over_splits,
+    p_over_splits,
+)
+from pretrace.render.artifact import Panel
+from pretrace.render.results import above_baseline, long_frame, records_of, with_stars
+
+SPLIT = "split"
+"""What the column `average` says of a mean over splits."""
+
+_TEXTS = ["benchmark", "subset", "length", "method"]
+
+
+def beside_null(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return estimates with `null_value`, what the method reaches on the same texts in a
+    model that read neither class, and `less_null`, the value less that.
+
+    Both are NaN for controls and null models, and where no null model read the texts.
+    """
+    nulls = frame[frame["null_model"]].drop_duplicates(_TEXTS)
+    reached = nulls.set_index(_TEXTS)["value"].astype(float)
+    same_texts = pd.MultiIndex.from_frame(frame[_TEXTS])
+    has_none = frame["null_model"] | frame["control"].astype(bool)
+    null_value = reached.reindex(same_texts).set_axis(frame.index).mask(has_none)
+    return frame.assign(
+        null_value=null_value, less_null=frame["value"].astype(float) - null_value
+    )
+
+
+def over_splits(frame: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
+    """Return estimates in which panels of one label, which are splits, have one row a
+    method: its mean.
+
+    `splits` is their number, 1 elsewhere. A mean has Student's interval over the splits.
+    Its `best_low` and `best_high`, and the ends of `less_null`, pay for the choice among
+    methods. A method that one of the splits lacks has no mean.
+    """
+    labelled: dict[str, list[int]] = {}
+    for place, panel in enumerate(panels):
+        if panel.label is not None:
+            labelled.setdefault(panel.label, []).append(place)
+    frame = frame.assign(splits=1, less_null_low=np.nan, less_null_high=np.nan)
+    means: list[Record] = []
+    averaged: set[int] = set()
+    for places in labelled.values():
+        if len(places) > 1:
+            means += split_means(frame[frame["panel"].isin(places)], len(places))
+            averaged.update(places)
+    if not means:
+        return frame
+    others = records_of(frame[~frame["panel"].isin(averaged)])
+    shown = with_stars(long_frame([*others, *means]))
+    shown = shown.assign(beats_blind=above_baseline(shown))
+    return shown.sort_values("panel", kind="stable", ignore_index=True)
+
+
+def split_means(frame: pd.DataFrame, splits: int) -> list[Record]:
+    """Return the mean over the splits of each method that all of them have."""
+    of_methods = []
+    for rows in group_records(records_of(frame), "method"):
+        if len(rows) == splits:
+            of_methods.append(rows)
+    chosen_among = sum(not rows[0]["control"] for rows in of_methods)
+    return [_mean(rows, chosen_among) for rows in of_methods]
+
+
+def _mean(rows: Sequence[Record], chosen_among: int) -> Record:
+    values = [row["value"] for row in rows]
+    value, low, high = mean_over_splits(values)
+    _, best_low, best_high = mean_over_splits(values, chosen_among)
+    less_null, less_low, less_high = mean_over_splits(
+        [row["less_null"] for row in rows], chosen_among
+    )
+    differences = [row["difference"] for row in rows]
+    mean = rows[0] | {
+        "average": SPLIT,
+        "bold": False,
+        "star": False,
+        "splits": len(rows),
+        "setting": " / ".join(dict.fromkeys(row["setting"] for row in rows)),
+        "marks": marks_of_all(rows),
+        "value": value,
+        "low": low,
+        "high": high,
+        "best_low": best_low,
+        "best_high": best_high,
+        "null_value": mean_over_splits([row["null_value"] for row in rows])[0],
+        "less_null": less_null,
+        "less_null_low": less_low,
+        "less_null_high": less_high,
+        "difference": mean_over_splits(differences)[0],
+        "p": p_over_splits(differences),
+    }
+    for key in ("model", "benchmark"):
+        if len({row[key] for row in rows}) > 1:
+            mean[key] = "average"
+    return mean
