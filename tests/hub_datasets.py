@@ -447,11 +447,13 @@ def as_released(share: float, share_of_small: float = 1) -> PaperRows:
         questions=max(share * 5495 / 165, 1),
         gutenberg=part(978, least=8),
         documents=part(2000, least=20),
-        mimir_words=60,
+        mimir_words=40,
         # a completion needs 100 tokens of a passage of BookTection
         share_of_words=0.6,
-        patent_characters=200,
-        longest_document=600,
+        # enough for 512 words of jieba's
+        patent_characters=600,
+        # some are longer than 1,024 tokens, where DC-PDD's code cuts
+        longest_document=900,
     )
 
 
