@@ -126,18 +126,30 @@ def test_a_wait_has_a_line_in_the_log_once_and_not_for_each_request(tmp_path, ca
     )
 
 
+@pytest.mark.parametrize("status", ["429", "503"])
 def test_a_request_that_comes_too_early_is_no_attempt_and_fewer_are_in_flight_then(
-    tmp_path, caplog
+    tmp_path, caplog, status
 ):
     # by number and not by time, which a busy machine stretches
     def two_of_three(number, body):
-        return "429" if number % 3 else None
+        return status if number % 3 else None
 
     with Loopback(echoed, two_of_three, retry_after="0.01") as server:
         answers = ask(server.url, tmp_path / "a.sqlite", concurrency=8, attempts=2)
     assert answers == EXPECTED
     assert server.requests > 2 * 20, "else attempts would have sufficed"
-    assert "1 at once from now on" in caplog.text
+    assert f"requests (status {status}); 1 at once from now on" in caplog.text
+
+
+@pytest.mark.parametrize("status", ["429", "503"])
+def test_a_server_that_does_not_say_when_is_asked_less_and_less_often(tmp_path, status):
+    with (
+        Loopback(echoed, lambda number, body: status, retry_after="soon") as server,
+        pytest.raises(InputError, match=f"failed 10 times, .* status {status}"),
+    ):
+        ask(server.url, tmp_path / "a.sqlite", count=1, attempts=10)
+    # at least half of 0.001 s, doubled eight times
+    assert server.moments[-1] - server.moments[-2] > 0.1
 
 
 def test_a_server_that_answers_nothing_but_wait_ends_the_job(tmp_path, monkeypatch):
