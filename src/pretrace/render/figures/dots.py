@@ -476,8 +476,8 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
     heads = [
         f"best of up to {most} methods",
         metrics,
-        LESS_NULL,
         "bag of words",
+        LESS_NULL,
         "rank among placebos",
         MEANING,
     ]
@@ -488,8 +488,8 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
         cells = [
             method_label(row["method"]),
             best_text(row),
-            _less_null_text(row),
             with_interval(estimate(own)) if own else "",
+            _less_null_text(row),
             f"{rank:.0f} of {row['placebos'] + 1:.0f}, mean {row['placebo_mean']:.2f}"
             if rank
             else "",
