@@ -212,3 +212,24 @@ def test_p_is_called_exact_where_documents_have_as_many_passages(
     )
     page = made_up.render(ARTIFACT, results, tmp_path)["html"].read_text()
     assert said in page
+
+
+@pytest.mark.parametrize(
+    ("shift", "said"),
+    [
+        (
+            2.5,
+            "documents together more familiar than plain does, by more than the known",
+        ),
+        (
+            0.0,
+            "are not, or no longer, more familiar to tuned than to plain, beside the",
+        ),
+    ],
+)
+def test_the_answer_names_the_base_that_the_model_is_compared_with(shift, said):
+    scored = test_evaluation_audit.made_up(80, 80, shift=shift)
+    frame = test_evaluation_audit.audited(test_evaluation_audit.of_base(scored))
+    frame = frame.assign(model="tuned", benchmark="mine", null_model=False)
+    assert said in " ".join(answer("tuned", frame.assign(base="plain")))
+    assert "plain" not in " ".join(answer("tuned", frame))

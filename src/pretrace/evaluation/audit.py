@@ -17,6 +17,7 @@ from pretrace.evaluation.audit_scores import (
     ScoredBenchmark,
     audit_scores,
     own_documents,
+    see_base,
 )
 from pretrace.evaluation.averages import Record
 from pretrace.evaluation.exchange import AuditedTexts, Units, units_of
@@ -101,7 +102,8 @@ def audit(
     `smallest_effect` that is found in four of five audits; `texts_needed`, how many
     texts each document needs for the effect `SOUGHT` (infinity: over 1,000);
     `log10_ways` to exchange labels; `documents_to_name`, how many known documents let a
-    single one in question be named.
+    single one in question be named; `based`, where scores are by how much likelier a
+    text is than in a base model.
 
     Raises InputError if no text in question has known ones of its subset and length.
     """
@@ -128,11 +130,14 @@ def audit(
     rows.append(_design_row("known_outliers", float(left_out.get(False, 0))))
     frame, texts = frame[~out].reset_index(drop=True), texts.where(~out)
     ranks = texts.ranks(combined_methods(texts, methods))
+    based = see_base(method for method, _ in methods)
+    if based:
+        rows.append(_design_row("based", 1.0))
     single = bool((ours["unit"] == "text").all())
     results = [*_rows(frame, texts, methods, ranks, single=single)]
     if usual is not None and 0 < usual.suspect.sum() < len(usual.names):
         scores = _standardised(usual.names, frame, texts, ranks[:, -1])
-        rows += _controls(usual, scores, p=_p_together(results))
+        rows += _controls(usual, scores, p=_p_together(results), based=based)
         results = _without_unusual(results, usual)
     rows += results
     if positive is not None:
@@ -183,14 +188,26 @@ def _p_together(rows: Sequence[Record]) -> float:
     return float(p[0]) if p else np.nan
 
 
-def _controls(documents: Documents, scores: Floats, p: float) -> Iterator[Record]:
+def _controls(
+    documents: Documents, scores: Floats, p: float, *, based: bool
+) -> Iterator[Record]:
     """Yield the checks of documents; if their `p` is low, what is left of their scores
-    once form is taken off."""
+    once form is taken off.
+
+    With a base model (`based`) no difference of texts makes a comparison invalid by
+    itself: it is taken off the scores, as form is.
+    """
     rows = checks(documents)
+    if based:
+        rows = [_taken_off(row) for row in rows if "unit" not in row]
     if p <= LEVEL:
-        rows.append(explained(documents, scores))
+        rows.append(explained(documents, scores, kinds=based))
     for row in rows:
         yield {"unit": "control", "setting": ""} | row
+
+
+def _taken_off(check: Record) -> Record:
+    return check | {"flagged": False} if "p" in check else check
 
 
 def _without_unusual(rows: Sequence[Record], documents: Documents) -> list[Record]:

@@ -70,10 +70,14 @@ class Config(Keys):
     """A name under `studies/`, or the path of a study file."""
     texts: Maybe[Some[str]] = None
     """Of the study `audit`: your works (a folder, or a document), or your file of
-    passages. [docs/audit.md](audit.md) explains the three keys."""
+    passages. [docs/audit.md](audit.md) explains these keys."""
     model: Maybe[Some[str]] = None
     """Of the study `audit`: the model, a name of models.yaml, a folder with a
-    checkpoint, or an id of the Hugging Face hub."""
+    checkpoint or a LoRA adapter, or an id of the Hugging Face hub."""
+    base: Maybe[Some[str]] = None
+    """Of the study `audit`: the model that `model` was tuned from, named in the same
+    ways. Each token's likelihood is compared with the one that it has there (default,
+    the base that an adapter names; of other models, none)."""
     known: Maybe[Some[str]] = None
     """Of the study `audit`: a second folder or file, with texts that the model cannot
     have read (default, those with label 0)."""

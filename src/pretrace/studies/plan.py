@@ -452,7 +452,8 @@ class Plan:
         models: dict[str, Any] = {}
         benchmarks: dict[str, Any] = {}
         for run in study.runs:
-            models[run.model] = study.models.entries[run.model].to_json(defaults=False)
+            for slug in (run.model, *run.references):
+                models[slug] = study.models.entries[slug].to_json(defaults=False)
             benchmarks[run.benchmark] = study.benchmarks.entries[run.benchmark].to_json(
                 defaults=False
             )
@@ -499,10 +500,26 @@ class Plan:
     def sealed_checkpoints(self) -> list[str]:
         """The checkpoints that the study's runs read, whose commits or digests a seal
         holds."""
-        models = [
-            self.model(slug) for slug in sorted({run.model for run in self.study.runs})
-        ]
+        slugs: set[str] = set()
+        for run in self.study.runs:
+            slugs |= {run.model, *run.references}
+        models = [self.model(slug) for slug in sorted(slugs)]
         return [str(model.checkpoint) for model in models if model.is_local]
+
+    @property
+    def base(self) -> tuple[Model, Model] | None:
+        """The model of the command line's audit and its base; None if it has none."""
+        if self.study.settings.texts is None:
+            return None
+        run = self.study.runs[0]
+        if not run.references:
+            return None
+        return self.model(run.model), self.model(run.references[0])
+
+    @property
+    def checked_base(self) -> list[str]:
+        """The names of these two, in the shared stages."""
+        return [] if self.base is None else [model.name for model in self.base]
 
 
 def recorded_config(record: Path) -> dict[str, Any]:
