@@ -14,7 +14,7 @@ from pretrace.models.api.client import ApiClient
 from pretrace.models.api.endpoint import Endpoint
 
 Responder = Callable[[str, dict[str, Any]], dict[str, Any]]
-"""(path, body) -> the JSON answer."""
+"""(path, body) -> the JSON answer, which is an error of status 400 if it has that key."""
 
 Faults = Callable[[int, dict[str, Any]], str | None]
 """(how many requests came before, body) -> a fault as `Loopback` knows it, or None for
@@ -119,7 +119,11 @@ class Loopback(LocalServer):
                 if fault == "no choices"
                 else self.responder(request.path, body)
             )
-            request.reply(200, json.dumps(answer).encode(), json_type)
+            request.reply(
+                400 if "error" in answer else 200,
+                json.dumps(answer).encode(),
+                json_type,
+            )
 
 
 def api_at(url: str, **keys: Any) -> dict[str, Any]:

@@ -309,7 +309,7 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
         )
     base = base_of(frame)
     lines = [
-        *_works(results.read("benchmarks", panel.benchmark)),
+        *works_compared(results.read("benchmarks", panel.benchmark)),
         *[("Base model", _meaning_of_base(panel.title_of(panel.model), base))]
         * bool(base),
         *[("What p means", _meaning_of_p(design))]
@@ -370,7 +370,7 @@ def _meaning_of_p(design: Mapping[str, float]) -> str:
     )
 
 
-def _works(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
+def works_compared(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Yield which works are in question and which are known, by title and author.
 
     Where a draw within documents decides what is published, these are texts of the same
