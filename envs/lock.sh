@@ -14,7 +14,7 @@ import pathlib, tomllib
 project = tomllib.loads(pathlib.Path("pyproject.toml").read_text())
 extras = project["project"]["optional-dependencies"]
 needed = project["project"]["dependencies"] + project["dependency-groups"]["test"]
-needed += [requirement for extra in ("hf", "workflow", "documents", "cluster") for requirement in extras[extra]]
+needed += [requirement for extra in ("hf", "adapters", "workflow", "documents", "cluster") for requirement in extras[extra]]
 # the lock's torch; pyproject.toml has the lowest version that works
 print("\n".join([*needed, "torch==2.13.0"]))
 PYTHON

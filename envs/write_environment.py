@@ -62,7 +62,12 @@ def main() -> None:
     )["project"]
     extras = project["optional-dependencies"]
     needed = names_needed(
-        [*project["dependencies"], *extras["hf"], *extras["documents"]]
+        [
+            *project["dependencies"],
+            *extras["hf"],
+            *extras["adapters"],
+            *extras["documents"],
+        ]
     )
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     lines = [f"      - {pin}\n" for name, pin in pins().items() if name in needed]

@@ -4,6 +4,7 @@ with their SHA-256."""
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pretrace.models.bases import check_base
 from pretrace.runtime.files import read_json, sha256_file, write_json
 from pretrace.runtime.jobs import run_job
 from pretrace.runtime.logs import log
@@ -22,6 +23,18 @@ with run_job(snakemake):
     checkpoints = {
         Path(path).parent.name: read_json(path) for path in snakemake.input.checkpoints
     }
+    if snakemake.params.base:
+        records = {
+            Path(path).parent.name: Path(path) for path in snakemake.input.checkpoints
+        }
+        asked = texts_in_question(snakemake.params.plan["benchmarks"])
+        model, base = snakemake.params.base
+        check_base(
+            records[model],
+            records[base],
+            [name.rpartition("~")[2] for name in (model, base)],
+            (text for _, text in asked),
+        )
     versions = provenance({})
     plan = snakemake.params.plan | {
         "files": {name: sha256_file(path) for name, path in texts.items()},

@@ -220,7 +220,7 @@ NAMED_BOOKS = (
 
 def decop(
     documents: int = 6,
-    passages: int = 3,
+    passages: float = 3,
     *,
     books: bool = False,
     share_of_words: float = 1,
@@ -228,18 +228,20 @@ def decop(
     """arXivTection's or BookTection's CSV, with the byte-order mark that the first one
     has.
 
-    Each passage is read in 24 orders: `share_of_words` makes them shorter.
+    `passages`: of each document and length, on average. Each passage is read in 24
+    orders: `share_of_words` makes them shorter.
     """
     draw = random.Random(4)
     rows = []
     for document in range(documents):
+        own_passages = int((document + 1) * passages) - int(document * passages)
         book = dict(enumerate(NAMED_BOOKS)).get(
             document, f"Title_{document}_-_Author_{document}"
         )
         for size, count in (
             (("small", 60), ("medium", 120), ("large", 240)) if books else (("", 90),)
         ):
-            for _ in range(passages):
+            for _ in range(own_passages):
                 row = {
                     f"Example_{letter}": words(draw, int(share_of_words * count))
                     for letter in "ABCD"
@@ -397,7 +399,7 @@ class PaperRows:
     snippets: int = 2
     booktection: int = 6
     arxivtection: int = 6
-    questions: int = 3
+    questions: float = 3
     gutenberg: int = 6
     documents: int = 20
     # how long texts are
@@ -442,13 +444,16 @@ def as_released(share: float, share_of_small: float = 1) -> PaperRows:
         snippets=part(99),
         booktection=165,
         arxivtection=50,
-        questions=part(33),
+        questions=max(share * 5495 / 165, 1),
         gutenberg=part(978, least=8),
         documents=part(2000, least=20),
-        mimir_words=100,
-        share_of_words=2 / 3,
+        mimir_words=40,
+        # a completion needs 100 tokens of a passage of BookTection
+        share_of_words=0.6,
+        # enough for 512 words of jieba's
         patent_characters=600,
-        longest_document=1500,
+        # some are longer than 1,024 tokens, where DC-PDD's code cuts
+        longest_document=900,
     )
 
 

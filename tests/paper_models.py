@@ -220,7 +220,7 @@ def write_paper_model(
     torch.manual_seed(seed)
     dtype = getattr(torch, entry["dtype"])
     # accelerate puts whole layers on a GPU, and puts all of a model with two on one
-    layers = 4 if "device_map" in entry else 2
+    layers = 3 if "device_map" in entry else 2
     config = _config(shape, layers, dtype, _ids(tokenizer, shape.tokenizer))
     model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     with torch.no_grad():

@@ -131,24 +131,22 @@ class SimulatedGPUs(TorchDispatchMode):
         self._patch.undo()
         return super().__exit__(*error)
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Answer False: torch's guard against compiling costs as much as an operation."""
+        return False
+
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
         kwargs, packet = kwargs or {}, operation.overloadpacket
         tensors: list[torch.Tensor] = []
-        real = (
-            _real(args, tensors),
-            {name: _real(value, tensors) for name, value in kwargs.items()},
-        )
-        devices = (
-            _numbered(value)
-            for value in (*args, *kwargs.values())
-            if isinstance(value, torch.device)
-        )
-        device = _device_of_result(packet, tensors, next(devices, None))
-        same_dtype = kwargs.get("dtype") in (
-            None,
-            *(tensor.dtype for tensor in tensors[:1]),
-        )
-        if packet is aten._to_copy and device == tensors[0].device and same_dtype:
+        real_args, real_kwargs = _real(args, tensors), {}
+        devices = [value for value in args if isinstance(value, torch.device)]
+        for name, value in kwargs.items():
+            real_kwargs[name] = _real(value, tensors)
+            if isinstance(value, torch.device):
+                devices.append(value)
+        device = _device_of_result(packet, tensors, devices)
+        if packet is aten._to_copy and _lies_there(tensors[0], device, kwargs):
             return tensors[0]
         if device != CPU and not operation.is_view:  # a view takes no memory
             self.operations += 1
@@ -158,30 +156,39 @@ class SimulatedGPUs(TorchDispatchMode):
                 )
         # narrow numbers with sums in float32: so too
         if operation in (aten.mm.dtype, aten.mm.dtype_out):
-            left, right = real[0][:2]
-            real = (
-                (left.float(), right.float()),
-                {key: real[1][key] for key in real[1] if key == "out"},
-            )
-            operation = aten.mm.out if real[1] else aten.mm.default
+            left, right = real_args[:2]
+            real_args = left.float(), right.float()
+            real_kwargs = {key: real_kwargs[key] for key in real_kwargs if key == "out"}
+            operation = aten.mm.out if real_kwargs else aten.mm.default
         operation = _KERNELS.get(packet, operation)
         if packet is aten.histc:  # of whole numbers CUDA alone has it
-            real = (real[0][0].float(), *real[0][1:]), real[1]
-        arguments = {id(_real(tensor, [])): tensor for tensor in tensors}
+            real_args = real_args[0].float(), *real_args[1:]
+        result = operation(*real_args, **real_kwargs)
+        with torch.inference_mode(False):
+            return _placed(result, tensors, device)
 
-        def placed(value: Any) -> Any:
-            if isinstance(value, (list, tuple)):
-                return type(value)(placed(part) for part in value)
-            if not isinstance(value, torch.Tensor):
-                return value
-            argument = arguments.get(id(value))
-            if argument is not None and argument.device == device:
-                return argument  # of an operation in place
-            with torch.inference_mode(False):
-                value = value if argument is None else value.clone()
-                return value if device == CPU else GPUTensor(value, device)
 
-        return placed(operation(*real[0], **real[1]))
+def _lies_there(tensor: torch.Tensor, device: torch.device, options: dict) -> bool:
+    """Whether a copy would have the tensor's device and number type."""
+    return tensor.device == device and options.get("dtype") in (None, tensor.dtype)
+
+
+def _placed(value: Any, arguments: list[torch.Tensor], device: torch.device) -> Any:
+    """Put what an operation returned on `device`.
+
+    An operation in place returns an argument, which stays the same tensor.
+    """
+    if isinstance(value, (list, tuple)):
+        return type(value)(_placed(part, arguments, device) for part in value)
+    if not isinstance(value, torch.Tensor):
+        return value
+    for argument in arguments:
+        if _on_cpu(argument) is value:
+            if argument.device == device:
+                return argument
+            value = value.clone()
+            break
+    return value if device == CPU else GPUTensor(value, device)
 
 
 def _flash(
@@ -224,27 +231,31 @@ _KERNELS = {
 
 
 def _device_of_result(
-    operation: Any, tensors: list[torch.Tensor], device: torch.device | None
+    operation: Any, tensors: list[torch.Tensor], named: list[torch.device]
 ) -> torch.device:
-    """The device of the result; raises as CUDA does for tensors that lie on several."""
+    """Return the device of the result, the first of `named` if an argument names one.
+
+    Raises as CUDA does for tensors that lie on several devices.
+    """
+    device = _numbered(named[0]) if named else None
     if operation is aten.copy_:
         return tensors[0].device
     if operation in (aten.to, aten._to_copy):
         return device or tensors[-1].device
-    # numbers of the CPU go along with each call, and tensors index from there
-    devices = {
-        tensor.device: None
-        for place, tensor in enumerate(tensors)
-        if tensor.device != CPU
-        or (tensor.dim() and not (place and operation in _INDEXED))
-    }
-    if len(devices) > 1:
+    found: list[torch.device] = []
+    for place, tensor in enumerate(tensors):
+        own = tensor.gpu if type(tensor) is GPUTensor else CPU
+        # numbers of the CPU go along with each call, and tensors index from there
+        is_index = bool(place) and operation in _INDEXED
+        goes_along = own == CPU and (is_index or not tensor.dim())
+        if own not in found and not goes_along:
+            found.append(own)
+    if len(found) > 1:
         raise RuntimeError(
-            "Expected all tensors to be on the same device, but found at least "
-            "two devices, "
-            f"{' and '.join(map(str, devices))}! ({operation})"
+            "Expected all tensors to be on the same device, but found at least two "
+            f"devices, {' and '.join(map(str, found))}! ({operation})"
         )
-    return device or next(iter(devices), CPU)
+    return device or next(iter(found), CPU)
 
 
 def _spelled(place: Callable[..., Any]) -> Callable[..., Any]:
@@ -270,13 +281,18 @@ def _numbered(device: torch.device) -> torch.device:
 
 
 def _real(value: Any, tensors: list[torch.Tensor]) -> Any:
-    """An argument as the CPU computes with it; adds its tensors to `tensors`."""
+    """Return an argument as the CPU computes with it; add its tensors to `tensors`."""
+    kind = type(value)
+    if kind is list or kind is tuple:
+        return kind([_real(part, tensors) for part in value])
     if isinstance(value, torch.Tensor):
         tensors.append(value)
-        return value.on_cpu if isinstance(value, GPUTensor) else value
-    if isinstance(value, (list, tuple)):
-        return type(value)(_real(part, tensors) for part in value)
-    return CPU if isinstance(value, torch.device) else value
+        return _on_cpu(value)
+    return CPU if kind is torch.device else value
+
+
+def _on_cpu(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.on_cpu if type(tensor) is GPUTensor else tensor
 
 
 def spread(model: Any, gpus: int) -> Any:

@@ -64,17 +64,22 @@ Sides = tuple[pd.DataFrame, pd.DataFrame]
 `METHODS`."""
 
 
-def verdict_of(audited: pd.DataFrame, known: pd.DataFrame) -> tuple[str, float]:
-    """Return the kind of the library's verdict on an audit, and its p."""
+def verdict_of(
+    audited: pd.DataFrame, known: pd.DataFrame, methods: dict[str, str] = METHODS
+) -> tuple[str, float]:
+    """Return the kind of the library's verdict on an audit, and its p.
+
+    `methods`: of the columns with scores, the default setting.
+    """
     table = pd.concat(
         [audited.assign(label=pd.NA), known.assign(label=0)], ignore_index=True
     )
     table = table.assign(text_id=table.index.map("{:06d}".format), length=WORDS, fold=0)
     table = table.astype({"label": "Int64", "length": "Int64"})
-    scores = table.melt("text_id", [*METHODS], "method", "score").rename(
+    scores = table.melt("text_id", [*methods], "method", "score").rename(
         columns={"text_id": "id"}
     )
-    settings = scores["method"].map(METHODS)
+    settings = scores["method"].map(methods)
     scores = scores.assign(
         unit="text",
         setting=settings,

@@ -412,8 +412,10 @@ def test_what_all_form_leaves_of_scores_is_exchanged():
     assert row["flagged"] == (row["p"] > 0.05)
 
 
-def test_what_a_feature_leaves_is_the_partial_t_beside_it():
+@pytest.mark.parametrize("several", [False, True])
+def test_what_features_leave_is_the_partial_t_beside_them(several):
     documents, digits = documents_with_digits(9, 4, seed=3)
+    values = np.stack([digits, np.sqrt(digits)], axis=1) if several else digits
     scores = digits + np.random.default_rng(2).normal(size=9)
     chosen = [
         (0, 1, 2, 3),
@@ -423,13 +425,15 @@ def test_what_a_feature_leaves_is_the_partial_t_beside_it():
         [[place in own for own in chosen] for place in range(9)], dtype=float
     )
     t = []
+    freedom = 5 if several else 6
     for own in labels.T:
-        design = np.stack([own, digits, np.ones(9)], axis=1)
+        design = np.column_stack([own, values, np.ones(9)])
         slopes, squares, *_ = np.linalg.lstsq(design, scores)
         t.append(
-            slopes[0] / np.sqrt(squares[0] / 6 * np.linalg.inv(design.T @ design)[0, 0])
+            slopes[0]
+            / np.sqrt(squares[0] / freedom * np.linalg.inv(design.T @ design)[0, 0])
         )
-    left = alone(Column("digits", digits), documents, scores, labels)
+    left = alone(Column("digits", values), documents, scores, labels)
     assert left.p == pytest.approx(np.mean(np.array(t) >= t[0] - 1e-9))
     same = Column("the label", labels[:, 0])
     assert alone(same, documents, scores, labels).p == 1, (
@@ -528,6 +532,67 @@ def test_form_that_explains_a_higher_score_is_told_where_no_other_check_sees_it(
     assert EXPLAINED not in controls(audited(made_up(40, 80))).index, (
         "where no score is higher"
     )
+
+
+def of_base(scored: ScoredBenchmark) -> ScoredBenchmark:
+    """The same, by methods that compare the model with a base."""
+    names = {"loss": "ref", "zlib": "wbc", "lowercase": "ez_mia"}
+    renamed = scored.scores["method"].map(lambda name: names.get(name, name))
+    scores = scored.scores.assign(method=renamed)
+    return ScoredBenchmark("texts", scores, scored.benchmark)
+
+
+@pytest.mark.parametrize("check", [WORDS, LETTERS, WORD, SIZES])
+def test_with_a_base_what_differs_is_taken_off_and_no_reason_by_itself(check):
+    frame = audited(of_base(worded(made_up(28, 80, shift=2.5), CHANGES[check])))
+    row = controls(frame).loc[check]
+    assert row["p"] <= 0.01
+    assert not row["flagged"]
+    assert design(frame)["based"] == 1
+    assert "based" not in design(audited(made_up(28, 80)))
+    assert {*frame["unit"]}.isdisjoint({"cause", "word"})
+
+
+def kinds_of_documents(
+    count: int, suspects: int, seed: int
+) -> tuple[Documents, np.ndarray]:
+    """Documents of two vocabularies mixed, and the share of the first in each: more of it
+    in suspects, as in works of an earlier time."""
+    rng = np.random.default_rng(seed)
+    suspect = np.arange(count) < suspects
+    share = np.clip(np.where(suspect, 0.65, 0.35) + rng.normal(0, 0.12, count), 0, 1)
+    rows = []
+    for number in range(count):
+        for _ in range(4):
+            first = rng.random(40) < share[number]
+            words = [f"{'old' if old else 'new'}{rng.integers(60)}" for old in first]
+            rows.append({"text": " ".join(words), "document": f"d{number:02d}"})
+    table = pd.DataFrame(rows).assign(slice="")
+    table["suspect"] = np.repeat(suspect, 4)
+    return Documents.of(table, "en"), share
+
+
+def test_a_model_tuned_on_one_sides_kind_is_told_and_one_tuned_on_its_texts_is_not():
+    """Sides of two kinds that overlap, as works of two times do."""
+    told = evidence = unaware = 0
+    for seed in range(10):
+        documents, share = kinds_of_documents(24, 12, seed)
+        noise = np.random.default_rng(seed + 100).normal(0, 0.1, 24)
+        told += explained(documents, share + noise, kinds=True)["flagged"]
+        unaware += not explained(documents, share + noise)["flagged"]
+        read = documents.suspect + noise
+        evidence += not explained(documents, read, kinds=True)["flagged"]
+    assert unaware >= 5, "without kinds, most would be evidence"
+    assert told >= 9
+    assert evidence >= 7
+
+
+def test_nothing_found_with_a_base_says_what_a_gentle_tuning_shows():
+    large, small = (of_base(made_up(texts, texts)) for texts in (80, 16))
+    assert verdict(audited(large)).kind == "none"
+    answer = verdict(audited(small))
+    assert answer.kind == "impossible"
+    assert "tuned on once, gently, lie" in answer.reasons[0]
 
 
 def test_copies_and_chapters_are_told():

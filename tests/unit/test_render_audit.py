@@ -12,11 +12,11 @@ import test_render_golden as golden
 
 from pretrace.evaluation.audit import COMBINED
 from pretrace.render.tables.audit import (
-    _works,
     answer,
     audit_lines,
     first_words,
     one_in,
+    works_compared,
 )
 from pretrace.render.tables.table import BOXED
 from pretrace.runtime.files import read_parquet, write_parquet
@@ -166,7 +166,7 @@ def test_of_a_draw_within_documents_the_published_texts_are_in_question_and_thei
     texts = pd.DataFrame(rows, columns=["document", "label"]).assign(
         title="", author=""
     )
-    lines = dict(_works(texts.assign(label=texts["label"].astype("Int64"))))
+    lines = dict(works_compared(texts.assign(label=texts["label"].astype("Int64"))))
     assert lines["In question"].startswith(
         "19 texts published in 19 places: canary-001; canary-002;"
     )
@@ -212,3 +212,24 @@ def test_p_is_called_exact_where_documents_have_as_many_passages(
     )
     page = made_up.render(ARTIFACT, results, tmp_path)["html"].read_text()
     assert said in page
+
+
+@pytest.mark.parametrize(
+    ("shift", "said"),
+    [
+        (
+            2.5,
+            "more familiar than plain does, by more than the known texts",
+        ),
+        (
+            0.0,
+            "are not, or no longer, more familiar to tuned than to plain, beside the",
+        ),
+    ],
+)
+def test_the_answer_names_the_base_that_the_model_is_compared_with(shift, said):
+    scored = test_evaluation_audit.made_up(80, 80, shift=shift)
+    frame = test_evaluation_audit.audited(test_evaluation_audit.of_base(scored))
+    frame = frame.assign(model="tuned", benchmark="mine", null_model=False)
+    assert said in " ".join(answer("tuned", frame.assign(base="plain")))
+    assert "plain" not in " ".join(answer("tuned", frame))

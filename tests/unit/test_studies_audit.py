@@ -164,6 +164,9 @@ def test_a_second_file_holds_the_known_texts(texts):
     assert "minutes" in told
 
 
+GIVEN = {"texts": "my texts.jsonl", "model": "smollm2-135m"}
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -194,12 +197,95 @@ def test_a_second_file_holds_the_known_texts(texts):
             {"study": "embedded", "texts": "my texts.jsonl"},
             "texts belongs to the study audit",
         ),
+        ({"study": "embedded", "base": "gpt2"}, "base belongs to the study audit"),
+        (GIVEN | {"base": "smollm2-135m"}, "base: smollm2-135m is the model itself"),
+        (GIVEN | {"base": "none"}, "base: 'none' is not a name of config/models.yaml"),
+        (GIVEN | {"base": "chatgpt-released"}, "base: chatgpt-released does not run"),
+        (GIVEN | {"base": "."}, "base: . has no config.json"),
     ],
 )
 def test_mistakes_of_the_command_line_are_named(texts, given, message):
     with pytest.raises(InputError) as raised:
         loaded(**given)
     assert message.lower() in str(raised.value).lower()
+
+
+def adapter(folder: Path, **settings: str) -> str:
+    """Make a folder that a command may name as a LoRA adapter; its name."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "adapter_config.json").write_text(
+        json.dumps({"peft_type": "LORA"} | settings)
+    )
+    (folder / "adapter_model.safetensors").touch()
+    return str(folder)
+
+
+@pytest.mark.parametrize(
+    ("named", "given", "base"),
+    [
+        ("EleutherAI/pythia-1.4b", {}, "pythia-1.4b"),
+        ("whole", {}, "whole"),
+        ("/elsewhere/whole", {"base": "whole"}, "whole"),
+        ("EleutherAI/pythia-1.4b", {"base": "smollm2-135m"}, "smollm2-135m"),
+    ],
+)
+def test_an_adapter_is_read_on_the_base_that_it_names_or_that_is_given(
+    texts, named, given, base
+):
+    checkpoint(Path("whole"))
+    adapter(Path("lora"), base_model_name_or_path=named)
+    study = loaded(texts=str(texts), model="lora", **given)
+    entry = study.models.entries["lora"]
+    assert (entry.source, Path(entry.path).name, entry.base) == (
+        "adapter",
+        "lora",
+        base,
+    )
+    assert [run.references for run in study.runs] == [[base]]
+    methods = [item.method for item in study.runs[0].methods]
+    assert methods == ["ref", "wbc", "ez_mia", "blind"], "blind is a control"
+    plan = Plan(study)
+    sealed_models = plan.sealed(CONFIG)["models"]
+    assert {"lora", base} <= sealed_models.keys()
+    assert len(plan.sealed_checkpoints) == 2
+    told = description(plan, CONFIG | given | {"model": "lora"})
+    assert f"base: {given.get('base', named)}" in " ".join(told)
+    is_warned = any("was trained on" in line for line in told)
+    assert is_warned == (given == {"base": "smollm2-135m"})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "names no base_model_name_or_path"),
+        ({"base_model_name_or_path": "/gone/model"}, "base: '/gone/model' is not"),
+        ({"peft_type": "IA3", "base_model_name_or_path": "a/b"}, "peft_type is 'IA3'"),
+    ],
+)
+def test_an_adapter_without_a_base_or_of_another_type_is_refused(
+    texts, settings, message
+):
+    adapter(Path("lora"), **settings)
+    with pytest.raises(InputError, match=message):
+        loaded(texts=str(texts), model="lora")
+
+
+def test_a_model_and_a_base_of_one_name_are_told_apart(texts):
+    for folder in ("before/model", "after/model"):
+        Path(folder).parent.mkdir()
+        checkpoint(Path(folder))
+    given = {"texts": str(texts), "model": "after/model"}
+    study = loaded(**given, base="before/model")
+    paths = {
+        slug: entry.path
+        for slug, entry in study.models.entries.items()
+        if entry.source == "local" and slug.startswith("model")
+    }
+    assert paths["model"].endswith("before/model")
+    assert paths[study.runs[0].model].endswith("after/model")
+    assert study.name != loaded(**given).name, "the folder of the audit without a base"
+    with pytest.raises(InputError, match="is the model itself"):
+        loaded(**given, base="./after/model")
 
 
 @pytest.mark.parametrize(

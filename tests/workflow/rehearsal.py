@@ -1,22 +1,10 @@
 """The rehearsal: the paper study from an empty folder to its report, as near to the
 real one as two cores can come.
 
-    PYTHONPATH=tests python tests/workflow/rehearsal.py                             the
-                                                                                    whole
-                                                                                    study,
-                                                                                    an
-                                                                                    hour
-                                                                                    or
-                                                                                    more
-    PYTHONPATH=tests python tests/workflow/rehearsal.py --only surp_table1          one
-                                                                                    artifact
-                                                                                    of
-                                                                                    it
-    PYTHONPATH=tests python tests/workflow/rehearsal.py --kills 3                   again,
-                                                                                    killed
-                                                                                    every
-                                                                                    three
-                                                                                    minutes
+    PYTHONPATH=tests python tests/workflow/rehearsal.py
+
+runs the whole study. `--only surp_table1` runs one artifact. `--kills 3` runs all a
+second time, killed every three minutes: it must end in the same bytes.
 
 A hub on loopback serves every model of the study with the settings, number types, files
 and tokenizer of the released one, but tiny and random, and every data set in its true
@@ -357,7 +345,11 @@ def main() -> None:
     )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="rehearsal-") as temporary, Hub() as hub:
-        rehearse(given, (given.folder or Path(temporary)).resolve(), hub)
+        folder = (given.folder or Path(temporary)).resolve()
+        try:
+            rehearse(given, folder, hub)
+        except KeyboardInterrupt:
+            raise SystemExit("stopped") from None
 
 
 def rehearse(given: argparse.Namespace, folder: Path, hub: Hub) -> None:

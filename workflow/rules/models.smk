@@ -62,6 +62,26 @@ rule register_checkpoint:
         "../../scripts/register_checkpoint.py"
 
 
+rule register_adapter:
+    input:
+        base=model.base,
+        files=model.files,
+        identity=identity("register_adapter"),
+    output:
+        "results/models/{model}/checkpoint.json",
+    log:
+        "results/logs/register_adapter/{model}.log",
+    wildcard_constraints:
+        model=alternatives(PLAN.names_from("models", "adapter")),
+    priority: model.priority
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        path=model.path,
+    script:
+        "../../scripts/register_adapter.py"
+
+
 rule train_tokenizer:
     input:
         documents=corpus.documents,

@@ -16,5 +16,6 @@ rule seal_plan:
         "../../envs/pretrace.yaml"
     params:
         plan=PLAN.sealed(config),
+        base=PLAN.checked_base,
     script:
         "../../scripts/seal_plan.py"

@@ -1,6 +1,7 @@
 """Results from answers to questions: by document, order of the options, and letter."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,25 +27,25 @@ def accuracies(
     for keys, answered in _by_paraphraser(_judged_answers(answers), pooled):
         own = answered[(answered["task"] == "de_cop") & answered["label"].notna()]
         for document, rows in own.groupby("document"):
-            named = {
+            seed = seed_of(*names, document)
+            yield {
+                **keys,
                 "method": "de_cop",
                 "document": document,
                 "label": int(rows["label"].iloc[0]),
+                **_accuracy(rows, "passage", resamples, seed),
             }
-            yield (
-                keys
-                | named
-                | _accuracy(rows, "passage", resamples, seed_of(*names, document))
-            )
         for control in QUESTION_CONTROLS:
             rows = answered[answered["task"] == control]
-            if len(rows):
-                mean = float(rows.groupby("document")["correct"].mean().mean())
-                yield keys | {
-                    "method": control,
-                    "n": rows["document"].nunique(),
-                    "value": mean,
-                }
+            if rows.empty:
+                continue
+            of_documents = rows.groupby("document")["correct"].mean()
+            yield {
+                **keys,
+                "method": control,
+                "n": len(of_documents),
+                "value": float(of_documents.mean()),
+            }
 
 
 def accuracies_by_order(
@@ -60,19 +61,18 @@ def accuracies_by_order(
         own = answered[answered["task"] == "de_cop"]
         for document in ["", *sorted(own["document"].unique())]:
             chosen = own[own["document"] == document] if document else own
+            drawn = "passage" if document else "document"
             for (order, label), rows in chosen.groupby(["permutation", "label"]):
-                letter = "".join(sorted(rows["true_answer"].unique()))
-                named = {
+                seed = seed_of(*names, int(str(order)), int(str(label)))
+                yield {
+                    **keys,
+                    "method": "de_cop",
                     "document": document,
                     "label": label,
                     "order": order,
-                    "letter": letter,
+                    "letter": "".join(sorted(rows["true_answer"].unique())),
+                    **_accuracy(rows, drawn, resamples, seed),
                 }
-                seed = seed_of(*names, int(str(order)), int(str(label)))
-                accuracy = _accuracy(
-                    rows, "passage" if document else "document", resamples, seed
-                )
-                yield keys | {"method": "de_cop"} | named | accuracy
 
 
 def letter_probabilities(
@@ -85,18 +85,17 @@ def letter_probabilities(
     in_range            share of documents whose letters all are in `calibration.RANGE`,
                         Wilson's interval; of classes
     """
-    lengths = (
-        calibrations["length"].where(calibrations["length"] >= 0, None).astype("Int64")
-    )
-    for keys, rows in _by_paraphraser(calibrations.assign(length=lengths), pooled):
-        yield from (keys | row for row in _letters(rows, model, resamples))
+    lengths = calibrations["length"].where(calibrations["length"] >= 0, None)
+    calibrations = calibrations.assign(length=lengths.astype("Int64"))
+    for keys, rows in _by_paraphraser(calibrations, pooled):
+        for row in _letters(rows, model, resamples):
+            yield keys | row
 
 
 def _judged_answers(answers: pd.DataFrame) -> pd.DataFrame:
     """Return the answers that are right or wrong."""
-    return answers[answers["correct"].notna()].assign(
-        length=answers["length"].astype("Int64")
-    )
+    judged = answers[answers["correct"].notna()]
+    return judged.assign(length=judged["length"].astype("Int64"))
 
 
 def _by_paraphraser(
@@ -104,15 +103,12 @@ def _by_paraphraser(
 ) -> Iterator[tuple[Record, pd.DataFrame]]:
     """Yield the rows of each paraphraser (`reference`), subset and length; `pooled`:
     and of all subsets ("")."""
-    wholes = (
-        [frame, frame.assign(subset="")]
-        if pooled and frame["subset"].ne("").any()
-        else [frame]
-    )
+    wholes = [frame]
+    if pooled and frame["subset"].ne("").any():
+        wholes.append(frame.assign(subset=""))
+    by = ["paraphraser", "subset", "length"]
     for whole in wholes:
-        groups = whole.groupby(
-            ["paraphraser", "subset", "length"], dropna=False, sort=True
-        )
+        groups = whole.groupby(by, dropna=False, sort=True)
         for (paraphraser, subset, length), rows in groups:
             yield {"reference": paraphraser, "subset": subset, "length": length}, rows
 
@@ -120,36 +116,37 @@ def _by_paraphraser(
 def _letters(
     calibrations: pd.DataFrame, model: str, resamples: int
 ) -> Iterator[Record]:
-    classes = [("", label, rows) for label, rows in calibrations.groupby("label")]
-    names = calibrations["id"].str.split("|").str[0]
-    documents = [
-        (str(name), rows["label"].iloc[0], rows)
-        for name, rows in calibrations.groupby(names)
-    ]
-    for document, label, chosen in [*classes, *documents]:
-        for calibration, rows in chosen.groupby("calibration"):
+    for document, label, of_document in _classes_and_documents(calibrations):
+        for calibration, rows in of_document.groupby("calibration"):
             keys = {"document": document, "label": label, "calibration": calibration}
+            ids = rows["id"].to_numpy(str)
             deltas = rows[DELTAS].to_numpy(np.float64)
             after = rows[MEANS].to_numpy(np.float64) + deltas
-            for letter, values, added in zip(
-                OPTION_LETTERS, after.T, deltas.T, strict=True
-            ):
+            for place, letter in enumerate(OPTION_LETTERS):
                 seed = seed_of(model, calibration, letter)
-                mean = mean_of_groups(values, rows["id"].to_numpy(str), resamples, seed)
-                yield {"quantity": "letter_probability", "letter": letter} | keys | mean
+                mean = mean_of_groups(after[:, place], ids, resamples, seed)
+                of_letter = keys | {"letter": letter}
+                yield of_letter | {"quantity": "letter_probability"} | mean
                 if not document:
-                    mean_added = {"n": len(rows), "value": float(added.mean())}
-                    yield (
-                        {"quantity": "letter_added", "letter": letter}
-                        | keys
-                        | mean_added
-                    )
+                    added = float(deltas[:, place].mean())
+                    mean = {"n": len(rows), "value": added}
+                    yield of_letter | {"quantity": "letter_added"} | mean
             if not document:
-                yield (
-                    {"quantity": "in_range"}
-                    | wilson_row(int(well_calibrated(rows).sum()), len(rows))
-                    | keys
-                )
+                in_range = int(well_calibrated(rows).sum())
+                share = wilson_row(in_range, len(rows))
+                yield keys | {"quantity": "in_range"} | share
+
+
+def _classes_and_documents(
+    calibrations: pd.DataFrame,
+) -> Iterator[tuple[str, Any, pd.DataFrame]]:
+    """Yield the rows of each class (document ""), then those of each document, with
+    their label."""
+    for label, rows in calibrations.groupby("label"):
+        yield "", label, rows
+    documents = calibrations["id"].str.split("|").str[0]
+    for document, rows in calibrations.groupby(documents):
+        yield str(document), rows["label"].iloc[0], rows
 
 
 def _accuracy(answers: pd.DataFrame, groups: str, resamples: int, seed: int) -> Record:

@@ -17,6 +17,7 @@ from pretrace.evaluation.audit_scores import (
     ScoredBenchmark,
     audit_scores,
     own_documents,
+    see_base,
 )
 from pretrace.evaluation.averages import Record
 from pretrace.evaluation.exchange import AuditedTexts, Units, units_of
@@ -101,7 +102,8 @@ def audit(
     `smallest_effect` that is found in four of five audits; `texts_needed`, how many
     texts each document needs for the effect `SOUGHT` (infinity: over 1,000);
     `log10_ways` to exchange labels; `documents_to_name`, how many known documents let a
-    single one in question be named.
+    single one in question be named; `based`, where scores are by how much likelier a
+    text is than in a base model.
 
     Raises InputError if no text in question has known ones of its subset and length.
     """
@@ -128,11 +130,14 @@ def audit(
     rows.append(_design_row("known_outliers", float(left_out.get(False, 0))))
     frame, texts = frame[~out].reset_index(drop=True), texts.where(~out)
     ranks = texts.ranks(combined_methods(texts, methods))
+    based = see_base(method for method, _ in methods)
+    if based:
+        rows.append(_design_row("based", 1.0))
     single = bool((ours["unit"] == "text").all())
     results = [*_rows(frame, texts, methods, ranks, single=single)]
     if usual is not None and 0 < usual.suspect.sum() < len(usual.names):
         scores = _standardised(usual.names, frame, texts, ranks[:, -1])
-        rows += _controls(usual, scores, p=_p_together(results))
+        rows += _controls(usual, scores, p=_p_together(results), based=based)
         results = _without_unusual(results, usual)
     rows += results
     if positive is not None:
@@ -183,14 +188,26 @@ def _p_together(rows: Sequence[Record]) -> float:
     return float(p[0]) if p else np.nan
 
 
-def _controls(documents: Documents, scores: Floats, p: float) -> Iterator[Record]:
+def _controls(
+    documents: Documents, scores: Floats, p: float, *, based: bool
+) -> Iterator[Record]:
     """Yield the checks of documents; if their `p` is low, what is left of their scores
-    once form is taken off."""
+    once form is taken off.
+
+    With a base model (`based`) no difference of texts makes a comparison invalid by
+    itself: it is taken off the scores, as form is.
+    """
     rows = checks(documents)
+    if based:
+        rows = [_taken_off(row) for row in rows if "unit" not in row]
     if p <= LEVEL:
-        rows.append(explained(documents, scores))
+        rows.append(explained(documents, scores, kinds=based))
     for row in rows:
         yield {"unit": "control", "setting": ""} | row
+
+
+def _taken_off(check: Record) -> Record:
+    return check | {"flagged": False} if "p" in check else check
 
 
 def _without_unusual(rows: Sequence[Record], documents: Documents) -> list[Record]:
@@ -363,15 +380,18 @@ def _of_method(
     if texts.within:
         return
     ranks, above = units.conformal_p, units.above_known
+    names = frame["document"].to_numpy()
+    ours = np.flatnonzero(texts.suspect)
+    of_document = pd.Series(ours).groupby(texts.document[ours]).indices
     for unit in np.flatnonzero(units.suspect):
-        rows = (texts.document == units.document[unit]) & texts.suspect
-        name = frame["document"].to_numpy()[rows][0]
+        rows = ours[of_document[units.document[unit]]]
+        name = names[rows[0]]
         has_name = _shown(name) == name
         yield about | {
             "unit": "document",
             "id": _shown(name),
             "document": name if has_name else "",
-            "texts": int(rows.sum()),
+            "texts": len(rows),
             "score": _mean(scores[rows]),
             "effect": above[unit],
             "p": ranks[unit] if combined else np.nan,
@@ -394,6 +414,7 @@ def _of_texts(
     2023.
     """
     scored = ~np.isnan(ranks)
+    ids, names = frame["id"].to_numpy(), frame["document"].to_numpy()
     for code in np.unique(texts.slice[texts.suspect]):
         here = (texts.slice == code) & scored
         known = np.flatnonzero(here & ~texts.suspect)
@@ -401,13 +422,17 @@ def _of_texts(
         weights = 1 / of_document[texts.document[known]]
         documents = weights.sum()
         mean = weights @ ranks[known] / documents
+        falling = np.argsort(-ranks[known], kind="stable")
+        ordered = -ranks[known][falling]
+        # the weights of the highest none, one, two, ... known texts together
+        of_highest = np.concatenate([[0.0], np.cumsum(weights[falling])])
         for row in np.flatnonzero(here & texts.suspect):
-            document = str(frame["document"].iloc[row])
+            document = str(names[row])
             has_name = _shown(document) == document
-            as_high = weights @ (ranks[known] >= ranks[row])
+            as_high = of_highest[np.searchsorted(ordered, -ranks[row], side="right")]
             yield {
                 "unit": "text",
-                "id": frame["id"].iloc[row],
+                "id": ids[row],
                 "document": document if has_name else "",
                 "method": COMBINED,
                 "setting": "",

@@ -1,7 +1,7 @@
 """The scores that an audit rests on: one of each unit and method, with the unit's label
 and slice."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +63,14 @@ class Conditions:
             "start_token": self.start_token,
             "reference": ", ".join(self.references),
         }
+
+
+def see_base(methods: Iterable[str]) -> bool:
+    """Return whether methods compare the model with a base: each of them, but controls,
+    needs another model's log-probabilities."""
+    seeing = [name.split(";")[0] for name in methods if not known.is_control(name)]
+    based = [known.METHODS[name].input is INPUTS["reference"] for name in seeing]
+    return bool(based) and all(based)
 
 
 def own_documents(document: "pd.Series[str]", id: "pd.Series[str]") -> "pd.Series[str]":

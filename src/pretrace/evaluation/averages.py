@@ -23,33 +23,26 @@ def average(values: Sequence[Estimate], over: str) -> tuple[Estimate, float | No
     standard deviation.
 
     Subsets hold different texts, so their errors are independent and the interval is
-    that of a mean of
-    independent estimates (method of variance estimates recovery: Zou and Donner,
-    Statistics in Medicine 27,
-    2008). Repetitions have a standard deviation instead; what shares its texts has
-    neither. NaN if a value is missing.
+    that of a mean of independent estimates (method of variance estimates recovery: Zou
+    and Donner, Statistics in Medicine 27, 2008). Repetitions have a standard deviation
+    instead; what shares its texts has neither. NaN if a value is missing.
     """
-    if any(math.isnan(interval[0]) for interval in values):
+    centres = [centre for centre, _, _ in values]
+    if any(map(math.isnan, centres)):
         return (math.nan, None, None), None
-    value = mean(interval[0] for interval in values)
+    value = mean(centres)
     if over in REPEATED:
-        return (value, None, None), stdev(interval[0] for interval in values) if len(
-            values
-        ) > 1 else None
-    below = [
-        interval[0] - interval[1] for interval in values if interval[1] is not None
-    ]
-    above = [
-        interval[2] - interval[0] for interval in values if interval[2] is not None
-    ]
-    if over != "subset" or len(below) < len(values) or len(above) < len(values):
-        return (value, None, None), None
-    count = len(values)
-    return (
-        value,
-        value - math.hypot(*below) / count,
-        value + math.hypot(*above) / count,
-    ), None
+        sd = stdev(centres) if len(centres) > 1 else None
+        return (value, None, None), sd
+    below, above = [], []
+    for centre, low, high in values:
+        if over != "subset" or low is None or high is None:
+            return (value, None, None), None
+        below.append(centre - low)
+        above.append(high - centre)
+    low = value - math.hypot(*below) / len(values)
+    high = value + math.hypot(*above) / len(values)
+    return (value, low, high), None
 
 
 def difference(first: Estimate, second: Estimate) -> Estimate:
@@ -81,11 +74,8 @@ def mean_over_splits(values: Sequence[float], methods: int = 1) -> Estimate:
     centre, count = mean(values), len(values)
     if math.isnan(centre) or count < 2:
         return centre, None, None
-    half = (
-        float(stdtrit(count - 1, 1 - 0.025 / methods))
-        * stdev(values)
-        / math.sqrt(count)
-    )
+    errors = float(stdtrit(count - 1, 1 - 0.025 / methods))
+    half = errors * stdev(values) / math.sqrt(count)
     return centre, centre - half, centre + half
 
 
@@ -155,28 +145,34 @@ def over_draws(records: Sequence[Record], draws: int) -> list[Record]:
     for rows in group_records(records, "panel", "metric", "selection", "method"):
         if len(rows) < draws:
             continue
-        tested = all(number(row["p"]) is not None for row in rows)
-        worst = (
-            max(rows, key=lambda row: (row["difference"] <= 0, row["p"]))
-            if tested
-            else None
-        )
-        means.append(
-            {key: known for key, known in rows[0].items() if key != "draw"}
-            | _mean_row(rows, "draw")
-            | {"low": _end(rows, "low", min), "high": _end(rows, "high", max)}
-            | {"setting": " / ".join(dict.fromkeys(row["setting"] for row in rows))}
-            | test_record(worst)
-        )
+        settings = dict.fromkeys(row["setting"] for row in rows)
+        mean_row = rows[0] | _mean_row(rows, "draw") | test_record(_least_sure(rows))
+        mean_row["low"] = _end(rows, "low", min)
+        mean_row["high"] = _end(rows, "high", max)
+        mean_row["setting"] = " / ".join(settings)
+        mean_row.pop("draw", None)
+        means.append(mean_row)
     return means
+
+
+def _least_sure(rows: Sequence[Record]) -> Record | None:
+    """Return the row whose test says least for its method; None if one has no test."""
+    if any(number(row["p"]) is None for row in rows):
+        return None
+    return max(rows, key=lambda row: (row["difference"] <= 0, row["p"]))
 
 
 def _end(
     rows: Sequence[Record], end: str, outer: Callable[[list[float]], float]
 ) -> float | None:
     """Return the outermost of the rows' ends; None if a row has none."""
-    ends = [known for row in rows if (known := number(row[end])) is not None]
-    return outer(ends) if len(ends) == len(rows) else None
+    ends = []
+    for row in rows:
+        known = number(row[end])
+        if known is None:
+            return None
+        ends.append(known)
+    return outer(ends)
 
 
 def averages_of(
@@ -192,19 +188,29 @@ def averages_of(
     Panels that differ in `over` "panel" may differ in anything. What agrees in `by` has
     a mean if all panels have it.
     """
+    if not over:
+        return []
     keys = [] if over == "panel" else [key for key in PANEL_KEYS if key != over]
     groups = [tuple(panel.get(key) for key in (*keys, block)) for panel in panels]
-    own = [{**row, "group": groups[row["panel"]]} for row in records if over]
-    return [
-        {key: value for key, value in rows[0].items() if key != "group"}
-        | {**dict.fromkeys(("n_members", "n_nonmembers")), **test_record(None)}
-        | ({} if over in ("panel", "length") else {over: "average"})
-        | {"panel": max(row["panel"] for row in rows), "average": over, "star": False}
-        | ({} if "setting" in by else {"setting": ""})
-        | _mean_row(rows, over)
-        for rows in group_records(own, "group", "metric", "selection", *by)
-        if len(rows) > 1 and len(rows) == groups.count(rows[0]["group"])
-    ]
+    by_group: dict[tuple[Any, ...], list[Record]] = {}
+    for row in records:
+        group = groups[row["panel"]]
+        same = tuple(row[key] for key in ("metric", "selection", *by))
+        by_group.setdefault((group, *same), []).append(row)
+    means = []
+    for (group, *_), rows in by_group.items():
+        if len(rows) < 2 or len(rows) != groups.count(group):
+            continue
+        mean_row = rows[0] | test_record(None) | _mean_row(rows, over)
+        mean_row |= {"n_members": None, "n_nonmembers": None, "star": False}
+        mean_row["panel"] = max(row["panel"] for row in rows)
+        mean_row["average"] = over
+        if over not in ("panel", "length"):
+            mean_row[over] = "average"
+        if "setting" not in by:
+            mean_row["setting"] = ""
+        means.append(mean_row)
+    return means
 
 
 def _mean_row(rows: Sequence[Record], over: str) -> Record:
@@ -222,5 +228,6 @@ def _mean_row(rows: Sequence[Record], over: str) -> Record:
 
 def marks_of_all(rows: Sequence[Record]) -> str:
     """Return the marks that all rows carry."""
-    marks = set.intersection(*(set(row["marks"].split(";")) for row in rows))
+    marks_of_rows = [set(row["marks"].split(";")) for row in rows]
+    marks = set.intersection(*marks_of_rows)
     return ";".join(sorted(marks))

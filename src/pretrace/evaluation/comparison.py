@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -62,45 +63,35 @@ def plan_comparisons(
 
     Logged where a baseline is ambiguous, or lacks scores of some texts.
     """
-    masks = [mask.tobytes() for mask in units.scored]
+    scored = [mask.tobytes() for mask in units.scored]
     groups: list[list[Comparison]] = []
-    partial, ambiguous = 0, set()
-    for selection in TESTED_SELECTIONS:
-        for metric in TESTED:
-            rows = {
-                units.columns[estimand.ranking.columns[0]]._replace(
-                    setting=""
-                ): estimand
-                for estimand in estimands
-                if estimand.selection == selection
-                and METRICS[estimand.metric] == metric
-            }
-            planned: list[Comparison] = []
-            for key, row in rows.items():
-                planned.append(Comparison(row, None, row, None))
-                for name in sorted({other.method for other in rows} - {key.method}):
-                    baseline = partner(
-                        key, [other for other in rows if other.method == name]
-                    )
-                    if baseline is None:
-                        ambiguous.add((key, name))
-                        continue
-                    theirs = rows[baseline]
-                    same = (
-                        masks[row.ranking.columns[0]]
-                        == masks[theirs.ranking.columns[0]]
-                    )
-                    partial += not same
-                    both = (
-                        (row, theirs)
-                        if same
-                        else (row.within(theirs), theirs.within(row))
-                    )
-                    planned.append(Comparison(row, baseline, *both))
-            groups += [planned] if planned else []
+    partial = 0
+    ambiguous: set[tuple[Column, str]] = set()
+    for selection, metric in product(TESTED_SELECTIONS, TESTED):
+        rows = _rows_of(units, estimands, selection, metric)
+        group: list[Comparison] = []
+        for key, row in rows.items():
+            group.append(Comparison(row, None, row, None))
+            for name in sorted({other.method for other in rows} - {key.method}):
+                of_name = [other for other in rows if other.method == name]
+                baseline = partner(key, of_name)
+                if baseline is None:
+                    ambiguous.add((key, name))
+                    continue
+                ours, theirs = row, rows[baseline]
+                if scored[ours.ranking.columns[0]] != scored[theirs.ranking.columns[0]]:
+                    partial += 1
+                    ours, theirs = ours.within(theirs), theirs.within(ours)
+                group.append(Comparison(row, baseline, ours, theirs))
+        if group:
+            groups.append(group)
     if partial:
-        log.info("%s: %d of %d comparisons use only the texts that both methods score",
-                 units.name, partial, sum(map(len, groups)))  # fmt: skip
+        log.info(
+            "%s: %d of %d comparisons use only the texts that both methods score",
+            units.name,
+            partial,
+            sum(map(len, groups)),
+        )
     for key, name in sorted(ambiguous):
         log.info(
             "%s: %s %s is not compared with %s, because that method has no "
@@ -111,6 +102,19 @@ def plan_comparisons(
             name,
         )
     return groups
+
+
+def _rows_of(
+    units: RankedUnits, estimands: Sequence[Estimand], selection: str, metric: str
+) -> dict[Column, Estimand]:
+    """Return the estimands of a selection and metric by their column without its
+    setting."""
+    rows = {}
+    for estimand in estimands:
+        if (estimand.selection, METRICS[estimand.metric]) == (selection, metric):
+            column = units.columns[estimand.ranking.columns[0]]
+            rows[column._replace(setting="")] = estimand
+    return rows
 
 
 def partner(row: Column, others: Sequence[Column]) -> Column | None:
@@ -147,55 +151,51 @@ def compare(
     """
     tested: list[Tested] = []
     for group in groups:
-        first = group[0].row
-        baselines = np.array(
-            [_baseline_value(pair, rankings, values) for pair in group]
-        )
-        differences = np.array([values[pair.ours] for pair in group]) - baselines
-        drawn = np.stack([draws[pair.ours] for pair in group])
-        drawn -= np.stack(
-            [
-                draws[pair.theirs]
-                if pair.theirs
-                else np.full(drawn.shape[1], baselines[index])
-                for index, pair in enumerate(group)
-            ]
-        )
-        few = rankings.units.few_documents
-        rate = level_of(METRICS[first.metric]) is not None
-        results = (
-            {}
-            if few
-            else {
-                "bootstrap": bootstrap_test(
-                    centre_resamples(drawn, differences) if rate else drawn
-                )
-            }
-        )
-        if first.selection == "default":
-            results["t_as_published"] = t_test_as_published(drawn)
-        small = np.array(
-            [_is_small(rankings.sizes(pair.ours.ranking), rate) for pair in group]
-        )
-        for test, result in results.items():
-            result.p[small] = np.nan
-            for place, pair in enumerate(group):
-                baseline = pair.baseline.method if pair.baseline else "chance"
-                numbers = (
-                    differences[place],
-                    result.low[place],
-                    result.high[place],
-                    result.p[place],
-                )
-                tested.append(
-                    Tested(
-                        pair.row,
-                        baseline,
-                        METRICS[pair.row.metric],
-                        test,
-                        *map(float, numbers),
-                    )
-                )
+        tested += _tests_of(group, rankings, values, draws)
+    return tested
+
+
+def _tests_of(
+    group: Sequence[Comparison],
+    rankings: Rankings,
+    values: dict[Estimand, float],
+    draws: dict[Estimand, Floats],
+) -> list[Tested]:
+    """Run the tests of comparisons of one selection and metric."""
+    first = group[0].row
+    is_rate = level_of(METRICS[first.metric]) is not None
+    differences = np.empty(len(group))
+    drawn = np.empty((len(group), len(draws[group[0].ours])))
+    small = np.empty(len(group), dtype=bool)
+    for place, pair in enumerate(group):
+        baseline = _baseline_value(pair, rankings, values)
+        of_baseline = baseline if pair.theirs is None else draws[pair.theirs]
+        differences[place] = values[pair.ours] - baseline
+        drawn[place] = draws[pair.ours] - of_baseline
+        small[place] = _is_small(rankings.sizes(pair.ours.ranking), is_rate)
+
+    results = {}
+    if not rankings.units.few_documents:
+        resampled = centre_resamples(drawn, differences) if is_rate else drawn
+        results["bootstrap"] = bootstrap_test(resampled)
+    if first.selection == "default":
+        results["t_as_published"] = t_test_as_published(drawn)
+
+    tested = []
+    for test, result in results.items():
+        result.p[small] = np.nan
+        for place, pair in enumerate(group):
+            of_pair = Tested(
+                row=pair.row,
+                baseline=pair.baseline.method if pair.baseline else "chance",
+                metric=METRICS[pair.row.metric],
+                test=test,
+                difference=float(differences[place]),
+                low=float(result.low[place]),
+                high=float(result.high[place]),
+                p=float(result.p[place]),
+            )
+            tested.append(of_pair)
     return tested
 
 

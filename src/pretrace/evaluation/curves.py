@@ -1,6 +1,6 @@
 """Curves of single columns of scores: ROC points, and the densities of both classes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,11 +8,14 @@ import pandas as pd
 
 from pretrace.evaluation.metrics import METRIC_KEYS
 from pretrace.evaluation.roc import Flags, Floats
-from pretrace.evaluation.scores import EvaluationSet, Scores
+from pretrace.evaluation.scores import EvaluationSet, Scores, UnitScores
 from pretrace.methods.settings import Column
 
 DENSITY_GRID = np.linspace(0, 1, 201)
 """Where densities are evaluated."""
+
+_Sets = dict[tuple[str, int | None], "pd.Series[bool] | bool"]
+"""Name and draw of each evaluation set -> which texts it holds, True for all."""
 
 CURVE_SELECTIONS = ("default", "best_on_test")
 """Held-out settings may differ from fold to fold."""
@@ -46,19 +49,11 @@ def density_curves(
     """
 
     def points(values: Floats, label: Flags) -> pd.DataFrame:
-        if values.max() == values.min():
-            return pd.DataFrame({"x": [], "y": []})
-        classes = densities(values, label).items()
-        nothing = pd.DataFrame({"x": [], "y": []})
-        return pd.concat(
-            [
-                nothing,
-                *(
-                    pd.DataFrame({"x": DENSITY_GRID, "y": y, "label": kind})
-                    for kind, y in classes
-                ),
-            ]
-        )
+        frames = [pd.DataFrame({"x": [], "y": []})]
+        if values.max() > values.min():
+            for kind, y in densities(values, label).items():
+                frames.append(pd.DataFrame({"x": DENSITY_GRID, "y": y, "label": kind}))
+        return pd.concat(frames)
 
     return _score_curves(metrics, scores, evaluation_sets, points)
 
@@ -75,41 +70,50 @@ def _score_curves(
     chosen = chosen[chosen["selection"].isin(CURVE_SELECTIONS)]
     if chosen.empty:
         return pd.DataFrame()
-    units, columns, _ = scores["text"]
-    label, length = units["label"].to_numpy() == 1, units["length"].to_numpy()
-    inside = {
-        (texts.name, texts.draw): units["id"].isin(set(texts.ids))
-        if texts.ids is not None
-        else True
-        for texts in evaluation_sets
-    }
+    texts = scores["text"]
+    label = texts.units["label"].to_numpy() == 1
+    of_set: _Sets = {}
+    for evaluated in evaluation_sets:
+        ids = evaluated.ids
+        inside = True if ids is None else texts.units["id"].isin(set(ids))
+        of_set[evaluated.name, evaluated.draw] = inside
     # the default setting often is the best: then both have the same points
     drawn: dict[tuple[Any, ...], pd.DataFrame] = {}
     frames = []
     for row in chosen.to_dict("records"):
         keys = tuple(row[key] for key in METRIC_KEYS if key != "selection")
         if keys not in drawn:
-            draw = None if pd.isna(row["draw"]) else int(row["draw"])
-            of_set = inside[
-                row["evaluation_set"],
-                draw if (row["evaluation_set"], draw) in inside else None,
-            ]
-            column = Column._make(row[key] for key in Column._fields)
-            # methods without a prefix have no draw, though the row may carry one
-            candidates = [
-                column._replace(draw=number)
-                for number in (-1, draw)
-                if number is not None
-            ]
-            values = next(columns[column] for column in candidates if column in columns)
-            here = (units["subset"] == row["subset"]) | (row["subset"] == "")
-            here &= of_set & (
-                length == (-1 if pd.isna(row["length"]) else row["length"])
-            )
-            scored = here.to_numpy() & ~np.isnan(values)
+            values = _values_of(row, texts)
+            scored = _inside(row, texts.units, of_set) & ~np.isnan(values)
             drawn[keys] = points(values[scored], label[scored])
-        frames.append(drawn[keys].assign(**{key: row[key] for key in METRIC_KEYS}))
+        about = {key: row[key] for key in METRIC_KEYS}
+        frames.append(drawn[keys].assign(**about))
     return pd.concat(frames, ignore_index=True)
+
+
+def _draw_of(row: Mapping[Any, Any]) -> int | None:
+    return None if pd.isna(row["draw"]) else int(row["draw"])
+
+
+def _values_of(row: Mapping[Any, Any], texts: UnitScores) -> Floats:
+    """Return the scores of all texts that a metrics row is of, shape (texts,)."""
+    column = Column._make(row[key] for key in Column._fields)
+    # methods without a prefix have no draw, though the row may carry one
+    without_prefix = column._replace(draw=-1)
+    if without_prefix in texts.scores:
+        return texts.scores[without_prefix]
+    return texts.scores[column._replace(draw=int(row["draw"]))]
+
+
+def _inside(row: Mapping[Any, Any], units: pd.DataFrame, of_set: _Sets) -> Flags:
+    """Tell which texts a metrics row is of, shape (texts,)."""
+    name, draw = row["evaluation_set"], _draw_of(row)
+    length = -1 if pd.isna(row["length"]) else row["length"]
+    inside = units["length"].eq(length)
+    inside &= of_set[name, draw] if (name, draw) in of_set else of_set[name, None]
+    if row["subset"]:
+        inside &= units["subset"].eq(row["subset"])
+    return inside.to_numpy()
 
 
 def roc_points(scores: Floats, label: Flags) -> tuple[Floats, Floats]:
@@ -117,9 +121,8 @@ def roc_points(scores: Floats, label: Flags) -> tuple[Floats, Floats]:
     a member, last every text."""
     order = np.argsort(-scores, kind="stable")
     last_of_ties = np.append(np.diff(scores[order]) != 0, True)
-    false, true = (
-        np.append(0, np.cumsum(kind[order])[last_of_ties]) for kind in (~label, label)
-    )
+    false = np.append(0, np.cumsum(~label[order])[last_of_ties])
+    true = np.append(0, np.cumsum(label[order])[last_of_ties])
     return false / false[-1], true / true[-1]
 
 
@@ -132,9 +135,8 @@ def densities(scores: Floats, label: Flags) -> dict[int, Floats]:
     from scipy.stats import gaussian_kde
 
     scaled = (scores - scores.min()) / (scores.max() - scores.min())
-    classes = {1: scaled[label], 0: scaled[~label]}
-    return {
-        kind: gaussian_kde(own)(DENSITY_GRID)
-        for kind, own in classes.items()
-        if np.ptp(own) > 0
-    }
+    found = {}
+    for kind, own in ((1, scaled[label]), (0, scaled[~label])):
+        if np.ptp(own) > 0:
+            found[kind] = gaussian_kde(own)(DENSITY_GRID)
+    return found

@@ -3,6 +3,7 @@ test."""
 
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,10 +27,20 @@ NONMEMBERS = "nonmembers"
 """The baseline that Welch's test compares the members with."""
 
 
+class Measured(NamedTuple):
+    """An estimand's value by a metric, and the ends of its 95 % interval."""
+
+    estimand: Estimand
+    metric: str
+    value: float
+    low: float
+    high: float
+
+
 def document_metrics(
     units: RankedUnits, estimands: Iterable[Estimand], weights: Floats
-) -> Iterator[tuple[Estimand, str, float, float, float]]:
-    """Yield (estimand, metric, value, low, high) of documents alone.
+) -> Iterator[Measured]:
+    """Yield the metrics of documents alone.
 
     `auc_as_published` of every estimand but held-out ones, and the accuracies of
     question methods' default and grid. `weights` (documents, resamples) are those of
@@ -42,27 +53,19 @@ def document_metrics(
             continue
         column = estimand.ranking.columns[0]
         scored = units.scored[column]
-        scores, label, weight = (
-            units.scores[column, scored],
-            units.label[scored],
-            weights[scored],
-        )
+        scores = units.scores[column, scored]
+        label, weight = units.label[scored], weights[scored]
         draws = youden_accuracy(scores, label, weight)
-        published, ends = (
-            float(np.nanmean(draws[:AS_PUBLISHED_RESAMPLES])),
-            interval(draws),
-        )
-        yield estimand, AUC_AS_PUBLISHED, published, ends["low"], ends["high"]
-        if is_question(units.columns[column].method) and estimand.selection in (
-            "grid",
-            "default",
-        ):
-            for metric, kind in zip(ACCURACIES, (label, ~label), strict=True):
-                ends = interval(
-                    ratio(scores[kind] @ weight[kind], weight[kind].sum(axis=0))
-                )
-                mean = float(scores[kind].mean()) if kind.any() else np.nan
-                yield estimand, metric, mean, ends["low"], ends["high"]
+        published = float(np.nanmean(draws[:AS_PUBLISHED_RESAMPLES]))
+        yield Measured(estimand, AUC_AS_PUBLISHED, published, **interval(draws))
+        if not is_question(units.columns[column].method):
+            continue
+        if estimand.selection not in ("grid", "default"):
+            continue
+        for metric, kind in zip(ACCURACIES, (label, ~label), strict=True):
+            drawn = ratio(scores[kind] @ weight[kind], weight[kind].sum(axis=0))
+            mean = float(scores[kind].mean()) if kind.any() else np.nan
+            yield Measured(estimand, metric, mean, **interval(drawn))
 
 
 def youden_accuracy(scores: Floats, label: Flags, weights: Floats) -> Floats:
@@ -96,24 +99,30 @@ def welch_tests(units: RankedUnits, estimands: Sequence[Estimand]) -> list[Teste
         if estimand.selection != "default" or estimand.metric != 0:
             continue
         column = estimand.ranking.columns[0]
-        members, nonmembers = (
-            units.scores[column, units.scored[column] & kind]
-            for kind in (units.label, ~units.label)
-        )
+        scored = units.scored[column]
+        members = units.scores[column, scored & units.label]
+        nonmembers = units.scores[column, scored & ~units.label]
         if min(len(members), len(nonmembers)) < FEWEST_DOCUMENTS:
             continue
-        error = np.sqrt(
-            sum(values.var(ddof=1) / len(values) for values in (members, nonmembers))
+        of_members = members.var(ddof=1) / len(members)
+        of_nonmembers = nonmembers.var(ddof=1) / len(nonmembers)
+        if np.sqrt(of_members + of_nonmembers) < NO_SPREAD:
+            continue
+        with warnings.catch_warnings():
+            # scipy warns of rounding where the scores of a class are equal: their
+            # variance is 0, which is right
+            warnings.filterwarnings("ignore", "Precision loss", RuntimeWarning)
+            test = ttest_ind(members, nonmembers, equal_var=False)
+        low, high = test.confidence_interval(0.95)
+        tested = Tested(
+            row=estimand,
+            baseline=NONMEMBERS,
+            metric=MEAN_SCORE,
+            test="welch",
+            difference=float(members.mean() - nonmembers.mean()),
+            low=float(low),
+            high=float(high),
+            p=float(test.pvalue),
         )
-        if error >= NO_SPREAD:
-            with warnings.catch_warnings():
-                # scipy warns of rounding where the scores of a class are equal: their
-                # variance is 0, which is right
-                warnings.filterwarnings("ignore", "Precision loss", RuntimeWarning)
-                test = ttest_ind(members, nonmembers, equal_var=False)
-            low, high = test.confidence_interval(0.95)
-            numbers = (members.mean() - nonmembers.mean(), low, high, test.pvalue)
-            tests.append(
-                Tested(estimand, NONMEMBERS, MEAN_SCORE, "welch", *map(float, numbers))
-            )
+        tests.append(tested)
     return tests

@@ -1,15 +1,14 @@
 """From scores to the tables of metrics and tests."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.comparison import compare, plan_comparisons
-from pretrace.evaluation.documents import document_metrics, welch_tests
+from pretrace.evaluation.comparison import Comparison, compare, plan_comparisons
+from pretrace.evaluation.documents import Measured, document_metrics, welch_tests
 from pretrace.evaluation.metrics import FEW_TEXTS, METRIC_KEYS, METRICS, level_of
 from pretrace.evaluation.resampling import FEWEST_DOCUMENTS, resample
 from pretrace.evaluation.roc import Flags, Floats, Whole, compact
@@ -18,7 +17,6 @@ from pretrace.evaluation.scores import (
     Part,
     RankedUnits,
     Scores,
-    UnitScores,
     parts_of,
     text_units,
 )
@@ -66,7 +64,8 @@ TEST_COLUMNS = [
     "p",
 ]
 
-RowValues = list[tuple[Any, ...]]
+Row = tuple[Any, ...]
+"""A row of a table, in the order of its columns."""
 
 
 def evaluate(
@@ -104,29 +103,11 @@ def evaluate(
             f"{resamples} resamples are too few for an interval: set at least "
             f"{AS_PUBLISHED_RESAMPLES}."
         )
-    label = text_units(benchmark)["label"]
-    if label.nunique() < 2:
-        raise InputError(
-            f"benchmark '{benchmark_name}' has {(label == 1).sum()} members "
-            f"(label 1) and {(label == 0).sum()} "
-            "non-members (label 0): metrics need both classes. Add texts of the "
-            "missing class, or ask for scores alone."
-        )
-    cut: list[tuple[str, UnitScores, Sequence[EvaluationSet]]] = []
-    if "text" in scores:
-        whole = scores["text"]._replace(units=scores["text"].units.assign(subset=""))
-        cut = [
-            ("text", of_texts, evaluation_sets)
-            for of_texts in (scores["text"], *[whole] * pooled)
-        ]
-    if "document" in scores:
-        cut.append(("document", scores["document"], (EvaluationSet(),)))
-    metrics: RowValues = []
-    tests: RowValues = []
+    _check_classes(benchmark, benchmark_name)
+    metrics: list[Row] = []
+    tests: list[Row] = []
     names = (study, model, benchmark_name)
-    parts: list[Part] = []
-    for unit, of_units, sets in cut:
-        parts += parts_of(unit, of_units, sets)
+    parts = _parts(scores, evaluation_sets, pooled)
     with Progress(
         f"evaluate {model}/{benchmark_name}", len(parts), "slices"
     ) as progress:
@@ -135,22 +116,7 @@ def evaluate(
             metrics += rows
             tests += tested
             progress.update()
-    without = sorted({chosen.name for chosen in evaluation_sets if chosen.draw is None})
-    drawn = {
-        column.method
-        for units in scores.values()
-        for column in units.scores
-        if column.draw >= 0
-    }
-    if drawn and without:
-        log.info(
-            "%s/%s: %s have a prefix and no metrics on the evaluation set %s, "
-            "whose texts include the prefix",
-            model,
-            benchmark_name,
-            ", ".join(sorted(drawn)),
-            ", ".join(without),
-        )
+    _note_unevaluated(scores, evaluation_sets, f"{model}/{benchmark_name}")
     if not metrics:
         raise InputError(
             f"no score of {model} belongs to a labelled text of "
@@ -162,72 +128,114 @@ def evaluate(
     return _frame(metrics, METRIC_COLUMNS), _frame(tests, TEST_COLUMNS)
 
 
+def _check_classes(benchmark: pd.DataFrame, name: str) -> None:
+    label = text_units(benchmark)["label"]
+    if label.nunique() < 2:
+        raise InputError(
+            f"benchmark '{name}' has {(label == 1).sum()} members (label 1) and "
+            f"{(label == 0).sum()} non-members (label 0): metrics need both classes. "
+            "Add texts of the missing class, or ask for scores alone."
+        )
+
+
+def _parts(
+    scores: Scores, evaluation_sets: Sequence[EvaluationSet], pooled: bool
+) -> list[Part]:
+    """Return all that is ranked: the texts of each subset, if `pooled` those of all
+    subsets, and the documents."""
+    parts: list[Part] = []
+    if "text" in scores:
+        texts = scores["text"]
+        parts += parts_of("text", texts, evaluation_sets)
+        if pooled:
+            whole = texts._replace(units=texts.units.assign(subset=""))
+            parts += parts_of("text", whole, evaluation_sets)
+    if "document" in scores:
+        parts += parts_of("document", scores["document"], (EvaluationSet(),))
+    return parts
+
+
+def _note_unevaluated(
+    scores: Scores, evaluation_sets: Sequence[EvaluationSet], pair: str
+) -> None:
+    """Log the methods whose scores are not evaluated on sets that hold their prefix."""
+    without = {chosen.name for chosen in evaluation_sets if chosen.draw is None}
+    with_prefix = set()
+    for units in scores.values():
+        for column in units.scores:
+            if column.draw >= 0:
+                with_prefix.add(column.method)
+    if with_prefix and without:
+        log.info(
+            "%s: %s have a prefix and no metrics on the evaluation set %s, "
+            "whose texts include the prefix",
+            pair,
+            ", ".join(sorted(with_prefix)),
+            ", ".join(sorted(without)),
+        )
+
+
 def _evaluate_units(
     units: RankedUnits, names: tuple[str, ...], resamples: int, settings: Settings
-) -> tuple[RowValues, RowValues]:
+) -> tuple[list[Row], list[Row]]:
+    """Return the rows of metrics and of tests of some units."""
     rankings = Rankings(units)
     choices = choose(units, rankings, settings)
-    grid: list[Estimand] = []
-    for column, metric in product(range(len(units.columns)), range(len(METRICS))):
-        grid.append(Estimand("grid", metric, RankingKey((column,))))
-    shown = [*grid, *choices.estimands, *choices.of_variants]
+    chosen = [*choices.estimands, *choices.of_variants]
+    shown = [*_grid(units), *chosen]
     planned = plan_comparisons(units, choices.estimands)
+    estimands = _with_compared(shown, planned)
+    part = units.slice
+    place = (units.unit, part.subset, part.length, units.evaluation_set, units.draw)
+    seed = seed_of(*names, *place)
+
+    estimates = _estimate(estimands, units, rankings, resamples, seed)
+    factors = _factors(estimands, units, choices, settings, seed)
+    draws = widen_resamples(estimates.draws, estimates.values, factors)
+    low, high = _intervals(estimands, draws, estimates.values, estimates.texts)
+    empty, learned = mostly_empty(units, settings), _learned(units, settings)
+    describe = _Described(units, settings, choices, empty, learned)
+
+    values = dict(zip(estimands, estimates.values, strict=True))
+    ends = dict(zip(estimands, zip(low, high, strict=True), strict=True))
+    measured = []
+    for estimand in shown:
+        name = METRICS[estimand.metric]
+        measured.append(Measured(estimand, name, values[estimand], *ends[estimand]))
+    resampled = dict(zip(estimands, draws, strict=True))
+    tested = compare(planned, rankings, values, resampled)
+    if units.unit == "document":
+        weights = np.concatenate(list(resample(units.groups, resamples, seed)), axis=1)
+        measured += document_metrics(units, shown, weights)
+        tested += welch_tests(units, chosen)
+
+    metrics = []
+    for row in measured:
+        metrics.append(describe.metrics_row(row, rankings.sizes(row.estimand.ranking)))
+    tests = []
+    for test in tested:
+        tests.append((*describe.keys(test.row), *test[1:]))
+    return metrics, tests
+
+
+def _grid(units: RankedUnits) -> Iterator[Estimand]:
+    """Yield every metric of each setting."""
+    for column in range(len(units.columns)):
+        for metric in range(len(METRICS)):
+            yield Estimand("grid", metric, RankingKey((column,)))
+
+
+def _with_compared(
+    shown: Sequence[Estimand], planned: Sequence[Sequence[Comparison]]
+) -> list[Estimand]:
+    """Return the estimands that are shown, then those that are compared, each once."""
     estimands = dict.fromkeys(shown)
     for group in planned:
         for pair in group:
             estimands[pair.ours] = None
             if pair.theirs is not None:
                 estimands[pair.theirs] = None
-    place = (
-        units.unit,
-        units.slice.subset,
-        units.slice.length,
-        units.evaluation_set,
-        units.draw,
-    )
-    seed = seed_of(*names, *place)
-    estimates = _estimate([*estimands], units, rankings, resamples, seed)
-    values = dict(zip(estimands, estimates.values, strict=True))
-    factors = _factors([*estimands], units, choices, settings, seed)
-    draws = widen_resamples(estimates.draws, estimates.values, factors)
-    low, high = _intervals([*estimands], draws, estimates.values, estimates.texts)
-    ends = dict(zip(estimands, zip(low, high, strict=True), strict=True))
-    describe = _Described(
-        units,
-        settings,
-        choices,
-        mostly_empty(units, settings),
-        _learned(units, settings),
-    )
-    metrics: RowValues = []
-    for estimand in shown:
-        size = rankings.sizes(estimand.ranking)
-        marks = describe.marks(estimand, size)
-        numbers = map(float, (values[estimand], *ends[estimand]))
-        metrics.append(
-            (*describe.keys(estimand), *size, METRICS[estimand.metric], *numbers, marks)
-        )
-    tested = compare(
-        planned, rankings, values, dict(zip(estimands, draws, strict=True))
-    )
-    if units.unit == "document":
-        weights = np.concatenate(list(resample(units.groups, resamples, seed)), axis=1)
-        for estimand, *value in document_metrics(units, shown, weights):
-            size = rankings.sizes(estimand.ranking)
-            metrics.append(
-                (
-                    *describe.keys(estimand),
-                    *size,
-                    *value,
-                    describe.marks(estimand, size),
-                )
-            )
-        tested += welch_tests(units, [*choices.estimands, *choices.of_variants])
-    rows = [
-        (*row[:-3], np.nan, np.nan, row[-1]) if FEW_TEXTS in row[-1] else row
-        for row in metrics
-    ]
-    return rows, [(*describe.keys(test.row), *test[1:]) for test in tested]
+    return [*estimands]
 
 
 @dataclass(frozen=True)
@@ -295,16 +303,15 @@ def _intervals(
     as many: near 1, its variance for n texts of each class is about that of a share of
     3n.
     """
-    rates = np.array(
-        [level_of(METRICS[estimand.metric]) is not None for estimand in estimands]
-    )
-    low, high = percentile_interval(
-        np.where(rates[:, None], centre_resamples(draws, values), draws)
-    )
-    least, greatest = wilson(values, np.maximum(texts, 1) * np.where(rates, 1.0, 3.0))
-    return np.clip(np.minimum(low, least), 0, 1), np.clip(
-        np.maximum(high, greatest), 0, 1
-    )
+    levels = [level_of(METRICS[estimand.metric]) for estimand in estimands]
+    is_rate = np.array([level is not None for level in levels])
+    centred = np.where(is_rate[:, None], centre_resamples(draws, values), draws)
+    low, high = percentile_interval(centred)
+    trials = np.maximum(texts, 1) * np.where(is_rate, 1.0, 3.0)
+    least, greatest = wilson(values, trials)
+    low = np.clip(np.minimum(low, least), 0, 1)
+    high = np.clip(np.maximum(high, greatest), 0, 1)
+    return low, high
 
 
 @dataclass(frozen=True)
@@ -318,33 +325,52 @@ class _Described:
     empty: Flags
     learned: Flags
 
-    def keys(self, estimand: Estimand) -> tuple[Any, ...]:
+    def keys(self, estimand: Estimand) -> Row:
         """Return the keys of a row: its setting, or those of the folds in their
         order."""
         units = self.units
         columns = [units.columns[column] for column in estimand.ranking.columns]
-        about = columns[0]._asdict() | {
-            "setting": "|".join(column.setting for column in columns)
-        }
-        if columns[0].draw < 0:
+        settings = "|".join(column.setting for column in columns)
+        shown = columns[0]._replace(setting=settings)
+        # a method without a prefix has the draw of the set that it is evaluated on
+        about = shown._asdict()
+        if shown.draw < 0:
             about["draw"] = units.draw
-        place = (
+        return (
+            units.unit,
+            *about.values(),
             units.slice.subset,
             units.slice.length,
             units.evaluation_set,
             estimand.selection,
         )
-        return (units.unit, *about.values(), *place)
 
-    def marks(self, estimand: Estimand, size: tuple[int, int]) -> str:
-        """Return the marks of a row; `size`: its members and non-members."""
+    def metrics_row(self, measured: Measured, size: tuple[int, int]) -> Row:
+        """Return a row of metrics; `size`: its members and non-members. So few texts
+        that an interval says nothing have none."""
+        marks = sorted(self._marks(measured.estimand, size))
+        low, high = float(measured.low), float(measured.high)
+        if FEW_TEXTS in marks:
+            low = high = np.nan
+        return (
+            *self.keys(measured.estimand),
+            *size,
+            measured.metric,
+            float(measured.value),
+            low,
+            high,
+            ";".join(marks),
+        )
+
+    def _marks(self, estimand: Estimand, size: tuple[int, int]) -> set[str]:
         units, selection = self.units, estimand.selection
         columns = [*estimand.ranking.columns]
-        convention = self.settings.METHODS[units.columns[columns[0]].method].convention
+        first = units.columns[columns[0]]
+        convention = self.settings.METHODS[first.method].convention
         level = level_of(METRICS[estimand.metric])
         few = selection == "held_out" and units.few_documents
         chosen = selection in ("best_on_test", "held_out") and not few
-        marks = {
+        holds = {
             # of a held-out value: in more than half of the folds
             "at_grid_edge": chosen and self.choices.at_edge[columns].mean() > 0.5,
             "few_documents": few,
@@ -355,32 +381,25 @@ class _Described:
             "level_below_resolution": level is not None and level * size[1] < 100,
             "over_5_percent_empty": self.empty[columns].any(),
         }
-        return ";".join(
-            sorted(
-                [
-                    *(mark for mark, holds in marks.items() if holds),
-                    *self._short_of_shots(columns),
-                ]
-            )
-        )
+        marks = {mark for mark, is_held in holds.items() if is_held}
+        return marks | self._short_of_shots(columns)
 
     def _short_of_shots(self, columns: Sequence[int]) -> set[str]:
         """Return the mark of a prefix that lost shots because they do not fit into the
         model's context."""
         column = self.units.columns[columns[0]]
-        asked = self.settings.parse_setting(column.method, column.setting).get(
-            "shots", 0
-        )
+        parameters = self.settings.parse_setting(column.method, column.setting)
+        asked = parameters.get("shots", 0)
         used = min(self.units.shots_used.get(place, asked) for place in columns)
         return {f"{used} of {asked} shots"} if used < asked else set()
 
 
-def _frame(rows: RowValues, columns: list[str]) -> pd.DataFrame:
-    frame = pd.DataFrame(rows, columns=columns)
-    whole = dict.fromkeys(("draw", "length"), "Int64") | {
-        name: "int64" for name in ("n_members", "n_nonmembers") if name in columns
-    }
-    keys = [
-        name for name in [*METRIC_KEYS, "baseline", "metric", "test"] if name in columns
-    ]
-    return frame.astype(whole).sort_values(keys, kind="stable", ignore_index=True)
+def _frame(rows: Sequence[Row], columns: list[str]) -> pd.DataFrame:
+    whole = {"draw": "Int64", "length": "Int64"}
+    for name in ("n_members", "n_nonmembers"):
+        if name in columns:
+            whole[name] = "int64"
+    keys = [*METRIC_KEYS, "baseline", "metric", "test"]
+    sorted_by = [name for name in keys if name in columns]
+    frame = pd.DataFrame(rows, columns=columns).astype(whole)
+    return frame.sort_values(sorted_by, kind="stable", ignore_index=True)

@@ -43,10 +43,10 @@ class AuditedTexts:
     def where(self, rows: Flags | Whole) -> "AuditedTexts":
         return replace(
             self,
-            **{
-                name: getattr(self, name)[rows]
-                for name in ("scores", "document", "slice", "suspect")
-            },
+            scores=self.scores[rows],
+            document=self.document[rows],
+            slice=self.slice[rows],
+            suspect=self.suspect[rows],
         )
 
     def ranks(self, combined: Sequence[int]) -> Floats:
@@ -56,10 +56,10 @@ class AuditedTexts:
         for code in np.unique(self.slice):
             for column, scores in enumerate(self.scores.T):
                 rows = np.flatnonzero((self.slice == code) & ~np.isnan(scores))
-                texts = np.bincount(self.document[rows], minlength=1)
-                ranks[rows, column] = normal_scores(
-                    scores[rows], 1 / texts[self.document[rows]]
-                )
+                documents = self.document[rows]
+                texts = np.bincount(documents, minlength=1)
+                weights = 1 / texts[documents]
+                ranks[rows, column] = normal_scores(scores[rows], weights)
         chosen = ranks[:, list(combined)]
         scored = ~np.isnan(chosen)
         mean = ratio(np.where(scored, chosen, 0.0).sum(axis=1), scored.sum(axis=1))
@@ -75,13 +75,10 @@ def normal_scores(scores: Floats, weights: Floats) -> Floats:
     from scipy.special import ndtri
 
     order = np.argsort(scores, kind="stable")
-    ordered, cumulative = (
-        scores[order],
-        np.concatenate([[0.0], np.cumsum(weights[order])]),
-    )
-    below, upto = (
-        cumulative[np.searchsorted(ordered, scores, side)] for side in ("left", "right")
-    )
+    ordered = scores[order]
+    cumulative = np.concatenate([[0.0], np.cumsum(weights[order])])
+    below = cumulative[np.searchsorted(ordered, scores, "left")]
+    upto = cumulative[np.searchsorted(ordered, scores, "right")]
     return np.asarray(ndtri((below + upto) / (2 * cumulative[-1])))
 
 
@@ -110,9 +107,8 @@ class Units:
     def shared(self) -> Floats:
         """Return each stratum's weight n1 n0 / (n1 + n0), of n1 suspect and n0 known
         units."""
-        n0, n1 = (
-            np.bincount(self.stratum, self.suspect == kind) for kind in (False, True)
-        )
+        n0 = np.bincount(self.stratum, ~self.suspect)
+        n1 = np.bincount(self.stratum, self.suspect)
         return np.asarray(n0 * n1 / np.maximum(n0 + n1, 1))
 
     @property
@@ -120,30 +116,20 @@ class Units:
         """Return how much higher suspects lie than known units of their stratum, in
         standard deviations of a text."""
         sign = np.where(self.suspect, 1.0, -1.0)
-        sizes = np.bincount(
-            2 * self.stratum + self.suspect, minlength=2 * len(self.shared)
-        )
-        weight = (
-            sign * self.shared[self.stratum] / sizes[2 * self.stratum + self.suspect]
-        )
-        return float(
-            ratio(np.asarray(weight @ self.mean), np.asarray(self.shared.sum()))
-        )
+        side = 2 * self.stratum + self.suspect
+        sizes = np.bincount(side, minlength=2 * len(self.shared))
+        weight = sign * self.shared[self.stratum] / sizes[side]
+        difference = np.asarray(weight @ self.mean)
+        return float(ratio(difference, np.asarray(self.shared.sum())))
 
     def _between(self, means: Floats) -> float:
         """Return the variance of units' `means` about those of their strata, less what
         texts within units add to it."""
-        left = (
-            means
-            - (np.bincount(self.stratum, means) / np.bincount(self.stratum))[
-                self.stratum
-            ]
-        )
+        of_strata = np.bincount(self.stratum, means) / np.bincount(self.stratum)
+        left = means - of_strata[self.stratum]
         degrees = max(1, len(left) - len(np.unique(self.stratum)))
-        return max(
-            0.0,
-            float(left @ left) / degrees - self.within * float((1 / self.texts).mean()),
-        )
+        of_texts = self.within * float((1 / self.texts).mean())
+        return max(0.0, float(left @ left) / degrees - of_texts)
 
     @cached_property
     def _unread(self) -> Floats:
@@ -168,9 +154,8 @@ class Units:
         """
         variance = self._between(self.mean) + self.within / self.texts
         precision = ratio(np.ones_like(variance), variance, empty=1.0)
-        centre = np.bincount(self.stratum, precision * self.mean) / np.bincount(
-            self.stratum, precision
-        )
+        weighted = np.bincount(self.stratum, precision * self.mean)
+        centre = weighted / np.bincount(self.stratum, precision)
         return np.asarray((self.mean - centre[self.stratum]) * np.sqrt(precision))
 
     def p(self, seed: int, drawn: int = DRAWN) -> float:
@@ -188,11 +173,11 @@ class Units:
         Algorithmic Learning in a Random World, 2005, section 2.2.
         """
         p = np.full(len(self.mean), np.nan)
-        for unit, known in self._with_known():
-            p[unit] = (
-                1
-                + (self.standardised[known] >= self.standardised[unit] - SUMMING).sum()
-            ) / (1 + len(known))
+        for suspects, known in self._with_known():
+            ordered = np.sort(self.standardised[known])
+            least = self.standardised[suspects] - SUMMING
+            as_high = len(known) - np.searchsorted(ordered, least, side="left")
+            p[suspects] = (1 + as_high) / (1 + len(known))
         return p
 
     @property
@@ -200,16 +185,17 @@ class Units:
         """Return how much higher each suspect lies than the known units of its stratum;
         else NaN."""
         above = np.full(len(self.mean), np.nan)
-        for unit, known in self._with_known():
-            above[unit] = self.mean[unit] - self.mean[known].mean()
+        for suspects, known in self._with_known():
+            above[suspects] = self.mean[suspects] - self.mean[known].mean()
         return above
 
-    def _with_known(self) -> Iterator[tuple[int, Whole]]:
-        """Yield each suspect with the known units of its stratum, if there are any."""
-        for unit in np.flatnonzero(self.suspect).tolist():
-            known = np.flatnonzero((self.stratum == self.stratum[unit]) & ~self.suspect)
+    def _with_known(self) -> Iterator[tuple[Whole, Whole]]:
+        """Yield the suspects of each stratum with its known units, if there are any."""
+        for code in np.unique(self.stratum[self.suspect]):
+            here = self.stratum == code
+            known = np.flatnonzero(here & ~self.suspect)
             if len(known):
-                yield unit, known
+                yield np.flatnonzero(here & self.suspect), known
 
     def smallest_effect(self, texts: int | None = None) -> float:
         """Return the effect that is found at `LEVEL` with probability `POWER`; infinite
@@ -221,11 +207,10 @@ class Units:
             return np.inf
         numbers = np.where(self.suspect, texts, self.texts) if texts else self.texts
         variance = self._between(self._unread) + self.within / numbers
-        ours, theirs = self.suspect.sum(), (~self.suspect).sum()
-        mean = (
-            variance[self.suspect].mean() * theirs
-            + variance[~self.suspect].mean() * ours
-        ) / (ours + theirs)
+        suspect = self.suspect
+        ours, theirs = suspect.sum(), (~suspect).sum()
+        of_ours, of_theirs = variance[suspect].mean(), variance[~suspect].mean()
+        mean = (of_ours * theirs + of_theirs * ours) / (ours + theirs)
         degrees = max(1, len(self.mean) - len(np.unique(self.stratum)) - 1)
         return detectable_effect(mean / self.shared.sum(), degrees)
 
@@ -236,10 +221,9 @@ def exchanged_p(
     """Return the share of relabellings within strata whose suspects' values (units,)
     lie at least as high."""
     lying = above if _differ_in_number(suspect, stratum) else summed
-    parts = [
-        lying(values, labels, stratum)
-        for labels in relabellings(suspect, stratum, seed, drawn)
-    ]
+    parts = []
+    for labels in relabellings(suspect, stratum, seed, drawn):
+        parts.append(lying(values, labels, stratum))
     return share_as_high(np.concatenate(parts))
 
 
@@ -271,18 +255,22 @@ def above(values: Floats, labels: Floats, stratum: Whole) -> Floats:
     sums = same @ (values[:, None] * labels)
     squares = (values**2) @ labels
     # values are centred, so that both sides of a stratum sum to 0
-    between_ours, between_theirs = (
-        (sums**2 / np.maximum(side, 1)).sum(axis=0) for side in (ours, theirs)
-    )
-    variance_ours = (squares - between_ours) / (ours - 1).clip(0).sum()
-    variance_theirs = (values @ values - squares - between_theirs) / (theirs - 1).clip(
-        0
-    ).sum()
+    between_ours = (sums**2 / np.maximum(ours, 1)).sum(axis=0)
+    between_theirs = (sums**2 / np.maximum(theirs, 1)).sum(axis=0)
+    within_ours = squares - between_ours
+    within_theirs = values @ values - squares - between_theirs
+    variance_ours = within_ours / _freedom(ours)
+    variance_theirs = within_theirs / _freedom(theirs)
     variance = (theirs**2 * ours / number**2).sum() * variance_ours
     variance += (ours**2 * theirs / number**2).sum() * variance_theirs
-    return np.asarray(
-        ratio(sums.sum(axis=0), np.sqrt(np.maximum(variance, SUMMING**2)))
-    )
+    errors = np.sqrt(np.maximum(variance, SUMMING**2))
+    return np.asarray(ratio(sums.sum(axis=0), errors))
+
+
+def _freedom(side: Floats | Whole) -> float:
+    """Return the degrees of freedom of a side's variance; `side`: its units in each
+    stratum."""
+    return float((side - 1).clip(0).sum())
 
 
 def _differ_in_number(suspect: Flags, stratum: Whole) -> bool:
@@ -293,7 +281,7 @@ def _differ_in_number(suspect: Flags, stratum: Whole) -> bool:
     """
     codes = np.unique(stratum, return_inverse=True)[1]
     ours, theirs = np.bincount(codes, suspect), np.bincount(codes, ~suspect)
-    freedom = min((side - 1).clip(0).sum() for side in (ours, theirs))
+    freedom = min(_freedom(ours), _freedom(theirs))
     return bool(freedom >= FEWEST_FREEDOM and (ours != theirs).any())
 
 
@@ -305,25 +293,28 @@ def units_of(texts: AuditedTexts, normal: Floats) -> Units:
     documents, a document is one.
     """
     texts, normal = texts.where(~np.isnan(normal)), normal[~np.isnan(normal)]
-    unit = (
-        np.arange(len(normal))
-        if texts.within
-        else np.unique(texts.document, return_inverse=True)[1]
-    )
+    unit = np.arange(len(normal))
+    if not texts.within:
+        unit = np.unique(texts.document, return_inverse=True)[1]
     first, of_unit = np.unique(unit, return_index=True, return_inverse=True)[1:]
     number = np.bincount(of_unit).astype(np.float64)
     mean = np.bincount(of_unit, normal) / np.maximum(number, 1)
-    code: dict[object, int] = {}
-    keys = zip(
-        texts.document[first] if texts.within else [0] * len(first),
-        _slices(texts, of_unit),
-        strict=True,
-    )
-    stratum = np.array([code.setdefault(key, len(code)) for key in keys], dtype=np.intp)
     freedom = len(normal) - len(first)
     within = float(((normal - mean[of_unit]) ** 2).sum()) / freedom if freedom else 0.0
+
+    strata: list[int] = []
+    numbers: dict[object, int] = {}
+    document = texts.document[first]
+    for place, slices in enumerate(_slices(texts, of_unit)):
+        exchanged_with = (document[place] if texts.within else 0, slices)
+        strata.append(numbers.setdefault(exchanged_with, len(numbers)))
     return Units(
-        mean, number, texts.suspect[first], stratum, texts.document[first], within
+        mean=mean,
+        texts=number,
+        suspect=texts.suspect[first],
+        stratum=np.array(strata, dtype=np.intp),
+        document=document,
+        within=within,
     )
 
 

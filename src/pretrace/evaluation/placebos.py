@@ -7,7 +7,7 @@ shows how far such a document differs from the others. If the non-members' docum
 exchangeable with them, every rank among them is equally likely.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,7 @@ from pretrace.evaluation import metrics
 from pretrace.evaluation.averages import Record
 from pretrace.evaluation.scores import (
     EvaluationSet,
+    RankedUnits,
     Scores,
     ScoresByColumn,
     UnitScores,
@@ -32,10 +33,9 @@ from pretrace.runtime.logs import Progress
 from pretrace.seeds import seed_of
 from pretrace.views.prefixes import with_nonmembers
 
-PLACEBO_KEYS = [
-    *(key for key in metrics.METRIC_KEYS if key not in ("unit", "setting", "draw")),
-    "metric",
-]
+PLACEBO_KEYS = [*metrics.METRIC_KEYS, "metric"]
+for key in ("unit", "setting", "draw"):
+    PLACEBO_KEYS.remove(key)
 PLACEBO_COLUMNS = [
     *PLACEBO_KEYS, "document", "placebo", "n_members", "n_nonmembers", "value", "mean",
     "sd", "z", "rank", "placebos",
@@ -66,55 +66,55 @@ def placebos(
     InputError if the non-members come from several documents.
     """
     real, documents = _documents(benchmark, name)
-    of_texts = scores["text"]
     rows: list[Record] = []
     with Progress(
         f"placebos of {name}", total=1 + len(documents), unit="documents"
     ) as progress:
         for document in [real, *documents]:
-            placebo = document != real
-            table = (
-                _placebo(benchmark, document, name)
-                if placebo
-                else benchmark[benchmark["label"].notna()]
-            )
-            by_id, ids = table.set_index("text_id"), of_texts.units["id"]
-            units = of_texts.units.assign(
-                # no set holds label -1
-                label=ids.map(by_id["label"]).fillna(-1).astype(np.int64),
-                fold=ids.map(by_id["fold"])
-                .fillna(of_texts.units["fold"])
-                .astype(np.int64),
-            )
-            columns = (
-                _retrain(of_texts, table, language) if placebo else of_texts.scores
-            )
-            sets = _sets_of(document if placebo else "", table, evaluation_sets)
+            if document == real:
+                table = benchmark[benchmark["label"].notna()]
+                columns = scores["text"].scores
+                sets = _sets_of("", table, evaluation_sets)
+            else:
+                table = _placebo(benchmark, document, name)
+                columns = _retrain(scores["text"], table, language)
+                sets = _sets_of(document, table, evaluation_sets)
+            units = _relabelled(scores["text"].units, table)
+            about = {"document": document, "placebo": document != real}
             for part in parts_of("text", UnitScores(units, columns, {}), sets):
-                ranked = part.ranked()
-                rankings = Rankings(ranked)
-                estimands = choose(ranked, rankings, settings).estimands
-                values = rankings.values(estimands, np.ones((len(ranked.label), 1)))[
-                    :, 0
-                ]
-                of_all = {
-                    "subset": ranked.slice.subset,
-                    "length": ranked.slice.length,
-                    "evaluation_set": ranked.evaluation_set,
-                    "document": document,
-                    "placebo": placebo,
-                    "n_members": int(ranked.label.sum()),
-                    "n_nonmembers": int((~ranked.label).sum()),
-                }
-                for estimand, value in zip(estimands, values.tolist(), strict=True):
-                    column = ranked.columns[estimand.ranking.columns[0]]
-                    chosen = {
-                        "selection": estimand.selection,
-                        "metric": metrics.METRICS[estimand.metric],
-                    }
-                    rows.append(of_all | column._asdict() | chosen | {"value": value})
+                rows += [about | row for row in _rows(part.ranked(), settings)]
             progress.update()
     return _summarise(pd.DataFrame(rows))
+
+
+def _relabelled(units: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """Return the units with the labels and folds of a table of texts; units outside it
+    have the label -1, which is in no set."""
+    by_id, ids = table.set_index("text_id"), units["id"]
+    label = ids.map(by_id["label"]).fillna(-1)
+    fold = ids.map(by_id["fold"]).fillna(units["fold"])
+    return units.assign(label=label.astype(np.int64), fold=fold.astype(np.int64))
+
+
+def _rows(ranked: RankedUnits, settings: Settings) -> Iterator[Record]:
+    """Yield a row for each metric of each method at each selection of a setting."""
+    rankings = Rankings(ranked)
+    estimands = choose(ranked, rankings, settings).estimands
+    once = np.ones((len(ranked.label), 1))
+    values = rankings.values(estimands, once)[:, 0].tolist()
+    for estimand, value in zip(estimands, values, strict=True):
+        column = ranked.columns[estimand.ranking.columns[0]]
+        yield {
+            **column._asdict(),
+            "subset": ranked.slice.subset,
+            "length": ranked.slice.length,
+            "evaluation_set": ranked.evaluation_set,
+            "n_members": int(ranked.label.sum()),
+            "n_nonmembers": int((~ranked.label).sum()),
+            "selection": estimand.selection,
+            "metric": metrics.METRICS[estimand.metric],
+            "value": value,
+        }
 
 
 def empty_placebos() -> pd.DataFrame:
@@ -126,34 +126,30 @@ def empty_placebos() -> pd.DataFrame:
 
 def _documents(benchmark: pd.DataFrame, name: str) -> tuple[str, list[str]]:
     """Return the non-members' one document, and the members'."""
-    documents = {
-        label: sorted(set(benchmark.loc[benchmark["label"].eq(label), "document"]))
-        for label in (0, 1)
-    }
-    if len(documents[0]) != 1 or "" in documents[0] + documents[1]:
+    by_label = benchmark.groupby("label")["document"].unique()
+    of_nonmembers = sorted(by_label.get(0, []))
+    of_members = sorted(by_label.get(1, []))
+    if len(of_nonmembers) != 1 or "" in [*of_nonmembers, *of_members]:
         raise InputError(
             f"benchmark '{name}': placebos need non-members of one document and "
             f"members of named documents; "
-            f"there are {len(documents[0])} documents of non-members. Leave "
+            f"there are {len(of_nonmembers)} documents of non-members. Leave "
             f"`placebos` out of its entry."
         )
-    return documents[0][0], documents[1]
+    return of_nonmembers[0], of_members
 
 
 def _placebo(benchmark: pd.DataFrame, document: str, name: str) -> pd.DataFrame:
     """Return `with_nonmembers` with new folds: the document that plays the non-members
     is cut as they are."""
     table = with_nonmembers(benchmark, document)
-    keys = (table[key] for key in ("text_id", "text", "label", "subset"))
-    texts = [
-        Text(*row)
-        for row in zip(
-            *keys, whole_numbers(table["length"]), table["document"], strict=True
-        )
-    ]
-    return table.assign(
-        fold=assign_folds(texts, seed_of("placebo_folds", name, document)).numbers
-    )
+    keys = [table[key] for key in ("text_id", "text", "label", "subset")]
+    lengths = whole_numbers(table["length"])
+    texts = []
+    for row in zip(*keys, lengths, table["document"], strict=True):
+        texts.append(Text(*row))
+    folds = assign_folds(texts, seed_of("placebo_folds", name, document))
+    return table.assign(fold=folds.numbers)
 
 
 def _sets_of(
@@ -162,14 +158,14 @@ def _sets_of(
     """Return the evaluation sets of a document ("": the real one, first draw), without
     texts outside the table."""
     ids = set(table["text_id"])
-    return [
-        EvaluationSet(
-            real.name, real.draw, ids if real.ids is None else ids & set(real.ids)
-        )
-        for real in sets
-        if real.draw is None
-        or (real.nonmembers == document and (document or real.draw == 0))
-    ]
+    chosen = []
+    for real in sets:
+        is_first = bool(document) or real.draw == 0
+        is_of_document = real.nonmembers == document and is_first
+        if real.draw is None or is_of_document:
+            own = ids if real.ids is None else ids & set(real.ids)
+            chosen.append(EvaluationSet(real.name, real.draw, own))
+    return chosen
 
 
 def _retrain(
@@ -178,7 +174,8 @@ def _retrain(
     """Return the scores; methods that learn from labels learn from the table's."""
     scores = dict(of_texts.scores)
     learning = [column for column in scores if find(column.method).cross_fitted]
-    scores |= {column: np.full(len(of_texts.units), np.nan) for column in learning}
+    for column in learning:
+        scores[column] = np.full(len(of_texts.units), np.nan)
     ids = pd.Index(of_texts.units["id"])
     for _, part in table.groupby(["subset", "length"], dropna=False, sort=True):
         texts = LabelledTexts(
@@ -190,9 +187,8 @@ def _retrain(
         )
         for column in learning:
             learned = find(column.method).function(texts)
-            scores[column][ids.get_indexer(pd.Index(list(learned)))] = list(
-                learned.values()
-            )
+            places = ids.get_indexer(pd.Index(list(learned)))
+            scores[column][places] = list(learned.values())
     return scores
 
 
@@ -204,11 +200,8 @@ def _summarise(rows: pd.DataFrame) -> pd.DataFrame:
     summaries = of_placebos.groupby(PLACEBO_KEYS, dropna=False)["value"].agg(
         mean="mean", sd="std", placebos="size"
     )
-    pairs = of_placebos.merge(
-        rows.loc[~rows["placebo"], [*PLACEBO_KEYS, "value"]],
-        on=PLACEBO_KEYS,
-        suffixes=("", "_real"),
-    )
+    real = rows.loc[~rows["placebo"], [*PLACEBO_KEYS, "value"]]
+    pairs = of_placebos.merge(real, on=PLACEBO_KEYS, suffixes=("", "_real"))
     pairs = pairs.assign(rank=pairs["value"] >= pairs["value_real"])
     summaries["rank"] = 1 + pairs.groupby(PLACEBO_KEYS, dropna=False)["rank"].sum()
     table = rows.merge(summaries.reset_index(), on=PLACEBO_KEYS, how="left")
@@ -228,9 +221,8 @@ def first_of_any(frame: pd.DataFrame) -> tuple[int, int]:
     some method ranks a given one of them first. Ties count for all.
     """
     highest = frame.groupby("method")["value"].transform("max")
-    return int(frame.loc[frame["value"] >= highest, "document"].nunique()), int(
-        frame["document"].nunique()
-    )
+    first = frame.loc[frame["value"] >= highest, "document"].nunique()
+    return int(first), int(frame["document"].nunique())
 
 
 def ends_of_time(documents: Iterable[str]) -> tuple[str, str]:

@@ -39,10 +39,9 @@ def too_few(document: Whole) -> bool:
 
     A text without a document is one of its own.
     """
-    return (
-        len(np.unique(document[document >= 0])) + int((document < 0).sum())
-        < LEAST_DOCUMENTS
-    )
+    named = len(np.unique(document[document >= 0]))
+    unnamed = int((document < 0).sum())
+    return named + unnamed < LEAST_DOCUMENTS
 
 
 @dataclass(frozen=True)
@@ -61,10 +60,10 @@ class Groups:
     @property
     def least(self) -> int:
         """Return the number of groups in the smallest stratum."""
-        return min(
-            int(self.of_text[self.stratum == kind].max()) + 1
-            for kind in np.unique(self.stratum)
-        )
+        sizes = []
+        for kind in np.unique(self.stratum):
+            sizes.append(int(self.of_text[self.stratum == kind].max()) + 1)
+        return min(sizes)
 
 
 def resampling_groups(text: Whole, document: Whole, label: Flags) -> Groups:
@@ -83,23 +82,21 @@ def resampling_groups(text: Whole, document: Whole, label: Flags) -> Groups:
     single group, not at all). Where a class has too few groups, its texts stand for
     themselves and the classes are drawn apart.
     """
-    few = [
-        kind
-        for kind in (True, False)
-        if len(np.unique(_components([text[label == kind], document[label == kind]])))
-        < FEWEST_DOCUMENTS
-    ]
-    of_few = [document[(label == kind) & (document >= 0)] for kind in few]
-    conditional = any(len(np.unique(named)) < len(named) for named in of_few)
+    few: list[bool] = []
+    conditional = False
+    for kind in (True, False):
+        own = label == kind
+        if len(np.unique(_components([text[own], document[own]]))) < FEWEST_DOCUMENTS:
+            few.append(kind)
+            named = document[own & (document >= 0)]
+            conditional |= len(np.unique(named)) < len(named)
     if few:
-        text, document = (
-            2 * text + label,
-            np.where((document < 0) | np.isin(label, few), -1, 2 * document + label),
-        )
+        for_themselves = (document < 0) | np.isin(label, few)
+        document = np.where(for_themselves, -1, 2 * document + label)
+        text = 2 * text + label
     groups = _components([text, document])
-    members, nonmembers = (
-        np.bincount(groups, label == kind) > 0 for kind in (True, False)
-    )
+    members = np.bincount(groups, label) > 0
+    nonmembers = np.bincount(groups, ~label) > 0
     stratum = np.where(members & nonmembers, BOTH, members.astype(np.intp))
     sizes = np.bincount(stratum, minlength=3)
     if sizes[BOTH] and (sizes[sizes > 0] < FEWEST_DOCUMENTS).any():
@@ -120,9 +117,8 @@ def _components(shared: list[Whole]) -> Whole:
             lowest = np.full(codes.max(initial=-1) + 1, len(codes))
             known = codes >= 0
             np.minimum.at(lowest, codes[known], first[known])
-            first = np.where(
-                known, np.minimum(first, lowest[codes]) if len(lowest) else first, first
-            )
+            if len(lowest):
+                first = np.where(known, np.minimum(first, lowest[codes]), first)
         if (first == before).all():
             return np.unique(first, return_inverse=True)[1]
 
@@ -137,10 +133,10 @@ def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Floats]:
     """
     texts = len(groups.of_text)
     at_once = min(resamples, columns_at_once(texts))
-    strata = [
-        (np.flatnonzero(groups.stratum == kind), np.random.default_rng([seed, kind]))
-        for kind in np.unique(groups.stratum)
-    ]
+    strata = []
+    for kind in np.unique(groups.stratum):
+        rows = np.flatnonzero(groups.stratum == kind)
+        strata.append((rows, np.random.default_rng([seed, kind])))
     for start in range(0, resamples, at_once):
         part = min(at_once, resamples - start)
         weights = np.empty((texts, part))
@@ -148,12 +144,10 @@ def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Floats]:
             count = int(groups.of_text[rows].max()) + 1
             drawn = stream.integers(count, size=(part, count))
             drawn += count * np.arange(part)[:, None]
-            times = np.bincount(drawn.ravel(), minlength=part * count).reshape(
-                part, count
-            )
-            weights[rows] = np.ascontiguousarray(times.T, dtype=np.float64)[
-                groups.of_text[rows]
-            ]
+            times = np.bincount(drawn.ravel(), minlength=part * count)
+            of_group = times.reshape(part, count).T
+            of_group = np.ascontiguousarray(of_group, dtype=np.float64)
+            weights[rows] = of_group[groups.of_text[rows]]
         yield weights
 
 
@@ -171,19 +165,8 @@ def relabellings(
     codes = np.unique(stratum, return_inverse=True)[1]
     at_once = columns_at_once(len(label))
     if ways(label, stratum) <= drawn + 1:
-        strata = [
-            np.flatnonzero(codes == code) for code in range(codes.max(initial=-1) + 1)
-        ]
-        chosen = product(
-            *(combinations(rows, int(label[rows].sum())) for rows in strata)
-        )
-        own = frozenset(np.flatnonzero(label).tolist())
-        sets = (
-            ones
-            for ones in map(list, map(chain.from_iterable, chosen))
-            if own != frozenset(ones)
-        )
-        while part := list(islice(sets, at_once)):
+        others = _other_relabellings(label, codes)
+        while part := list(islice(others, at_once)):
             labels = np.zeros((len(label), len(part)))
             labels[np.array(part, dtype=np.intp).T, np.arange(len(part))] = 1
             yield labels
@@ -191,12 +174,25 @@ def relabellings(
     rng = np.random.default_rng(seed)
     by_stratum = label[np.argsort(codes, kind="stable")].astype(np.float64)
     for start in range(0, drawn, at_once):
-        order = np.argsort(
-            codes + rng.random((min(at_once, drawn - start), len(label))), axis=1
-        )
-        labels = np.empty(order.shape)
+        shape = (min(at_once, drawn - start), len(label))
+        order = np.argsort(codes + rng.random(shape), axis=1)
+        labels = np.empty(shape)
         np.put_along_axis(labels, order, by_stratum[None], axis=1)
         yield labels.T
+
+
+def _other_relabellings(label: Flags, codes: Whole) -> Iterator[list[int]]:
+    """Yield each choice of the units that are labelled 1, but for that of `label`
+    itself; `codes`: the stratum of each unit, counted from 0."""
+    choices = []
+    for code in range(codes.max(initial=-1) + 1):
+        rows = np.flatnonzero(codes == code)
+        choices.append(combinations(rows.tolist(), int(label[rows].sum())))
+    as_they_are = set(np.flatnonzero(label).tolist())
+    for of_strata in product(*choices):
+        ones = list(chain.from_iterable(of_strata))
+        if set(ones) != as_they_are:
+            yield ones
 
 
 def ways(label: Flags, stratum: Whole) -> int:
@@ -212,11 +208,10 @@ def columns_at_once(texts: int) -> int:
 def codes(texts: pd.DataFrame) -> tuple[Whole, Whole]:
     """Return text and document of each row of a benchmark table as `resampling_groups`
     takes them."""
-    document = texts["document"].to_numpy(dtype=object)
-    return (
-        pd.factorize(texts["text"].to_numpy(dtype=object))[0],
-        np.where(document == "", -1, pd.factorize(document)[0]),
-    )
+    text, _ = pd.factorize(texts["text"].to_numpy(dtype=object))
+    names = texts["document"].to_numpy(dtype=object)
+    document, _ = pd.factorize(names)
+    return text, np.where(names == "", -1, document)
 
 
 def text_weights(texts: pd.DataFrame, resamples: int, seed: int) -> Floats:

@@ -57,10 +57,8 @@ def compact(weights: Floats) -> Floats:
     return weights.astype(np.float32) if heaviest**2 / 2 <= 2**24 else weights
 
 
-_LEVELS, _STRICT = (
-    np.array(values, dtype=np.float32)[:, None]
-    for values in zip(*product(LEVELS, (0, 1)), strict=True)
-)
+_OF_RATES = np.array([*product(LEVELS, (0, 1))], dtype=np.float32)
+_LEVELS, _STRICT = _OF_RATES[:, :1], _OF_RATES[:, 1:]
 """`allowed_false` of all metrics at once."""
 
 
@@ -84,9 +82,8 @@ class Ranking:
         """Rank the texts `rows` of a cell; `scores`, `label` (True: member): shape
         (texts of the cell,)."""
         descending = rows[np.argsort(-scores[rows], kind="stable")]
-        members, nonmembers = (
-            descending[label[descending] == kind] for kind in (True, False)
-        )
+        members = descending[label[descending]]
+        nonmembers = descending[~label[descending]]
         ascending, values = scores[members][::-1], scores[nonmembers]
         above = len(members) - np.searchsorted(ascending, values, side="right")
         at_least = len(members) - np.searchsorted(ascending, values, side="left")
@@ -113,7 +110,8 @@ class Ranking:
         below it) over all thresholds, as `roc_curve(drop_intermediate=False)` lists
         them, without interpolation.
         """
-        right, lower = _cumulative(weights[self.members]), weights[self.nonmembers]
+        right = _cumulative(weights[self.members])
+        lower = weights[self.nonmembers]
         area = np.einsum("jr,jr->r", lower, right[self.above])
         if (self.above != self.at_least).any():
             area = (area + np.einsum("jr,jr->r", lower, right[self.at_least])) / 2
@@ -129,10 +127,9 @@ class Ranking:
         too_many = _count_at_most(wrong, allowed)
         above = np.append(self.above, len(self.members))[too_many]
         hits = np.take_along_axis(right, above, axis=0) * nonmembers
-        numerators = np.concatenate([area[None], hits])
-        return numerators.astype(np.float64), (right[-1] * nonmembers).astype(
-            np.float64
-        )
+        numerators = np.concatenate([area[None], hits]).astype(np.float64)
+        pairs = (right[-1] * nonmembers).astype(np.float64)
+        return numerators, pairs
 
 
 def _cumulative(weights: Floats) -> Floats:
@@ -162,7 +159,6 @@ def _count_at_most(cumulative: Floats, limit: Floats) -> Whole:
     step = 1 << max(last, 1).bit_length()
     while step := step >> 1:
         further = np.minimum(count + step, last)
-        count = np.where(
-            flat.take(further * resamples + column) <= limit, further, count
-        )
+        reached = flat.take(further * resamples + column)
+        count = np.where(reached <= limit, further, count)
     return count

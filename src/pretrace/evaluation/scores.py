@@ -90,24 +90,27 @@ def scores_of(parts: Iterable[pd.DataFrame], benchmark: pd.DataFrame) -> Scores:
             kind = str(unit)
             if kind not in scores:
                 scores[kind] = UnitScores(UNIT_TABLES[kind](benchmark), {}, {})
-            units, columns, shots_used = scores[kind]
-            rows = rows.assign(draw=rows["draw"].fillna(-1).astype(np.int64))
-            places = pd.Index(units["id"]).get_indexer(pd.Index(rows["id"]))
-            values = rows["score"].to_numpy(np.float64)
-            used = rows["shots_used"].fillna(-1).to_numpy(np.int16)
-            for key, rows_of_key in rows.groupby(
-                list(Column._fields), sort=False
-            ).indices.items():
-                column = Column._make(cast("tuple[Any, ...]", key))
-                labelled = rows_of_key[places[rows_of_key] >= 0]
-                own = columns.setdefault(column, np.full(len(units), np.nan))
-                own[places[labelled]] = values[labelled]
-                if (used[labelled] >= 0).any():
-                    shots = shots_used.setdefault(
-                        column, np.full(len(units), -1, dtype=np.int16)
-                    )
-                    shots[places[labelled]] = used[labelled]
+            _put(rows, scores[kind])
     return scores
+
+
+def _put(rows: pd.DataFrame, of_units: UnitScores) -> None:
+    """Write rows of the scores table into the columns of their units."""
+    units, columns, shots_used = of_units
+    rows = rows.assign(draw=rows["draw"].fillna(-1).astype(np.int64))
+    places = pd.Index(units["id"]).get_indexer(pd.Index(rows["id"]))
+    values = rows["score"].to_numpy(np.float64)
+    used = rows["shots_used"].fillna(-1).to_numpy(np.int16)
+    by_column = rows.groupby(list(Column._fields), sort=False).indices
+    for key, rows_of_column in by_column.items():
+        column = Column._make(cast("tuple[Any, ...]", key))
+        labelled = rows_of_column[places[rows_of_column] >= 0]
+        own = columns.setdefault(column, np.full(len(units), np.nan))
+        own[places[labelled]] = values[labelled]
+        if (used[labelled] >= 0).any():
+            no_shots: Whole = np.full(len(units), -1, dtype=np.int16)
+            shots = shots_used.setdefault(column, no_shots)
+            shots[places[labelled]] = used[labelled]
 
 
 @dataclass(frozen=True)
@@ -146,17 +149,17 @@ def evaluation_sets(
         if draws is not None and draw not in draws:
             continue
         left = evaluated_ids(prefixes, benchmark, draw)
-        ids = {
-            "without_prefixes": left,
-            "balanced": balanced_ids(prefixes, benchmark, draw, left),
-        }
+        balanced = balanced_ids(prefixes, benchmark, draw, left)
         nonmembers = str(prefixes.loc[prefixes["draw"].eq(draw), "nonmembers"].iloc[0])
-        sets += [
-            EvaluationSet(name, draw, text_ids, nonmembers)
-            for name, text_ids in ids.items()
-        ]
-        log.info("draw %d: %d texts, %d without its prefixes, %d balanced",
-                 draw, len(benchmark), *map(len, ids.values()))  # fmt: skip
+        sets.append(EvaluationSet("without_prefixes", draw, left, nonmembers))
+        sets.append(EvaluationSet("balanced", draw, balanced, nonmembers))
+        log.info(
+            "draw %d: %d texts, %d without its prefixes, %d balanced",
+            draw,
+            len(benchmark),
+            len(left),
+            len(balanced),
+        )
     return sets
 
 
@@ -202,14 +205,13 @@ class RankedUnits:
 
     @property
     def name(self) -> str:
-        keys = (
-            self.unit,
-            self.slice.subset,
-            self.slice.length,
-            self.evaluation_set,
-            self.draw,
-        )
-        return "/".join(str(key) for key in keys if key not in ("", None))
+        return _name_of(self.unit, self.slice, self.evaluation_set, self.draw)
+
+
+def _name_of(unit: str, part: Slice, evaluation_set: str, draw: int | None) -> str:
+    """Return the keys of what is ranked together, as messages name it."""
+    keys = (unit, part.subset, part.length, evaluation_set, draw)
+    return "/".join(str(key) for key in keys if key not in ("", None))
 
 
 class Part(NamedTuple):
@@ -225,27 +227,31 @@ class Part(NamedTuple):
 
     def ranked(self) -> RankedUnits:
         """Return the part with its scores, which takes their memory once more."""
-        units, scores, shots_used = self.of_units
+        units = self.of_units.units
         own = units.iloc[self.rows]
-        shots = {}
-        for place, column in enumerate(self.columns):
-            if column in shots_used:
-                is_scored = ~np.isnan(scores[column][self.rows])
-                shots[place] = int(shots_used[column][self.rows][is_scored].min())
+        scores = [self.of_units.scores[column][self.rows] for column in self.columns]
         return RankedUnits(
-            self.unit,
-            self.slice,
-            self.chosen.name,
-            self.chosen.draw,
-            own["label"].to_numpy() == 1,
-            own["fold"].to_numpy(),
-            tuple(sorted(set(units["fold"]))),
-            own["text"].to_numpy(),
-            own["document"].to_numpy(),
-            self.columns,
-            np.stack([scores[column][self.rows] for column in self.columns]),
-            shots,
+            unit=self.unit,
+            slice=self.slice,
+            evaluation_set=self.chosen.name,
+            draw=self.chosen.draw,
+            label=own["label"].to_numpy() == 1,
+            fold=own["fold"].to_numpy(),
+            folds=tuple(sorted(set(units["fold"]))),
+            text=own["text"].to_numpy(),
+            document=own["document"].to_numpy(),
+            columns=self.columns,
+            scores=np.stack(scores),
+            shots_used=self._least_shots(scores),
         )
+
+    def _least_shots(self, scores: Sequence[Floats]) -> dict[int, int]:
+        least = {}
+        for place, column in enumerate(self.columns):
+            if column in self.of_units.shots_used:
+                used = self.of_units.shots_used[column][self.rows]
+                least[place] = int(used[~np.isnan(scores[place])].min())
+        return least
 
 
 def parts_of(
@@ -265,29 +271,35 @@ def parts_of(
         inside = np.ones(len(units), bool)
         if chosen.ids is not None:
             inside = units["id"].isin(set(chosen.ids)).to_numpy()
-        compared = sorted(
-            column for column in scores if column.draw in (-1, chosen.draw)
-        )
         for (subset, length), view in product(slices, views):
-            rows = np.flatnonzero(
-                inside & (units["subset"] == subset) & (units["length"] == length)
-            )
-            columns = tuple(
-                column
-                for column in compared
-                if column.view == view and not np.isnan(scores[column][rows]).all()
-            )
-            draws = {column.draw for column in columns}
-            if not columns or (chosen.draw is not None and chosen.draw not in draws):
+            in_slice = (units["subset"] == subset) & (units["length"] == length)
+            rows = np.flatnonzero(inside & in_slice)
+            columns = _columns_scored(scores, rows, view, chosen.draw)
+            if not columns:
                 continue
             place = Slice(str(subset), int(length) if length >= 0 else None)
             if len(set(labels[rows])) < 2:
-                keys = (unit, place.subset, place.length, chosen.name, chosen.draw)
                 log.warning(
                     "%s, view %s: no metrics, because one class is missing",
-                    "/".join(str(key) for key in keys if key not in ("", None)),
+                    _name_of(unit, place, chosen.name, chosen.draw),
                     view,
                 )
                 continue
-            parts.append(Part(unit, of_units, chosen, place, rows, columns))
+            parts.append(Part(unit, of_units, chosen, place, rows, tuple(columns)))
     return parts
+
+
+def _columns_scored(
+    scores: ScoresByColumn, rows: Whole, view: str, draw: int | None
+) -> list[Column]:
+    """Return the columns of a view that score some of the rows, without a prefix or
+    with that of the draw; none if no column has the draw's prefix."""
+    columns = []
+    for column in sorted(scores):
+        if column.view != view or column.draw not in (-1, draw):
+            continue
+        if not np.isnan(scores[column][rows]).all():
+            columns.append(column)
+    if draw is not None and all(column.draw != draw for column in columns):
+        return []
+    return columns

@@ -47,9 +47,8 @@ class Estimand:
 
     def within(self, other: "Estimand") -> "Estimand":
         """Restrict the estimand to the texts that the other one scores too."""
-        return replace(
-            self, ranking=self.ranking._replace(partner=other.ranking.columns[0])
-        )
+        shared = self.ranking._replace(partner=other.ranking.columns[0])
+        return replace(self, ranking=shared)
 
 
 @dataclass
@@ -74,21 +73,16 @@ class Rankings:
         if len(columns) == 1:
             return self.units.scores[columns[0]]
         ranks = ranks_of(self.units.scores[[*columns]])
-        return np.asarray(
-            ranks[
-                np.searchsorted(self.units.folds, self.units.fold),
-                np.arange(ranks.shape[1]),
-            ]
-        )
+        of_fold = np.searchsorted(self.units.folds, self.units.fold)
+        return np.asarray(ranks[of_fold, np.arange(ranks.shape[1])])
 
     def ranking(self, key: RankingKey) -> Ranking:
         if key not in self._known:
             taken = self.units.scored[key.columns[0]]
             if key.partner >= 0:
                 taken = taken & self.units.scored[key.partner]
-            ranking = Ranking.of(
-                self._scores(key.columns), self.units.label, np.flatnonzero(taken)
-            )
+            scores, rows = self._scores(key.columns), np.flatnonzero(taken)
+            ranking = Ranking.of(scores, self.units.label, rows)
             self._known[key] = self._distinct.setdefault(ranking.key, ranking)
         return self._known[key]
 
@@ -105,28 +99,34 @@ class Rankings:
 
         NaN where a resample left no pair.
         """
-        rankings = {key: self.ranking(key) for key in keys}
-        distinct = {id(ranking): ranking for ranking in rankings.values()}
-        known = {
-            name: ratio(*ranking.counts(weights)) for name, ranking in distinct.items()
-        }
-        return {key: known[id(ranking)] for key, ranking in rankings.items()}
+        metrics: dict[RankingKey, Floats] = {}
+        of_ranking: dict[int, Floats] = {}
+        for key in keys:
+            ranking = self.ranking(key)
+            if id(ranking) not in of_ranking:
+                of_ranking[id(ranking)] = ratio(*ranking.counts(weights))
+            metrics[key] = of_ranking[id(ranking)]
+        return metrics
 
     def values(self, estimands: Sequence[Estimand], weights: Floats) -> Floats:
         """Return every estimand under weights of shape (texts, resamples): shape
         (estimands, resamples)."""
         metrics = self.metrics((estimand.ranking for estimand in estimands), weights)
-        return np.stack(
-            [metrics[estimand.ranking][estimand.metric] for estimand in estimands]
-        )
+        values = []
+        for estimand in estimands:
+            values.append(metrics[estimand.ranking][estimand.metric])
+        return np.stack(values)
 
 
 def variant_of(setting: str, grid: Collection[str]) -> str:
     """Return the part of a setting that no selection chooses: parameters off their
     default, outside the grid."""
-    return ";".join(
-        part for part in setting.split(";") if part and part.split("=")[0] not in grid
-    )
+    fixed = []
+    for part in setting.split(";"):
+        name = part.split("=")[0]
+        if part and name not in grid:
+            fixed.append(part)
+    return ";".join(fixed)
 
 
 @dataclass(frozen=True)
@@ -163,26 +163,27 @@ def choose(units: RankedUnits, rankings: Rankings, settings: Settings) -> Choice
     weights = np.concatenate([np.ones((len(units.label), 1)), outside], axis=1)
     each = [RankingKey((column,)) for column in range(len(units.columns))]
     criteria = np.stack([*rankings.metrics(each, weights).values()])
-    choices = Choices(
-        _candidates(units, settings), [], [], np.zeros(len(units.columns), dtype=bool)
-    )
-    for key, among in choices.candidates.items():
+    candidates = _candidates(units, settings)
+    choices = Choices(candidates, [], [], np.zeros(len(units.columns), dtype=bool))
+    for key, among in candidates.items():
         order = np.array(among)
-        tried = [
-            grid_values(key.method, units.columns[index].setting, settings)
-            for index in among
-        ]
+        tried = []
+        for index in among:
+            setting = units.columns[index].setting
+            tried.append(grid_values(key.method, setting, settings))
         choices.at_edge[order] = edges(key.method, tried, settings)
+        # of each metric: on the test texts, then outside each fold
         best = order[np.nan_to_num(criteria[order], nan=-1.0).argmax(axis=0)]
         estimands = choices.of_variants if key.setting else choices.estimands
         for metric, (on_test, *on_others) in enumerate(best.tolist()):
-            held_out = (on_others[0],) if len({*on_others}) == 1 else tuple(on_others)
-            chosen = {"default": (among[0],), "best_on_test": (on_test,)}
-            chosen["held_out"] = chosen["default"] if units.few_documents else held_out
-            estimands += [
-                Estimand(name, metric, RankingKey(columns))
-                for name, columns in chosen.items()
-            ]
+            default, held_out = (among[0],), tuple(on_others)
+            if units.few_documents:
+                held_out = default
+            elif len(set(on_others)) == 1:
+                held_out = (on_others[0],)
+            estimands.append(Estimand("default", metric, RankingKey(default)))
+            estimands.append(Estimand("best_on_test", metric, RankingKey((on_test,))))
+            estimands.append(Estimand("held_out", metric, RankingKey(held_out)))
     undecided = int(np.isnan(criteria[:, 0, 1:]).all(axis=0).sum())
     if undecided:
         log.info(
@@ -206,15 +207,12 @@ def edges(method: str, tried: Sequence[Mapping[str, Any]], settings: Settings) -
     for name in tried[0]:
         values = [setting[name] for setting in tried]
         distinct = set(values)
-        if len(distinct) > 2 and all(
-            isinstance(value, int | float) for value in distinct
-        ):
-            ends = [
-                end
-                for end in (min(distinct), max(distinct))
-                if not settings.is_limit(method, name, end)
-            ]
-            at_edge |= np.isin(values, ends)
+        are_numbers = all(isinstance(value, int | float) for value in distinct)
+        if len(distinct) <= 2 or not are_numbers:
+            continue
+        for end in (min(distinct), max(distinct)):
+            if not settings.is_limit(method, name, end):
+                at_edge |= np.equal(values, end)
     return at_edge
 
 
@@ -233,14 +231,12 @@ def _candidates(units: RankedUnits, settings: Settings) -> dict[Column, list[int
     candidates = {}
     for key, group in sorted(groups.items()):
         ordered = sorted(group, key=lambda index: group[index])
-        first, *others = [
-            index for index in ordered if not group[index].beyond_grid
-        ] or ordered
-        comparable = [
-            index
-            for index in others
-            if (units.scored[index] == units.scored[first]).all()
-        ]
+        in_grid = [index for index in ordered if not group[index].beyond_grid]
+        first, *others = in_grid or ordered
+        comparable = []
+        for index in others:
+            if (units.scored[index] == units.scored[first]).all():
+                comparable.append(index)
         candidates[key] = [first, *comparable]
         if len(comparable) < len(others):
             log.info(
@@ -284,20 +280,17 @@ def grid_values(method: str, setting: str, settings: Settings) -> dict[str, Any]
 def mostly_empty(units: RankedUnits, settings: Settings) -> Flags:
     """Tell for each column whether over 5 % of its texts score as a text in which the
     method finds nothing to score."""
-    empty = [
-        settings.empty_score(column.method, column.setting) for column in units.columns
-    ]
-    level = np.array([np.nan if score is None else score for score in empty])
-    return (units.scores == level[:, None]).sum(axis=1) > 0.05 * units.scored.sum(
-        axis=1
-    )
+    empty = []
+    for column in units.columns:
+        score = settings.empty_score(column.method, column.setting)
+        empty.append(np.nan if score is None else score)
+    as_empty = (units.scores == np.array(empty)[:, None]).sum(axis=1)
+    return as_empty > 0.05 * units.scored.sum(axis=1)
 
 
 def widening_factors(units: RankedUnits, settings: Settings) -> Floats:
     """Return how much wider than by the bootstrap each column's intervals must be."""
-    learned = np.array(
-        [settings.cross_fitted(column.method) for column in units.columns]
-    )
+    learned = [settings.cross_fitted(column.method) for column in units.columns]
     return np.where(learned, CROSS_FITTED, 1.0) * expansion(units.groups.least)
 
 
@@ -318,10 +311,9 @@ def selection_factors(units: RankedUnits, choices: Choices, seed: int) -> Floats
     if units.few_documents:  # the default setting is taken
         return factors
     rng = np.random.default_rng(seed)
-    relabelled = rng.permuted(
-        np.repeat(units.label[:, None], RELABELLINGS, axis=1), axis=0
-    )
-    labels = np.concatenate([units.label[:, None], relabelled], axis=1)
+    label = units.label[:, None]
+    relabelled = rng.permuted(np.repeat(label, RELABELLINGS, axis=1), axis=0)
+    labels = np.concatenate([label, relabelled], axis=1)
     for among in choices.candidates.values():
         if len(among) > 1:
             taken = units.scored[among[0]]

@@ -98,11 +98,10 @@ def expansion(groups: int) -> float:
     """
     from scipy.special import stdtrit
 
-    return (
-        float((groups / (groups - 1)) ** 0.5 * stdtrit(groups - 1, 0.975) / Z)
-        if groups > 1
-        else 1.0
-    )
+    if groups <= 1:
+        return 1.0
+    too_little = (groups / (groups - 1)) ** 0.5
+    return float(too_little * stdtrit(groups - 1, 0.975) / Z)
 
 
 def simultaneous(values: ArrayLike, ends: ArrayLike, methods: ArrayLike) -> Floats:
@@ -115,9 +114,8 @@ def simultaneous(values: ArrayLike, ends: ArrayLike, methods: ArrayLike) -> Floa
     from scipy.special import ndtri
 
     values, ends = np.asarray(values, np.float64), np.asarray(ends, np.float64)
-    return np.clip(
-        values + ndtri(1 - 0.025 / np.asarray(methods)) / Z * (ends - values), 0, 1
-    )
+    wider = ndtri(1 - 0.025 / np.asarray(methods)) / Z
+    return np.clip(values + wider * (ends - values), 0, 1)
 
 
 def wilson(share: Floats, trials: Floats) -> tuple[Floats, Floats]:
@@ -125,9 +123,8 @@ def wilson(share: Floats, trials: Floats) -> tuple[Floats, Floats]:
     Statistical Association, 1927."""
     z2 = Z**2
     centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
-    half = ((share * (1 - share) + z2 / (4 * trials)) * z2 / trials) ** 0.5 / (
-        1 + z2 / trials
-    )
+    variance = (share * (1 - share) + z2 / (4 * trials)) * z2 / trials
+    half = variance**0.5 / (1 + z2 / trials)
     return np.maximum(0.0, centre - half), np.minimum(1.0, centre + half)
 
 
@@ -151,10 +148,8 @@ def bootstrap_test(draws: Floats) -> Result:
     Methods, 1997, 4.2.5); p is the level at which the percentile interval touches 0.
     """
     count = (~np.isnan(draws)).sum(axis=1)
-    below, above = (
-        (side + 1) / (count + 1)
-        for side in ((draws <= 0).sum(axis=1), (draws >= 0).sum(axis=1))
-    )
+    below = ((draws <= 0).sum(axis=1) + 1) / (count + 1)
+    above = ((draws >= 0).sum(axis=1) + 1) / (count + 1)
     p = np.where(count > 0, np.minimum(1.0, 2 * np.minimum(below, above)), np.nan)
     return Result(*percentile_interval(draws), p)
 
@@ -167,9 +162,8 @@ def t_test_as_published(draws: Floats) -> Result:
     """
     from scipy.special import stdtr, stdtrit
 
-    first = np.argsort(np.isnan(draws), axis=1, kind="stable")[
-        :, :AS_PUBLISHED_RESAMPLES
-    ]
+    known_first = np.argsort(np.isnan(draws), axis=1, kind="stable")
+    first = known_first[:, :AS_PUBLISHED_RESAMPLES]
     few = np.take_along_axis(draws, first, axis=1)
     degrees = few.shape[1] - 1
     error = few.std(axis=1, ddof=1) / np.sqrt(few.shape[1])

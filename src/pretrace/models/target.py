@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch
 import transformers
 
+from pretrace.models.adapters import with_adapter
 from pretrace.models.architecture import (
     check_causal,
     check_rotary,
@@ -97,6 +98,8 @@ class Target:
         devices = getattr(model, "hf_device_map", self.device)
         check_rotary(model, path)
         check_saved_frequencies(model, self.checkpoint)
+        if self.checkpoint.adapter is not None:
+            model = with_adapter(model, self.checkpoint)
         check_causal(model.eval(), path)
         log.info("loaded %s: %s on %s", path, self.dtype, devices)
         return model

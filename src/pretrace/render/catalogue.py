@@ -21,6 +21,7 @@ OF_A_PAIR = (
     "audit",
     "windows",
     "extraction",
+    "given_back",
     *STATISTICS,
 )
 """Kinds of results that are a file of a study's own for each model and benchmark."""
@@ -185,6 +186,7 @@ register("tables.audit.audit", "audit", "extraction", "benchmarks")
 register("tables.controls.blind_audit", "metrics", "tests", "placebos")
 register("tables.controls.split_table", "metrics")
 register("tables.extraction.extraction", "extraction", "benchmarks")
+register("tables.given_back.given_back_by_chat", "given_back", "benchmarks")
 register("tables.material.benchmark_statistics", "benchmarks")
 register("tables.material.document_times", "passes", "times", "benchmarks")
 register(

@@ -16,6 +16,8 @@ from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.rows import rows
 from pretrace.benchmarks.works import are_works, unreadable_works
 from pretrace.methods import METHODS
+from pretrace.models.adapters import is_adapter, read_adapter
+from pretrace.models.checkpoint import ADAPTER
 from pretrace.models.entries import GgufModel, HubModel, LocalModel
 from pretrace.render.artifact import Artifact
 from pretrace.runtime.errors import InputError, nearest, shorten
@@ -27,11 +29,18 @@ from pretrace.studies.keys import Config, WrittenRun
 from pretrace.studies.registries import Benchmarks, Models
 from pretrace.studies.runs import Run
 
+BY_CHAT = "given_back_by_chat"
+"""The artifact of a model behind an API."""
+
 NAME, TEXTS_SLUG, WORKS_SLUG = "audit", "texts", "works"
 """The study, its benchmark, and the one of whole works."""
 
-GIVEN = ("texts", "model", "known", "language", "unreadable", "whole_works")
+GIVEN = ("texts", "model", "base", "known", "language", "unreadable", "whole_works")
 """Keys of the configuration that fill it in."""
+
+WITH_BASE = ["ref", "wbc", "ez_mia"]
+"""The methods of an audit with a base model: by how much its tokens are likelier than
+there. docs/size_and_power.md has the simulations by which they were chosen."""
 
 _PARAMETERS = re.compile(
     r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)([mb])(?![A-Za-z0-9])", re.IGNORECASE
@@ -63,6 +72,8 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
             "texts=my_texts.jsonl model=EleutherAI/pythia-1.4b"
         )
     inputs = {"texts": config.texts, "known": config.known or "", "model": config.model}
+    if config.base is not None:
+        inputs["base"] = config.base
     kinds = {key: kind_of(value) if value else "" for key, value in inputs.items()}
     files = {"texts": config.texts} | (
         {} if config.known is None else {"known": config.known}
@@ -78,7 +89,7 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
     for key, value in inputs.items():
         if kinds[key]:
             check_path(value, f"config: {key}")
-    slug, models = _model(config.model, kinds["model"], folder)
+    slug, base, models = _models(config.model, config.base, folder)
     here = "\n".join(_here(value, kinds[key]) for key, value in inputs.items())
     short = hashlib.sha256(os.fsencode(here)).hexdigest()[:6]
     texts, known = (
@@ -93,6 +104,9 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
     ]
     name = "-".join([NAME, *made, short])
     runs = [{"model": slug, **run} for run in given["runs"]]
+    if base:
+        for run in runs:
+            run |= {"methods": WITH_BASE, "references": [base]}
     located = {
         "path" if key == "texts" else key: _seen_from(folder, file)
         for key, file in files.items()
@@ -111,6 +125,21 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
     if left_out:
         entry |= {"left_out": left_out}
     benchmarks = {TEXTS_SLUG: entry}
+    if is_behind_api(config.model, folder):
+        if config.base is not None:
+            raise InputError(
+                f"config: base: {config.model} is behind an API and gives no "
+                "probabilities to compare with those of a base; leave base out."
+            )
+        if cut is None:
+            raise InputError(
+                f"config: texts: {config.model} is behind an API and is asked to go on "
+                f"in whole works, and {config.texts} has passages; give a folder of "
+                "works, or a document."
+            )
+        runs = [{"model": slug, "benchmark": TEXTS_SLUG, "given_back": {}}]
+        given = {**given, "artifacts": [BY_CHAT], "first": [BY_CHAT]}
+        cut = None  # they are read whole
     if cut is not None:
         benchmarks[TEXTS_SLUG] = entry | {"cut": cut.to_json()}
     if config.whole_works is False:
@@ -199,43 +228,95 @@ def _language(path: Path, left_out: Sequence[str]) -> str:
     return guessed_language(" ".join(texts))
 
 
+def is_behind_api(model: str, folder: Path) -> bool:
+    """Return whether a name is that of a registered model that an API answers for."""
+    entry = read_yaml(folder / "models.yaml").get(model, {})
+    return bool(entry.get("source") == "openai")
+
+
 def slug_of(model: str) -> str:
     """Return the last part of a model's name or path."""
     return model.rstrip("/").split("/")[-1]
 
 
-def _model(named: str, kind: str, folder: Path) -> tuple[str, dict[str, Any]]:
-    """Return the slug of the run's model, and the study's own entry for it where the
-    registry has none."""
+def base_named(model: str, base: str | None) -> str | None:
+    """Return the model that `model` is compared with: `base` or, of an adapter without
+    it, the one that it names."""
+    if base is not None or kind_of(model) != "folder" or not is_adapter(Path(model)):
+        return base
+    named = read_adapter(Path(model)).base
+    if not named:
+        raise InputError(
+            f"config: model: {model}/{ADAPTER} names no base_model_name_or_path; name "
+            "the model that it was trained on: base=..."
+        )
+    return named
+
+
+def _models(
+    model: str, base: str | None, folder: Path
+) -> tuple[str, str, dict[str, Any]]:
+    """Return the slugs of the run's model and of its base ("": none), and the study's
+    own entries of both."""
+    named = base_named(model, base)
+    if named is None:
+        slug, models = _model("model", model, folder)
+        return slug, "", models
+    kinds = kind_of(model), kind_of(named)
+    if model == named or ("" not in kinds and Path(model).samefile(named)):
+        raise InputError(
+            f"config: base: {shorten(named)} is the model itself; name the model that "
+            "it was tuned from."
+        )
+    base_slug, models = _model("base", named, folder)
+    slug, own = _model("model", model, folder, base_slug)
+    if slug == base_slug:
+        # folders of one name, or a folder and an id of the hub
+        slug = f"{slug}-tuned"
+        own = {slug: own.popitem()[1]}
+    return slug, base_slug, models | own
+
+
+def _model(
+    key: str, named: str, folder: Path, base: str = ""
+) -> tuple[str, dict[str, Any]]:
+    """Return the slug of a model, and the study's own entry for it where the registry
+    has none.
+
+    `key` of the command line names it. `base`: the slug of the model that it changes,
+    if it is an adapter.
+    """
     registered = read_yaml(folder / "models.yaml")
     if named in registered:
-        if registered[named]["source"] in ("openai", "answers"):
+        gives_no_answer = registered[named]["source"] == "answers"
+        is_asked = registered[named]["source"] == "openai"
+        if gives_no_answer or (is_asked and key == "base"):
             raise InputError(
-                f"config: model: {named} does not run here and gives no "
-                f"probabilities of whole texts. Name another "
-                "model, or ask it questions: docs/audit.md, 'A model behind a "
-                "chat API'."
+                f"config: {key}: {named} does not run here and gives no probabilities "
+                "of whole texts. Name another model, or ask it questions: "
+                "docs/audit.md, 'A model behind a chat API'."
             )
         return named, {}
     # an entry's name has no other letters
     slug = make_name(re.sub(r"[^A-Za-z0-9._-]", " ", slug_of(named)), 60, "model")
     slug = f"{slug}-given" if slug in registered else slug
     entry: dict[str, Any] = {"source": "hub", "hub": named}
-    if kind == "folder":
-        if not Path(named, "config.json").is_file():
-            raise InputError(
-                f"config: model: {named} has no config.json; name the folder "
-                f"with config.json, the weights and the "
-                "tokenizer."
-            )
+    if kind_of(named) == "folder":
         entry = {"source": "local", "path": _seen_from(folder, named)}
+        if base and is_adapter(Path(named)):
+            read_adapter(Path(named))
+            entry |= {"source": "adapter", "base": base}
+        elif not Path(named, "config.json").is_file():
+            raise InputError(
+                f"config: {key}: {named} has no config.json; name the folder with "
+                "config.json, the weights and the tokenizer."
+            )
     elif not re.fullmatch(r"[^/\s]+/[^/\s]+", named):
         hub_id = re.search(r"huggingface\.co/([^/\s]+/[^/\s?#]+)", named)
-        hint = f"write model={hub_id[1]}" if hub_id else nearest(named, registered)
+        hint = f"write {key}={hub_id[1]}" if hub_id else nearest(named, registered)
         raise InputError(
-            f"config: model: '{shorten(named)}' is not a name of "
-            f"config/models.yaml, a folder, or an id of the "
-            "Hugging Face hub such as EleutherAI/pythia-1.4b"
+            f"config: {key}: '{shorten(named)}' is not a name of config/models.yaml, a "
+            "folder, or an id of the Hugging Face hub such as EleutherAI/pythia-1.4b"
             f"{'' if hint.startswith('valid') else f': {hint}'}"
         )
     elif parameters := parameters_in(named):

@@ -70,10 +70,14 @@ class Config(Keys):
     """A name under `studies/`, or the path of a study file."""
     texts: Maybe[Some[str]] = None
     """Of the study `audit`: your works (a folder, or a document), or your file of
-    passages. [docs/audit.md](audit.md) explains the three keys."""
+    passages. [docs/audit.md](audit.md) explains these keys."""
     model: Maybe[Some[str]] = None
     """Of the study `audit`: the model, a name of models.yaml, a folder with a
-    checkpoint, or an id of the Hugging Face hub."""
+    checkpoint or a LoRA adapter, or an id of the Hugging Face hub."""
+    base: Maybe[Some[str]] = None
+    """Of the study `audit`: the model that `model` was tuned from, named in the same
+    ways. Each token's likelihood is compared with the one that it has there (default,
+    the base that an adapter names; of other models, none)."""
     known: Maybe[Some[str]] = None
     """Of the study `audit`: a second folder or file, with texts that the model cannot
     have read (default, those with label 0)."""
@@ -173,6 +177,15 @@ class Extraction(Keys):
     probability of one half."""
 
 
+class GivenBack(Keys):
+    """From how many places in each work a model behind an API is asked to go on."""
+
+    places: Count = 20
+    """Places in a work, at most: where an audit's passages of 64 words begin."""
+    tries: Count = 3
+    """Times that a place is asked, until words are given back or the model refuses."""
+
+
 class Listed(Keys):
     """Keys that may be lists, for a product of their values: the key that is written
     first varies slowest."""
@@ -270,6 +283,10 @@ class WrittenRun(RunKeys, Listed):
     """Ids of methods, or maps that narrow a grid or set a switch: `- dc_pdd: {a:
     [0.01], first_occurrence: [false]}` (default, all methods whose inputs the run has;
     the report lists the others with the reason; for a run with `extraction`, none)."""
+    given_back: Maybe[GivenBack] = None
+    """For models with `source: openai`: measure how much of whole works the model
+    [gives back](#given-back) when it is asked to go on: `{}`, or the keys below
+    (default, do not)."""
     extraction: Maybe[Extraction] = None
     """Measure [which passages the model gives back](#extraction): `{}`, or the keys
     below (default, do not)."""

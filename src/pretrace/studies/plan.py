@@ -14,6 +14,7 @@ from pretrace.render.artifact import SUFFIXES, Artifact, Panel
 from pretrace.render.catalogue import OF_A_PAIR
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
+from pretrace.studies.audit_study import BY_CHAT
 from pretrace.studies.pairs import Pair, pair_of, shared_view, view_path
 from pretrace.studies.registries import left_out_of, text_files_of
 from pretrace.studies.shared import FIRST, Benchmark, Corpus, File, Model, StoredView
@@ -352,6 +353,7 @@ class Plan:
             left_out = {
                 "windows": pair.extraction is None,
                 "extraction": pair.extraction is None,
+                "given_back": pair.given_back is None,
                 "letters": "published" in artifact.needs and pair.deltas is None,
             }
             for kind in OF_A_PAIR:
@@ -435,7 +437,7 @@ class Plan:
         """Whether the plan is sealed before its first pass: the study audits texts of
         the user's own."""
         return any(
-            artifact.renderer == "audit"
+            artifact.renderer in ("audit", BY_CHAT)
             and self.study.benchmarks.entries[panel.benchmark].source == "local"
             for artifact in self._rendered
             for panel in artifact.panels
@@ -452,7 +454,8 @@ class Plan:
         models: dict[str, Any] = {}
         benchmarks: dict[str, Any] = {}
         for run in study.runs:
-            models[run.model] = study.models.entries[run.model].to_json(defaults=False)
+            for slug in (run.model, *run.references):
+                models[slug] = study.models.entries[slug].to_json(defaults=False)
             benchmarks[run.benchmark] = study.benchmarks.entries[run.benchmark].to_json(
                 defaults=False
             )
@@ -499,10 +502,26 @@ class Plan:
     def sealed_checkpoints(self) -> list[str]:
         """The checkpoints that the study's runs read, whose commits or digests a seal
         holds."""
-        models = [
-            self.model(slug) for slug in sorted({run.model for run in self.study.runs})
-        ]
+        slugs: set[str] = set()
+        for run in self.study.runs:
+            slugs |= {run.model, *run.references}
+        models = [self.model(slug) for slug in sorted(slugs)]
         return [str(model.checkpoint) for model in models if model.is_local]
+
+    @property
+    def base(self) -> tuple[Model, Model] | None:
+        """The model of the command line's audit and its base; None if it has none."""
+        if self.study.settings.texts is None:
+            return None
+        run = self.study.runs[0]
+        if not run.references:
+            return None
+        return self.model(run.model), self.model(run.references[0])
+
+    @property
+    def checked_base(self) -> list[str]:
+        """The names of these two, in the shared stages."""
+        return [] if self.base is None else [model.name for model in self.base]
 
 
 def recorded_config(record: Path) -> dict[str, Any]:

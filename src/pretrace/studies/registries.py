@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -16,8 +17,10 @@ from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.sources import BENCHMARKS, BenchmarkEntry
 from pretrace.benchmarks.works import are_works, files_of_works
 from pretrace.corpora.sources import CORPORA, CorpusEntry
+from pretrace.models.adapters import read_adapter
 from pretrace.models.entries import (
     MODELS,
+    AdapterModel,
     AnswersModel,
     Api,
     ApiModel,
@@ -112,9 +115,13 @@ class Registry(Generic[E]):
     def slug_of(self, name: str) -> str:
         """Return the slug of an entry, given by it or by the entry's name in the shared
         stages."""
-        if name in self.entries:
-            return name
-        return next(slug for slug, shared in self.shared.items() if shared == name)
+        return name if name in self.entries else self._slugs[name]
+
+    @cached_property
+    def _slugs(self) -> dict[str, str]:
+        """The slugs by their names in the shared stages: rules look one up for each
+        input and parameter of each job."""
+        return {name: slug for slug, name in self.shared.items()}
 
 
 Models = Registry[ModelEntry]
@@ -438,6 +445,14 @@ def _check_model(slug: str, model: ModelEntry, registries: Registries) -> None:
                     f"{model.tokenizer}, which has the same "
                     f"tokenizer, is {other or 'not set'}; give both entries the same."
                 )
+    if isinstance(model, AdapterModel):
+        base = registries.models.require(model.base, f"{place}.base")
+        if isinstance(base, AnswersModel | ApiModel | AdapterModel):
+            raise InputError(
+                f"{place}.base: {model.base} has no weights of its own that an adapter "
+                "could change; name a model of the hub, of a local folder, or one "
+                "that is trained here."
+            )
     if isinstance(model, TrainedModel):
         _check_training(model.training, f"{place}.training", registries)
         if model.shadows is not None and (
@@ -464,7 +479,7 @@ def _check_training(training: Training, where: str, registries: Registries) -> N
             isinstance(start, TrainedModel) and start.training.start is not None
         )
         # where config.yaml replaces the weights, the model is unavailable
-        has_no_weights = isinstance(start, AnswersModel | ApiModel) and (
+        has_no_weights = isinstance(start, AdapterModel | AnswersModel | ApiModel) and (
             training.start not in registries.models.overridden
         )
         if has_no_weights or trained_further:
@@ -506,7 +521,8 @@ class OwnPath:
     """A path of the user's in an entry: its key, and what it must lead to.
 
     `needed` is a `file`, a `folder`, `either`, a `checkpoint`, the folder of a model,
-    or `works`: a file of texts, or works of the user's.
+    an `adapter`, the folder of one, or `works`: a file of texts, or works of the
+    user's.
     """
 
     key: str
@@ -517,7 +533,7 @@ class OwnPath:
     def inputs(self) -> list[Path]:
         """The path, and the files in it that are inputs of a rule, too."""
         own = Path(self.path)
-        if self.needed == "checkpoint":
+        if self.needed in ("checkpoint", "adapter"):
             return [own, *(path for path in own.glob("*") if path.is_file())]
         if self.needed == "works" and are_works(own):
             return [own, *files_of_works(own)]
@@ -550,5 +566,7 @@ def _check_kind(where: str, own: OwnPath) -> None:
             f"{where}: {path} has no config.json; name the folder with "
             f"config.json, the weights and the tokenizer."
         )
+    if needed == "adapter":
+        read_adapter(Path(path))
     if needed in ("file", "folder") and kind != needed:
         raise InputError(f"{where}: {path} is a {kind}; give a {needed}.")

@@ -13,6 +13,7 @@ from pretrace.benchmarks.loaders.chinese import PatentMia
 from pretrace.benchmarks.sources import BenchmarkEntry, FromHub, WithNeighbours
 from pretrace.corpora.sources import CorpusEntry
 from pretrace.models.entries import (
+    AdapterModel,
     AnswersModel,
     ApiModel,
     HubModel,
@@ -72,6 +73,8 @@ def before_first(study: Study) -> frozenset[tuple[str, str]]:
     benchmarks = {benchmark for _, benchmark in pairs}
     for model in sorted(models):
         entry = study.models.entries[model]
+        if isinstance(entry, AdapterModel):
+            models.add(entry.base)
         if isinstance(entry, TrainedModel):
             benchmarks.add(entry.training.benchmark)
             if entry.training.start:
@@ -189,6 +192,16 @@ class Model(Registered[ModelEntry]):
         """The loss curve of a model that is trained here."""
         trained = isinstance(self.entry, TrainedModel)
         return f"results/models/{self.name}/training.parquet" if trained else []
+
+    @property
+    def base(self) -> File:
+        """The record of the model that an adapter changes."""
+        entry = self.entry
+        return (
+            Model(self.study, entry.base).checkpoint
+            if isinstance(entry, AdapterModel)
+            else []
+        )
 
     @property
     def _training(self) -> Training:

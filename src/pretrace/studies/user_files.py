@@ -10,27 +10,32 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.audit_checks import check_audit
+from pretrace.benchmarks.audit_design import TUNED_TOLD
 from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.loaders.dataset import DataSet, check_splits
 from pretrace.benchmarks.loaders.local import check_texts, texts_of
 from pretrace.benchmarks.passages import first_names
 from pretrace.benchmarks.slices import Slice
 from pretrace.benchmarks.sources import BenchmarkEntry, Text
-from pretrace.models.entries import AnswersModel
+from pretrace.models.adapters import read_adapter
+from pretrace.models.bases import check_same_tokens
+from pretrace.models.checkpoint import ADAPTER
+from pretrace.models.entries import AdapterModel, AnswersModel, ApiModel, ModelEntry
+from pretrace.questions.alignment import CONTEXT
 from pretrace.questions.collected import check_answers, released_scores
 from pretrace.runtime.code import scripts_folder
 from pretrace.runtime.errors import InputError, printable, shorten
 from pretrace.runtime.files import read_json, sha256_file, write_json
 from pretrace.runtime.logs import prepare_terminal, say, warnings_since
 from pretrace.runtime.names import check_path
-from pretrace.studies.audit_study import TEXTS_SLUG, WORKS_SLUG, has_gpu
+from pretrace.studies.audit_study import TEXTS_SLUG, WORKS_SLUG, base_named, has_gpu
 from pretrace.studies.books import plan_of_works, side_of
 from pretrace.studies.estimate import BYTES_A_TOKEN, counted, jobs_of, tokenizer_here
 from pretrace.studies.keys import Config
 from pretrace.studies.machine import lacks, small_partitions
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
-from pretrace.studies.registries import cut_of, left_out_of, text_files_of
+from pretrace.studies.registries import cut_of, left_out_of, path_of, text_files_of
 from pretrace.studies.study import Study, load_study
 
 CHECKED = "PRETRACE_CHECKED"
@@ -291,6 +296,10 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     what was read of works."""
     study, entries = plan.study, plan.study.benchmarks.entries
     entry = entries[TEXTS_SLUG]
+    if entry_of_api := next(
+        (pair.model.entry for pair in plan.pairs if pair.given_back), None
+    ):
+        return [*_sent(plan, entry_of_api)]
     read = {}
     for slug in (TEXTS_SLUG, WORKS_SLUG):
         if slug in entries:
@@ -339,7 +348,93 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
         f"{_time(hours)}. "
         f"The answer will be in results/{study.name}/report.html",
         *[named] * any(text.document for text in texts),
+        *_base_told(plan, config, suspects),
     ]
+
+
+def _sent(plan: Plan, model: ModelEntry) -> Iterator[str]:
+    """Yield what is sent of works, to whom, how many requests that takes, and the price."""
+    assert isinstance(model, ApiModel)
+    entry = plan.study.benchmarks.entries[TEXTS_SLUG]
+    texts = check_texts(
+        *text_files_of(entry), metrics=False, left_out=left_out_of(entry)
+    )
+    suspects, known = (
+        [text for text in texts if (text.label == 0) == is_known]
+        for is_known in (False, True)
+    )
+    sizes = counted(
+        plan, TEXTS_SLUG, ((text.text, text.subset, text.length) for text in texts)
+    )
+    [job] = jobs_of(plan, {TEXTS_SLUG: sizes})
+    yield (
+        f"how much does {plan.model(job.model.slug).slug} give back of {_count(suspects)}, and of "
+        f"{_count(known)} given as unread? The answer will be in "
+        f"results/{plan.study.name}/report.html"
+    )
+    yield (
+        f"in question: {_name_documents(suspects)}; given as unread: "
+        f"{_name_documents(known)}"
+    )
+    yield (
+        f"PASSAGES OF ALL THESE WORKS ARE SENT to {model.api.base_url} (model "
+        f"{model.api.model}): the {CONTEXT} words before up to 20 places in each. Do not "
+        "ask about confidential texts. A dry run and estimate send nothing"
+    )
+    yield (
+        f"at most {job.read / 1e6:,.2f} million tokens are read and "
+        f"{job.written / 1e6:,.2f} million written, for about {job.dollars:,.2f} US "
+        "dollars at the entry's price, and more where the model goes on; nothing is "
+        f"asked beyond budget_usd={plan.study.settings.budget_usd:g}"
+    )
+
+
+def _base_told(
+    plan: Plan, config: Mapping[str, Any], suspects: Sequence[Text]
+) -> Iterator[str]:
+    """Say which base the model is compared with, and where an adapter names another
+    one.
+
+    Raises `InputError` if the two read a text as other tokens, where both tokenizers
+    are here.
+    """
+    if plan.base is None:
+        return
+    model, base = plan.base
+    named = base_named(config["model"], config.get("base"))
+    assert named is not None
+    names = config["model"], named
+    folders = [
+        path_of(side.entry) or f"results/models/{side.name}" for side in (model, base)
+    ]
+    files = [Path(folder, "tokenizer.json") for folder in folders]
+    if all(file.is_file() for file in files):
+        from tokenizers import Tokenizer
+
+        own, other = (Tokenizer.from_file(str(file)) for file in files)
+        check_same_tokens(own, other, names, (text.text for text in suspects))
+    yield (
+        f"base: {names[1]}{'' if config.get('base') else ', which the adapter names'}: "
+        f"a score is by how much likelier tokens are in {names[0]} than there. "
+        f"{TUNED_TOLD}"
+    )
+    if isinstance(model.entry, AdapterModel):
+        adapter = read_adapter(Path(model.entry.path))
+        ends = [
+            name.rstrip("/").rpartition("/")[2] for name in (adapter.base, names[1])
+        ]
+        if ends[0] != ends[1]:
+            yield (
+                f"warning: {names[0]} was trained on {adapter.base}, as its {ADAPTER} "
+                f"says, and is read on {names[1]}: if these differ, the answer means "
+                "nothing"
+            )
+        revision = getattr(base.entry, "revision", adapter.revision)
+        if adapter.revision and adapter.revision != revision:
+            yield (
+                f"warning: {names[0]} was trained on revision {adapter.revision} of "
+                f"{adapter.base}, as its {ADAPTER} says, and is read on {revision}"
+            )
 
 
 def _works_told(entry: BenchmarkEntry) -> Iterator[str]:

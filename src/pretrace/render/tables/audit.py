@@ -59,6 +59,7 @@ NAMES_ROOM = (
 KNOWN_SHOWN = 3  # known ones that are named in any case
 CAUSES_SHOWN = 3  # documents that are named where a check fails
 TOGETHER = "All documents together"
+TAKEN_OFF = "told apart, and taken off the scores"
 FOUND_AT_ALL = (
     "Positive control: do the same methods find verses of the Bible that the web "
     "quotes every day?"
@@ -110,10 +111,14 @@ def audit(artifact: Artifact, results: Results) -> Table:
         about = frame.assign(
             model=panel.model, benchmark=panel.benchmark, null_model=null
         )
+        if _design(frame).get("based"):
+            about = about.assign(base=panel.title_of((panel.references or [""])[0]))
         audits[place] = panel, about
         named.append(about)
     boxes = tuple(_box(panel, frame, results) for panel, frame in audits)
     notes = [*_NOTES, *cautions, *_false_alarms([frame for _, frame in audits])]
+    if any(base_of(frame) for frame in named):
+        notes.insert(3, _WITH_BASE)
     page = table_of(artifact, blocks, notes, pd.concat(named, ignore_index=True))
     return replace(page, boxes=boxes)
 
@@ -138,6 +143,13 @@ _NOTES = (
 )
 
 
+_WITH_BASE = (
+    "With a base model a difference of texts fails no check by itself. Words, letters "
+    "and form, all of them and their main components, are taken off the scores, and the "
+    "last check fails if any p of what is left is above 0.05."
+)
+
+
 def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
     """Return the verdict and what follows, each as one sentence, for the page and for
     the terminal."""
@@ -155,6 +167,15 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
             f"It was trained here on neither, so this is chance "
             f"({one_in(result.p)}), or the texts differ in more than "
             "what the checks see.",
+        )
+    base = base_of(frame)
+    if result.kind == "evidence" and base:
+        return (
+            f"Evidence of training: {model} finds {_found(frame)} more familiar than "
+            f"{base} does, by more than the known texts {p}.",
+            f"If {model} was not tuned on the known texts or on others of one side's "
+            "kind alone, the likeliest reason is that it was tuned on these texts, or "
+            "on copies, paraphrases or long quotations of them.",
         )
     if result.kind == "evidence":
         follows = (
@@ -190,13 +211,25 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
             f"This audit could not have found anything, because {reasons}.",
             "Nothing follows about training, in either direction.",
         )
+    nothing = f"No evidence of training found {p}."
+    if base:
+        nothing = (
+            f"No evidence of training found: your texts are not, or no longer, more "
+            f"familiar to {model} than to {base}, beside the known texts {p}."
+        )
     return (
-        f"No evidence of training found {p}.",
+        nothing,
         "This does not show that the texts were left out: in four of five cases "
         "such an audit finds a difference only "
         f"if {_percent(_design(frame)['smallest_effect'])} of the passages score "
         f"above the middle of the known ones.",
     )
+
+
+def base_of(frame: pd.DataFrame) -> str:
+    """Return the name of the base model that the model is compared with; "": none."""
+    named = [] if "base" not in frame else frame["base"].dropna().tolist()
+    return str(named[0]) if named else ""
 
 
 def _silent_control(frame: pd.DataFrame) -> str:
@@ -283,8 +316,11 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
             "How often the model read the texts, from which source, and whether "
             "every passage was among them."
         )
+    base = base_of(frame)
     lines = [
-        *_works(results.read("benchmarks", panel.benchmark)),
+        *works_compared(results.read("benchmarks", panel.benchmark)),
+        *[("Base model", _meaning_of_base(panel.title_of(panel.model), base))]
+        * bool(base),
         *[("What p means", _meaning_of_p(design))]
         * (result.kind in ("evidence", "untested", "none")),
         ("What follows", second),
@@ -314,7 +350,17 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
         f"Was {panel.title_of(panel.model)} trained on {own} of "
         f"'{panel.title_of(panel.benchmark)}'?"
     )
+    if base:
+        question = f"Compared with {base}: {question[0].lower()}{question[1:]}"
     return Box(question, first, result.kind, tuple(lines))
+
+
+def _meaning_of_base(model: str, base: str) -> str:
+    return (
+        f"{base}. A text's score is by how much likelier its words are in {model} than "
+        f"in {base}, so that what both find easy or hard does not count. Nothing "
+        f"follows about what {base} was trained on."
+    )
 
 
 def _meaning_of_p(design: Mapping[str, float]) -> str:
@@ -333,7 +379,7 @@ def _meaning_of_p(design: Mapping[str, float]) -> str:
     )
 
 
-def _works(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
+def works_compared(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Yield which works are in question and which are known, by title and author.
 
     Where a draw within documents decides what is published, these are texts of the same
@@ -401,21 +447,12 @@ def _checked(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Yield which checks were made, with their result, and which were not."""
     rows = {row["method"]: row for row in records_of(frame[frame["unit"] == "control"])}
     if rows:
-        results = {"passed:": False, "failed:": True}
-        yield (
-            "Checked",
-            "; ".join(
-                f"{words} {', '.join(labels)}"
-                for words, failed in results.items()
-                if (
-                    labels := [
-                        label
-                        for method, (label, _) in CHECKS.items()
-                        if method in rows and rows[method]["flagged"] == failed
-                    ]
-                )
-            ),
-        )
+        labels: dict[str, list[str]] = {"passed": [], TAKEN_OFF: [], "failed": []}
+        for method, (label, _) in CHECKS.items():
+            if method in rows:
+                labels[_result_of(rows[method], frame)].append(label)
+        told = [f"{name}: {', '.join(own)}" for name, own in labels.items() if own]
+        yield "Checked", "; ".join(told)
     # without a higher score, form has nothing to explain
     made = {*rows, EXPLAINED} if rows else set()
     open_ones = [label for method, (label, _) in CHECKS.items() if method not in made]
@@ -432,6 +469,14 @@ def _checked(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
             [*open_ones, "whether the known texts are unread", "and as famous as yours"]
         ),
     )
+
+
+def _result_of(row: Record, frame: pd.DataFrame) -> str:
+    """Return what came of a check: `passed`, `failed` or, with a base, `TAKEN_OFF`."""
+    if row["flagged"]:
+        return "failed"
+    is_apart = row["method"] != EXPLAINED and row["p"] <= CHECK_LEVEL
+    return TAKEN_OFF if is_apart and base_of(frame) else "passed"
 
 
 def _causes(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
@@ -689,8 +734,13 @@ def _checks(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]],
             continue
         row = rows[method]
         tested: str = f" (p = {p_text(row['p'])})" if pd.notna(row["p"]) else ""
-        words = "yes, so the check fails" if row["flagged"] else "no"
-        most = f": {row['id']}" if row["flagged"] and row["id"] else ""
+        result = _result_of(row, frame)
+        words = {
+            "passed": "no",
+            TAKEN_OFF: "yes; this is taken off the scores",
+            "failed": "yes, so the check fails",
+        }[result]
+        most = f": {row['id']}" if result != "passed" and row["id"] else ""
         yield (
             label,
             [("", Cell(words=words + most + tested, bold=bool(row["flagged"])))],
