@@ -1,8 +1,8 @@
 """False evidence where works differ a little, or only a few of them, and power beside
 it, on an embedded study's texts.
 
-    python tests/bench/bench_dial.py --results results [--draws 60] [--seed 1] [--only
-    cue]
+    python tests/bench/bench_dial.py --results results [--draws 60] [--seed 1] [--only \
+        cue]
 
 Prints the Markdown tables of docs/size_and_power.md. The null model read none of the
 addresses since 1930. In each deal some addresses are in question and others known. A

@@ -1,8 +1,8 @@
 """Windows of unread texts that a model emits, under several rules about what repeats a
 text.
 
-    python tests/bench/bench_repeats.py --model results/models/smollm2-135m [--tokens
-    1000] FILE...
+    python tests/bench/bench_repeats.py --model results/models/smollm2-135m [--tokens \
+        1000] FILE...
 
 Prints a Markdown row for each rule: all windows of 20 tokens that have 20 before them,
 those that the rule leaves out, and those of the others with a probability above 0.001
