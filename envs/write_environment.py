@@ -69,8 +69,8 @@ def main() -> None:
             *extras["documents"],
         ]
     )
-    python = f"{sys.version_info.major}.{sys.version_info.minor}" \
-        lines = [f"      - {pin}\n" for name, pin in pins().items() if name in needed]
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    lines = [f"      - {pin}\n" for name, pin in pins().items() if name in needed]
     text = HEAD.format(python=python) + "".join(lines)
     (FOLDER / "pretrace.yaml").write_text(text, encoding="utf-8")
 

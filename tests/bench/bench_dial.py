@@ -1,7 +1,7 @@
 """False evidence where works differ a little, or only a few of them, and power beside
 it, on an embedded study's texts.
 
-    python tests/bench/bench_dial.py --results results [--draws 60] [--seed 1] [--only \
+    python tests/bench/bench_dial.py --results results [--draws 60] [--seed 1] [--only
         cue]
 
 Prints the Markdown tables of docs/size_and_power.md. The null model read none of the

@@ -1,7 +1,7 @@
 """Windows of unread texts that a model emits, under several rules about what repeats a
 text.
 
-    python tests/bench/bench_repeats.py --model results/models/smollm2-135m [--tokens \
+    python tests/bench/bench_repeats.py --model results/models/smollm2-135m [--tokens
         1000] FILE...
 
 Prints a Markdown row for each rule: all windows of 20 tokens that have 20 before them,

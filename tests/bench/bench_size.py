@@ -1,7 +1,7 @@
 """CPU seconds and peak memory of an audit's check, table and evaluation, by the number
 of its texts; no model.
 
-    python tests/bench/bench_size.py [--texts 1000 20000 100000] [--parts check build \
+    python tests/bench/bench_size.py [--texts 1000 20000 100000] [--parts check build
         evaluate]
 
 Prints the Markdown table of RESULTS.md. Each text has 60 made-up words; 100 texts are
