@@ -65,12 +65,14 @@ def documents_for_checks(documents: int) -> str:
     )
 
 
+TUNED, TUNED_ALONE = 0.5, 0.2
+"""How far texts lie above others that a model was tuned on once, gently, in standard
+deviations of a text: beside its base, and alone (docs/size_and_power.md)."""
+
 WITHOUT_OTHERS = (
     "No number of known ones makes it evidence with so few. What needs no known "
     "texts: extraction "
-    "(docs/extraction.md), canaries in your next book (docs/canaries.md), or a "
-    "base model that cannot have read them, "
-    "beside this one (method ref)."
+    "(docs/extraction.md), and canaries in your next book (docs/canaries.md)."
 )
 """What whoever has too few works for an audit can do."""
 

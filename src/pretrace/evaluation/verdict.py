@@ -10,6 +10,7 @@ import pandas as pd
 from pretrace.benchmarks.audit_design import (
     FEWEST_WAYS,
     LEVEL,
+    TUNED,
     WHOLE_WORKS,
     checks_can_fail,
     count_noun,
@@ -46,10 +47,6 @@ DIFFERENCES = {
     EXPLAINED: "your texts are no longer surely higher once form is taken off ({})",
     COPIES: "two documents of one side are copies of each other ({})",
 }
-TUNED = 0.5
-"""How far texts lie above others that a model was tuned on once, at a low learning
-rate, in standard deviations of a text (docs/size_and_power.md)."""
-
 MORE_DOCUMENTS = "Have {}."
 SAME_KIND = (
     "Take known texts of the same kind, author, time and length as yours: "
