@@ -2,7 +2,7 @@
 study's check and metrics, by the number of texts; no model.
 
     python tests/bench/bench_size.py [--texts 1000 20000 100000] [--parts check build
-    evaluate labelled metrics]
+        evaluate labelled metrics]
 
 Prints the Markdown table of RESULTS.md. Each text has 60 made-up words; 100 texts are
 of one document, half of the documents are audited, or members in the study. Each number

@@ -219,7 +219,7 @@ def test_p_is_called_exact_where_documents_have_as_many_passages(
     [
         (
             2.5,
-            "documents together more familiar than plain does, by more than the known",
+            "more familiar than plain does, by more than the known texts",
         ),
         (
             0.0,
