@@ -27,6 +27,7 @@ from pretrace.studies.keys import (
     Config,
     Download,
     Extraction,
+    GivenBack,
     StudyFile,
     WrittenArtifact,
     WrittenPanel,
@@ -69,6 +70,7 @@ _KINDS = (
     WrittenPanel,
     WrittenRun,
     Extraction,
+    GivenBack,
     Training,
     Api,
 )

@@ -16,7 +16,7 @@ from pretrace.render.report import (
     shots_of,
 )
 from pretrace.render.results import in_print
-from pretrace.render.tables import audit, extraction
+from pretrace.render.tables import audit, extraction, given_back
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.runtime.jobs import run_job
 from pretrace.runtime.provenance import citation, whole_code_digest
@@ -32,6 +32,7 @@ from pretrace.studies.sealing import (
 CONCLUDING = {
     "audit": audit.audit_lines,
     "extraction": extraction.extraction_lines,
+    "given_back_by_chat": given_back.given_back_lines,
     "headline": dots.headline_lines,
 }
 """Artifacts or renderers whose data end a run on the terminal, in this order."""

@@ -14,7 +14,7 @@ from pretrace.models.api.client import ApiClient
 from pretrace.models.api.endpoint import Endpoint
 
 Responder = Callable[[str, dict[str, Any]], dict[str, Any]]
-"""(path, body) -> the JSON answer."""
+"""(path, body) -> the JSON answer, which is an error of status 400 if it has that key."""
 
 Faults = Callable[[int, dict[str, Any]], str | None]
 """(how many requests came before, body) -> a fault as `Loopback` knows it, or None for
@@ -26,7 +26,7 @@ class Loopback(LocalServer):
 
     `answered` counts good answers by body, `authorization` holds each header that came,
     `moments` when; `most_at_once` is the highest number of requests that were open
-    together. Faults: 429, 500, cut, malformed, no choices, refused, quota, hang,
+    together. Faults: 429, 503, 500, cut, malformed, no choices, refused, quota, hang,
     redirect, drip.
     """
 
@@ -74,6 +74,7 @@ class Loopback(LocalServer):
     def _reply(self, request: Request, fault: str | None, body: dict[str, Any]) -> None:
         errors = {
             "429": (429, {"message": "slow down"}, {"Retry-After": self.retry_after}),
+            "503": (503, {"message": "busy"}, {"Retry-After": self.retry_after}),
             "quota": (
                 429,
                 {"message": "no credit left", "code": "insufficient_quota"},
@@ -119,7 +120,11 @@ class Loopback(LocalServer):
                 if fault == "no choices"
                 else self.responder(request.path, body)
             )
-            request.reply(200, json.dumps(answer).encode(), json_type)
+            request.reply(
+                400 if "error" in answer else 200,
+                json.dumps(answer).encode(),
+                json_type,
+            )
 
 
 def api_at(url: str, **keys: Any) -> dict[str, Any]:

@@ -103,7 +103,7 @@ REGISTRY = Registry().with_resources(
 )
 PROMPTS = {
     f"prompts/{name}.yaml"
-    for name in ("con_recall_zero_access", "de_cop", "paraphrase")
+    for name in ("con_recall_zero_access", "de_cop", "given_back", "paraphrase")
 }
 NO_SCHEMA = {"studies/audit.yaml"} | PROMPTS
 """The command line gives the study audit its model; whoever changes a prompt copies one

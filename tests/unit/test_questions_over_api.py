@@ -77,11 +77,10 @@ def test_letters_of_a_chat_endpoint_are_the_shares_of_their_spellings(answerer):
 def test_letters_at_a_later_token_or_without_log_probabilities_are_an_error(
     answerer, prompt, says
 ):
-    with (
-        Loopback(lambda path, body: message("B")) as server,
-        pytest.raises(InputError, match=says),
-    ):
-        letters_of(answerer(server.url, top_logprobs=5), [prompt])
+    with Loopback(lambda path, body: completion("B")) as server:
+        model = answerer(server.url, endpoint="completions", top_logprobs=5)
+        with pytest.raises(InputError, match=says):
+            letters_of(model, [prompt])
 
 
 def test_letters_of_a_completions_endpoint_with_a_bias(answerer):

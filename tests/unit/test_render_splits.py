@@ -49,8 +49,9 @@ def artifact_of(renderer: str) -> dict[str, Any]:
         place = {"benchmark": benchmark, "length": made_up.LENGTH}
         trained = {"model": f"tiny-{benchmark}", "label": TRAINED_LABEL}
         panels += [place | trained, place | {"model": NULL, "label": NULL_LABEL}]
+    options = {"splits": True} if renderer == "headline" else {}
     return made_up.artifact(
-        renderer, panels=panels, methods=METHODS, null_models=[NULL]
+        renderer, panels=panels, methods=METHODS, null_models=[NULL], options=options
     )
 
 

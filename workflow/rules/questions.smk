@@ -4,6 +4,7 @@
 # of a cluster may have no network, and the store's locks hold within one machine.
 localrules:
     ask_questions,
+    ask_to_go_on,
 
 
 rule answer_questions:
@@ -70,6 +71,32 @@ use rule answer_questions as ask_questions with:
     wildcard_constraints:
         model=alternatives(PLAN.names_from("models", "openai")),
     threads: 1
+
+
+# A higher budget starts it again: it goes on where the budget was used up, and finds all else stored.
+rule ask_to_go_on:
+    input:
+        benchmark=pair.benchmark.table,
+        seal=seal_of_study(),
+        prompts="<config>/prompts/given_back.yaml",
+        identity=identity("ask_to_go_on"),
+    output:
+        summary="results/<study>/given_back/{model}/{benchmark}.parquet",
+        continuations="results/<study>/continuations/{model}/{benchmark}.parquet",
+    log:
+        "results/<study>/logs/ask_to_go_on/{model}/{benchmark}.log",
+    priority: pair.priority
+    conda:
+        "../../envs/pretrace.yaml"
+    params:
+        entry=model.answering,
+        given_back=pair.given_back,
+        language=benchmark.entry.language,
+        answers="results/api/answers.sqlite",
+        budget=config["budget_usd"],
+        seed=config["seed"],
+    script:
+        "../../scripts/ask_to_go_on.py"
 
 
 rule import_answers:

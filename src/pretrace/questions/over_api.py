@@ -4,11 +4,20 @@ in text, texts by requests."""
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
-from pretrace.models.api.client import ApiClient, Body, MalformedAnswerError, choice_of
+from pretrace.models.api.client import (
+    ApiClient,
+    Body,
+    MalformedAnswerError,
+    NoLogprobsError,
+    choice_of,
+)
+from pretrace.models.api.dialect import LETTER_TOKENS, without_thoughts
 from pretrace.models.api.endpoint import ApiRequest
 from pretrace.models.api.logprobs import check_likeliest
 from pretrace.questions.answering import (
@@ -25,9 +34,26 @@ from pretrace.runtime.errors import InputError
 
 T = TypeVar("T")
 
-LETTER_TOKENS = 16  # of an answer in text: "The correct answer is B."
 MOST_TOKENS_A_WORD = 3  # more than any word of running English text takes
 _BIAS = 100  # bans or forces a token: the highest that an API takes
+_LATEST = 2**33  # seconds since 1970 that a date is read of
+_REFUSED, _FILTERED = "the model refused", "filtered by the API"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A reply with the model's name and the date of the answer (YYYY-MM-DD) as the
+    server told them, else ""."""
+
+    reply: Reply
+    model: str
+    date: str
+
+    @property
+    def refused(self) -> bool:
+        """Whether the server says that the model refused, or has filtered the
+        answer."""
+        return self.reply.reason in (_REFUSED, _FILTERED)
 
 
 class ApiAnswerer:
@@ -74,7 +100,16 @@ class ApiAnswerer:
             for _, ids in self._endpoint.logit_bias:
                 biases |= dict.fromkeys(map(str, ids), _BIAS)
             options["logit_bias"] = biases
-        return self._greedy(questions, options, letter_of_logprobs, progress)
+        return self._greedy(questions, options, self._letter_of, progress)
+
+    def _letter_of(self, body: Body) -> Letters:
+        """Read a letter by its probability, or in the text where the server gives
+        none."""
+        return (
+            letter_of_logprobs(body)
+            if self._client.dialect.logprobs
+            else letter_of_text(body)
+        )
 
     def replies(
         self, questions: Sequence[Question], units: int, progress: Advance
@@ -116,6 +151,17 @@ class ApiAnswerer:
             requests.append(self._request(prompt, again, **options))
         return self._client.ask(requests, _whole_reply, progress)
 
+    def go_on(
+        self, prompts: Sequence[Prompt], most: int, again: int, progress: Advance
+    ) -> list[Told]:
+        """Sample a text of at most `most` tokens for each prompt, at the server's own
+        temperature.
+
+        `again` as for `write`.
+        """
+        requests = [self._request(prompt, again, max_tokens=most) for prompt in prompts]
+        return self._client.ask(requests, told_of, progress)
+
     def _request(self, prompt: Prompt, again: int = 0, **options: Any) -> ApiRequest:
         """Make a request of a prompt as a chat endpoint (messages) or a completions
         endpoint (one text) takes it."""
@@ -145,14 +191,23 @@ def reply_of(body: Body) -> Reply:
     message = choice.get("message")
     text = message.get("content") if isinstance(message, dict) else choice.get("text")
     if isinstance(message, dict) and message.get("refusal"):
-        return Reply(None, "the model refused")
+        return Reply(None, _REFUSED)
     if choice.get("finish_reason") == "content_filter":
-        return Reply(None, "filtered by the API")
+        return Reply(None, _FILTERED)
     if text is None and isinstance(message, dict) and "content" in message:
         return Reply(None, "no text in the answer")
     if not isinstance(text, str):
         raise MalformedAnswerError("no text")
-    return Reply(text)
+    return Reply(without_thoughts(text))
+
+
+def told_of(body: Body) -> Told:
+    """Read an answer with the model's name and its date; raises as `reply_of`."""
+    made = body.get("created")
+    date = ""
+    if isinstance(made, int) and 0 < made < _LATEST:
+        date = datetime.fromtimestamp(made, UTC).strftime("%Y-%m-%d")
+    return Told(reply_of(body), str(body.get("model") or ""), date)
 
 
 def _cut_reply_of(words: int, body: Body) -> Reply:
@@ -215,7 +270,7 @@ def _first_logprobs(choice: Mapping[str, Any], text: str) -> list[tuple[str, flo
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         if not text:
             return []
-        raise MalformedAnswerError(
+        raise NoLogprobsError(
             "no top log-probabilities; if the API gives none, leave top_logprobs "
             "out of its entry"
         ) from None

@@ -21,6 +21,7 @@ OF_A_PAIR = (
     "audit",
     "windows",
     "extraction",
+    "given_back",
     *STATISTICS,
 )
 """Kinds of results that are a file of a study's own for each model and benchmark."""
@@ -69,6 +70,8 @@ class Options(Keys):
     """Underline the second highest method of a column."""
     settings: dict[str, str] = {}
     """Label of a bar -> its setting, as `{CLD: a=0.01;upper_bound=false}`."""
+    splits: bool = False
+    """Panels of one label are splits of one kind: show the mean over them."""
     x: str | Some[list[str]] = ""
     """A parameter; in `method_lines` also `model` or `length`, or a list of these."""
     y: str = ""
@@ -169,7 +172,7 @@ register(
 register("figures.curves.roc", "metrics", "roc")
 register("figures.curves.score_densities", "metrics", "density")
 register("figures.dots.document_accuracies", "metrics", "accuracy", options="document")
-register("figures.dots.headline", "metrics", "tests", "placebos")
+register("figures.dots.headline", "metrics", "tests", "placebos", options="splits")
 register("figures.dots.placebo_ranks", "metrics", "placebos")
 register("figures.extraction.extraction_map", "windows", "extraction", "benchmarks")
 register("figures.heatmap.heatmap", "metrics", required="method x y")
@@ -183,6 +186,7 @@ register("tables.audit.audit", "audit", "extraction", "benchmarks")
 register("tables.controls.blind_audit", "metrics", "tests", "placebos")
 register("tables.controls.split_table", "metrics")
 register("tables.extraction.extraction", "extraction", "benchmarks")
+register("tables.given_back.given_back_by_chat", "given_back", "benchmarks")
 register("tables.material.benchmark_statistics", "benchmarks")
 register("tables.material.document_times", "passes", "times", "benchmarks")
 register(

@@ -25,7 +25,13 @@ ENCODINGS = 64
 once."""
 PROMPT = 120
 """Tokens of a question's wording."""
-WORDING = {"de_cop": 120, "completion": 50, "name_cloze": 190, "paraphrase": 90}
+WORDING = {
+    "de_cop": 120,
+    "completion": 50,
+    "name_cloze": 190,
+    "paraphrase": 90,
+    "given_back": 50,
+}
 """Tokens of the prompts to APIs without a passage, about."""
 STORED = 30
 """Bytes of results for each token that passes read: 141 MB for 4.6 million in the
@@ -134,6 +140,24 @@ def _amount_of_question(
             return Amount(WORDING[method] + k, k * over_api.MOST_TOKENS_A_WORD)
         case _:
             return Amount(WORDING[method] + tokens, cloze.ANSWER_UNITS)
+
+
+def amounts_of_given_back(pair: Pair, sizes: Sizes | None = None) -> Amounts:
+    """Return what a pair's model reads and writes if every place is asked as often as
+    it may be; going on from what is given back comes on top."""
+    from pretrace.questions.alignment import CONTEXT, FIRST, PASSAGE
+
+    assert pair.given_back is not None
+    words = TOKENS_A_WORD.get(pair.benchmark.entry.language, 1.35)
+    amounts: Amounts = {}
+    for place in slices_read(
+        pair.benchmark.entry, {"subsets": None, "lengths": None}, sizes
+    ):
+        places = min(pair.given_back["places"], int(place.tokens / words / PASSAGE) + 1)
+        requests = place.texts * places * pair.given_back["tries"]
+        read = WORDING["given_back"] + CONTEXT * words
+        amounts[place] = Amount(requests * read, requests * FIRST * words)
+    return amounts
 
 
 def slices_read(

@@ -18,7 +18,7 @@ from pretrace.render.catalogue import X_PLACES, Options, check, renderer_of
 from pretrace.render.names import PAPERS, READ_NEITHER, join_words
 from pretrace.runtime.errors import InputError, error_place, nearest, shorten
 from pretrace.runtime.schema import Slug, read_keys
-from pretrace.studies.audit_study import positive_runs
+from pretrace.studies.audit_study import BY_CHAT, positive_runs
 from pretrace.studies.keys import (
     Config,
     Panels,
@@ -147,7 +147,8 @@ def _choose(
     readable = [run for run in runs if not out.missing_of(run)]
     whole = [artifact for artifact in chosen.values() if not artifact.panels]
     if not readable or (
-        whole and not any(run.methods or run.extraction for run in readable)
+        whole
+        and not any(run.methods or run.extraction or run.given_back for run in readable)
     ):
         _require_smaller(runs, models, config, where)
     if not readable:
@@ -400,6 +401,8 @@ def _default(runs: list[Run]) -> list[str]:
         artifacts += DEFAULT_QUESTION_ARTIFACTS
     if any(run.extraction for run in runs):
         artifacts += EXTRACTION_ARTIFACTS
+    if any(run.given_back for run in runs):
+        artifacts.append(BY_CHAT)
     return artifacts
 
 
@@ -935,6 +938,8 @@ def _runs_shown(
 ) -> tuple[Run, ...]:
     """Return the runs that score texts, or those that ask questions about documents, or
     cut texts into windows."""
+    if "given_back" in needs:
+        return tuple(run for run in runs if run.given_back)
     if needs & {"extraction", "windows"} and "audit" not in needs:
         return tuple(run for run in runs if run.extraction)
     if "published" in needs:

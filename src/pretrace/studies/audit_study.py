@@ -29,6 +29,9 @@ from pretrace.studies.keys import Config, WrittenRun
 from pretrace.studies.registries import Benchmarks, Models
 from pretrace.studies.runs import Run
 
+BY_CHAT = "given_back_by_chat"
+"""The artifact of a model behind an API."""
+
 NAME, TEXTS_SLUG, WORKS_SLUG = "audit", "texts", "works"
 """The study, its benchmark, and the one of whole works."""
 
@@ -122,6 +125,21 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
     if left_out:
         entry |= {"left_out": left_out}
     benchmarks = {TEXTS_SLUG: entry}
+    if is_behind_api(config.model, folder):
+        if config.base is not None:
+            raise InputError(
+                f"config: base: {config.model} is behind an API and gives no "
+                "probabilities to compare with those of a base; leave base out."
+            )
+        if cut is None:
+            raise InputError(
+                f"config: texts: {config.model} is behind an API and is asked to go on "
+                f"in whole works, and {config.texts} has passages; give a folder of "
+                "works, or a document."
+            )
+        runs = [{"model": slug, "benchmark": TEXTS_SLUG, "given_back": {}}]
+        given = {**given, "artifacts": [BY_CHAT], "first": [BY_CHAT]}
+        cut = None  # they are read whole
     if cut is not None:
         benchmarks[TEXTS_SLUG] = entry | {"cut": cut.to_json()}
     if config.whole_works is False:
@@ -210,6 +228,12 @@ def _language(path: Path, left_out: Sequence[str]) -> str:
     return guessed_language(" ".join(texts))
 
 
+def is_behind_api(model: str, folder: Path) -> bool:
+    """Return whether a name is that of a registered model that an API answers for."""
+    entry = read_yaml(folder / "models.yaml").get(model, {})
+    return bool(entry.get("source") == "openai")
+
+
 def slug_of(model: str) -> str:
     """Return the last part of a model's name or path."""
     return model.rstrip("/").split("/")[-1]
@@ -264,7 +288,9 @@ def _model(
     """
     registered = read_yaml(folder / "models.yaml")
     if named in registered:
-        if registered[named]["source"] in ("openai", "answers"):
+        gives_no_answer = registered[named]["source"] == "answers"
+        is_asked = registered[named]["source"] == "openai"
+        if gives_no_answer or (is_asked and key == "base"):
             raise InputError(
                 f"config: {key}: {named} does not run here and gives no probabilities "
                 "of whole texts. Name another model, or ask it questions: "

@@ -21,6 +21,7 @@ from pretrace.studies.amounts import (
     Amounts,
     Sizes,
     amounts_of_answers,
+    amounts_of_given_back,
     amounts_of_passes,
     slices_read,
 )
@@ -180,6 +181,10 @@ def jobs_of(plan: Plan, known: Counted) -> list[Job]:
                 pair, pair.answer_requests, known.get(pair.benchmark_slug)
             )
             jobs.append(_job("answers", pair, amounts))
+    for pair in plan.pairs:
+        if pair.given_back is not None:
+            amounts = amounts_of_given_back(pair, known.get(pair.benchmark_slug))
+            jobs.append(_job("places given back", pair, amounts))
     jobs += _paraphrases(plan, known)
     return sorted(jobs, key=lambda job: (-job.reserved("H100"), -job.dollars, str(job)))
 

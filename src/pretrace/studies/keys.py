@@ -177,6 +177,15 @@ class Extraction(Keys):
     probability of one half."""
 
 
+class GivenBack(Keys):
+    """From how many places in each work a model behind an API is asked to go on."""
+
+    places: Count = 20
+    """Places in a work, at most: where an audit's passages of 64 words begin."""
+    tries: Count = 3
+    """Times that a place is asked, until words are given back or the model refuses."""
+
+
 class Listed(Keys):
     """Keys that may be lists, for a product of their values: the key that is written
     first varies slowest."""
@@ -274,6 +283,10 @@ class WrittenRun(RunKeys, Listed):
     """Ids of methods, or maps that narrow a grid or set a switch: `- dc_pdd: {a:
     [0.01], first_occurrence: [false]}` (default, all methods whose inputs the run has;
     the report lists the others with the reason; for a run with `extraction`, none)."""
+    given_back: Maybe[GivenBack] = None
+    """For models with `source: openai`: measure how much of whole works the model
+    [gives back](#given-back) when it is asked to go on: `{}`, or the keys below
+    (default, do not)."""
     extraction: Maybe[Extraction] = None
     """Measure [which passages the model gives back](#extraction): `{}`, or the keys
     below (default, do not)."""
@@ -302,8 +315,7 @@ class WrittenPanel(Listed):
     """Corpora and reference models (default, the first of each kind that the runs
     name)."""
     label: Maybe[str] = None
-    """The panel's heading. In `headline`, panels of one label are splits, and their mean
-    is shown."""
+    """The panel's heading."""
     settings: Maybe[dict[str, str]] = None
     """For `ablation_bars`: label -> setting, for this panel in place of
     `options.settings`."""

@@ -241,6 +241,13 @@ class Pair:
         return {**windows.to_json(), "start_token": runs[0].start_token, "parts": parts}
 
     @property
+    def given_back(self) -> dict[str, Any] | None:
+        """The places where the model is asked to go on; None if no run asks for it."""
+        return next(
+            (run.given_back.to_json() for run in self.runs if run.given_back), None
+        )
+
+    @property
     def priority(self) -> int:
         return priority(self.study, *self.slugs)
 

@@ -14,6 +14,7 @@ from pretrace.render.artifact import SUFFIXES, Artifact, Panel
 from pretrace.render.catalogue import OF_A_PAIR
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
+from pretrace.studies.audit_study import BY_CHAT
 from pretrace.studies.pairs import Pair, pair_of, shared_view, view_path
 from pretrace.studies.registries import left_out_of, text_files_of
 from pretrace.studies.shared import FIRST, Benchmark, Corpus, File, Model, StoredView
@@ -352,6 +353,7 @@ class Plan:
             left_out = {
                 "windows": pair.extraction is None,
                 "extraction": pair.extraction is None,
+                "given_back": pair.given_back is None,
                 "letters": "published" in artifact.needs and pair.deltas is None,
             }
             for kind in OF_A_PAIR:
@@ -435,7 +437,7 @@ class Plan:
         """Whether the plan is sealed before its first pass: the study audits texts of
         the user's own."""
         return any(
-            artifact.renderer == "audit"
+            artifact.renderer in ("audit", BY_CHAT)
             and self.study.benchmarks.entries[panel.benchmark].source == "local"
             for artifact in self._rendered
             for panel in artifact.panels

@@ -12,7 +12,7 @@ from pretrace.models.entries import AnswersModel, ApiModel, ModelEntry, TrainedM
 from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.questions.known import QUESTION_METHODS, controls_of, question_settings
 from pretrace.runtime.errors import InputError, nearest, shorten
-from pretrace.studies.keys import Extraction, RunKeys, WrittenRun
+from pretrace.studies.keys import Extraction, GivenBack, RunKeys, WrittenRun
 from pretrace.studies.registries import Models, Registries
 from pretrace.views import PARAPHRASING, VIEWS
 from pretrace.views.readings import ZERO_ACCESS, Prefix
@@ -34,6 +34,7 @@ class Run(RunKeys):
     draws: list[int] = [0]
     corpora: list[str] = []
     extraction: Extraction | None = None
+    given_back: GivenBack | None = None
     methods: list[Chosen] = []
     """The methods that score texts, the controls among them."""
     questions: list[Chosen] = []
@@ -108,6 +109,11 @@ def resolve_run(run: WrittenRun, where: str, registries: Registries) -> Run:
     scored, left_out = _resolve_methods(run, where, models, benchmark, texts)
     _check_scored_by_api(run, where, models)
     _check_extraction(run, where, model)
+    if run.given_back is not None and not isinstance(model, ApiModel):
+        raise InputError(
+            f"{where}.given_back: {run.model} is not behind an API; use extraction, "
+            "which reads its probabilities."
+        )
     asked, not_asked = _resolve_questions(run, where, model, benchmark, questions)
     shared = {
         key: value for key, value in run.set_fields().items() if key in Run.model_fields
@@ -317,7 +323,7 @@ def _named_methods(run: WrittenRun, where: str) -> tuple[list[Chosen], list[Chos
         *(id for id, method in QUESTION_METHODS.items() if not method.control),
     ]
     given = (
-        (every if run.extraction is None else [])
+        (every if run.extraction is None and run.given_back is None else [])
         if run.methods is None
         else run.methods
     )
@@ -392,7 +398,8 @@ def _resolve_methods(
                 )
             )
     left_out = {id: why.reason for id, why in hindered.items()}
-    if isinstance(model, AnswersModel) or (run.extraction is not None and not chosen):
+    is_measured = run.extraction is not None or run.given_back is not None
+    if isinstance(model, AnswersModel) or (is_measured and not chosen):
         return [], left_out
     chosen = [item for item in chosen if item.method not in hindered]
     needed: set[tuple[Prefix, int]] = set()
@@ -559,7 +566,7 @@ def _check_scored_by_api(run: WrittenRun, where: str, models: Models) -> None:
         )
 
 
-KEPT_ONCE = ("calibration", "calibrate_on", "extraction")
+KEPT_ONCE = ("calibration", "calibrate_on", "extraction", "given_back")
 """Keys that have one value for a model and benchmark; None gives none."""
 
 

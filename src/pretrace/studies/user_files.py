@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.audit_checks import check_audit
+from pretrace.benchmarks.audit_design import TUNED_TOLD
 from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.loaders.dataset import DataSet, check_splits
 from pretrace.benchmarks.loaders.local import check_texts, texts_of
@@ -19,7 +20,8 @@ from pretrace.benchmarks.sources import BenchmarkEntry, Text
 from pretrace.models.adapters import read_adapter
 from pretrace.models.bases import check_same_tokens
 from pretrace.models.checkpoint import ADAPTER
-from pretrace.models.entries import AdapterModel, AnswersModel
+from pretrace.models.entries import AdapterModel, AnswersModel, ApiModel, ModelEntry
+from pretrace.questions.alignment import CONTEXT
 from pretrace.questions.collected import check_answers, released_scores
 from pretrace.runtime.code import scripts_folder
 from pretrace.runtime.errors import InputError, printable, shorten
@@ -294,6 +296,10 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     what was read of works."""
     study, entries = plan.study, plan.study.benchmarks.entries
     entry = entries[TEXTS_SLUG]
+    if entry_of_api := next(
+        (pair.model.entry for pair in plan.pairs if pair.given_back), None
+    ):
+        return [*_sent(plan, entry_of_api)]
     read = {}
     for slug in (TEXTS_SLUG, WORKS_SLUG):
         if slug in entries:
@@ -346,6 +352,43 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def _sent(plan: Plan, model: ModelEntry) -> Iterator[str]:
+    """Yield what is sent of works, to whom, how many requests that takes, and the price."""
+    assert isinstance(model, ApiModel)
+    entry = plan.study.benchmarks.entries[TEXTS_SLUG]
+    texts = check_texts(
+        *text_files_of(entry), metrics=False, left_out=left_out_of(entry)
+    )
+    suspects, known = (
+        [text for text in texts if (text.label == 0) == is_known]
+        for is_known in (False, True)
+    )
+    sizes = counted(
+        plan, TEXTS_SLUG, ((text.text, text.subset, text.length) for text in texts)
+    )
+    [job] = jobs_of(plan, {TEXTS_SLUG: sizes})
+    yield (
+        f"how much does {plan.model(job.model.slug).slug} give back of {_count(suspects)}, and of "
+        f"{_count(known)} given as unread? The answer will be in "
+        f"results/{plan.study.name}/report.html"
+    )
+    yield (
+        f"in question: {_name_documents(suspects)}; given as unread: "
+        f"{_name_documents(known)}"
+    )
+    yield (
+        f"PASSAGES OF ALL THESE WORKS ARE SENT to {model.api.base_url} (model "
+        f"{model.api.model}): the {CONTEXT} words before up to 20 places in each. Do not "
+        "ask about confidential texts. A dry run and estimate send nothing"
+    )
+    yield (
+        f"at most {job.read / 1e6:,.2f} million tokens are read and "
+        f"{job.written / 1e6:,.2f} million written, for about {job.dollars:,.2f} US "
+        "dollars at the entry's price, and more where the model goes on; nothing is "
+        f"asked beyond budget_usd={plan.study.settings.budget_usd:g}"
+    )
+
+
 def _base_told(
     plan: Plan, config: Mapping[str, Any], suspects: Sequence[Text]
 ) -> Iterator[str]:
@@ -372,7 +415,8 @@ def _base_told(
         check_same_tokens(own, other, names, (text.text for text in suspects))
     yield (
         f"base: {names[1]}{'' if config.get('base') else ', which the adapter names'}: "
-        f"a score is by how much likelier tokens are in {names[0]} than there"
+        f"a score is by how much likelier tokens are in {names[0]} than there. "
+        f"{TUNED_TOLD}"
     )
     if isinstance(model.entry, AdapterModel):
         adapter = read_adapter(Path(model.entry.path))

@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 
 import openai
 
+from pretrace.models.api.dialect import Dialect, is_cut_in_thought
 from pretrace.models.api.endpoint import NANO, ApiRequest, Endpoint
 from pretrace.models.api.faults import FailedRequestError, fault_of
-from pretrace.models.api.store import AnswerStore, StoredAnswer
+from pretrace.models.api.store import AnswerStore, BudgetUsedUpError, StoredAnswer
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import JsonObject
+from pretrace.runtime.files import JsonObject, digest
 from pretrace.runtime.logs import log
 
 OF_MODEL = (
@@ -50,6 +51,14 @@ class ImpossibleAnswerError(MalformedAnswerError):
     help."""
 
 
+class NoLogprobsError(MalformedAnswerError):
+    """An answer without the log-probabilities that were asked for."""
+
+
+_FILTERED = {"content_filter", "content_policy_violation"}
+"""Codes of a server's refusal to have a prompt answered: an answer, too."""
+
+
 def choice_of(body: Any) -> dict[str, Any]:
     """Return the first choice of an answer of either endpoint; `MalformedAnswerError`
     without one."""
@@ -74,6 +83,20 @@ class ApiClient:
         self.store = store
         self.budget = int(budget_usd * NANO)
         self.tally: Counter[str] = Counter()
+        self.dialect = Dialect()
+        self.is_known = False
+        """Whether an answer has shown how the server takes requests."""
+
+    @property
+    def _server(self) -> str:
+        return digest(self.endpoint.identity)
+
+    def speak(self, dialect: Dialect) -> None:
+        """Take a dialect for the server's from now on, and keep it."""
+        if dialect != self.dialect:
+            log.info("%s: %s", self.endpoint.name, dialect)
+        self.dialect = dialect
+        self.store.take_down(self._server, dialect._asdict())
 
     def ask(
         self,
@@ -89,6 +112,8 @@ class ApiClient:
         refuses a request or keeps failing, or the budget does not suffice; the answers
         until then are stored, and the message counts them.
         """
+        if found := self.store.taken(self._server):
+            self.dialect, self.is_known = Dialect(**found), True
         keys = [self.endpoint.key_of(request) for request in requests]
         known = self.store.known(list(dict.fromkeys(keys)))
         missing = {
@@ -140,11 +165,14 @@ class _Asking:
         copies: Mapping[str, int],
         progress: Callable[[int], None],
     ) -> None:
+        self.client = client
         self.endpoint, self.store, self.budget = (
             client.endpoint,
             client.store,
             client.budget,
         )
+        self._is_confirmed = False
+        """Whether an answer of this round has confirmed the dialect."""
         self.missing, self.read, self.copies, self.progress = (
             missing,
             read,
@@ -162,6 +190,7 @@ class _Asking:
         self._resume_at = 0.0
         self._last_answer = time.monotonic()
         self._failure: str | None = None
+        self._is_used_up = False
         # how much more an answer has cost than a request's tokens can
         self._dearer = 1.0
 
@@ -169,7 +198,8 @@ class _Asking:
         asyncio.run(self._run())
         if self._failure is not None:
             left = len(self.missing) - self.answered
-            raise InputError(
+            failed = BudgetUsedUpError if self._is_used_up else InputError
+            raise failed(
                 f"{self.endpoint.name}: {self._failure} {self.answered} answers "
                 f"were stored in this run "
                 f"({self.store.path}); running the same command again asks for "
@@ -187,8 +217,10 @@ class _Asking:
             # a redirect could take texts to another host
             http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
         ) as client:
-            # it tells how the server counts
-            if self.endpoint.cost(1, 1) and (first := next(queue, None)):
+            is_told = self.client.is_known or not self.endpoint.chat
+            is_alone = self.endpoint.cost(1, 1) or not is_told
+            # it tells how the server counts, and what it takes
+            if is_alone and (first := next(queue, None)):
                 await self._answer(client, *first)
             workers = min(self.endpoint.concurrency, len(self.missing))
             try:
@@ -210,13 +242,12 @@ class _Asking:
         self, client: openai.AsyncOpenAI, key: str, request: ApiRequest
     ) -> None:
         """Ask until the server answers, or note the reason why not."""
-        bound = self.endpoint.cost(*self.endpoint.most(request))
         attempt = limits = 0
         while True:
             async with self._place():
                 # once it may be sent: meanwhile the server may have asked for a pause
                 await self._pause()
-                most = math.ceil(bound * self._dearer)
+                most = math.ceil(self._bound(request) * self._dearer)
                 if not await self._put_aside(most):
                     return
                 fault, is_over = None, False
@@ -237,7 +268,20 @@ class _Asking:
                 return
             if is_over:
                 return
-            await asyncio.sleep(fault.wait(limits if fault.limited else attempt - 1))
+            tries = attempt - 1 if fault.is_attempt else limits
+            await asyncio.sleep(fault.wait(tries))
+
+    def _spoken(self, request: ApiRequest) -> Body:
+        """Return a request's body as the server takes it."""
+        return (
+            self.client.dialect.spoken(request.body)
+            if self.endpoint.chat
+            else dict(request.body)
+        )
+
+    def _bound(self, request: ApiRequest) -> int:
+        """Return the most that a request can cost, as it is sent."""
+        return self.endpoint.cost(*self.endpoint.most(self._spoken(request)))
 
     @asynccontextmanager
     async def _place(self) -> AsyncIterator[None]:
@@ -256,8 +300,9 @@ class _Asking:
         self, key: str, request: ApiRequest, text: str, body: Body, most: int
     ) -> None:
         """Store an answer, for whose request `most` was put aside."""
-        prompt, completion = tokens_used(body) or self.endpoint.most(request)
-        sent = json.dumps(dict(request.body), ensure_ascii=False, sort_keys=True)
+        spoken = self._spoken(request)
+        prompt, completion = tokens_used(body) or self.endpoint.most(spoken)
+        sent = json.dumps(spoken, ensure_ascii=False, sort_keys=True)
         cost = self.endpoint.cost(prompt, completion)
         self.store.add(
             StoredAnswer(key, self.endpoint.name, sent, text, prompt, completion, cost),
@@ -265,7 +310,7 @@ class _Asking:
         )
         self.answered, self.cost = self.answered + 1, self.cost + cost
         self._last_answer = time.monotonic()
-        bound = self.endpoint.cost(*self.endpoint.most(request))
+        bound = self._bound(request)
         if cost > bound * self._dearer:
             self._dearer = cost / bound
             log.warning(
@@ -292,8 +337,8 @@ class _Asking:
         if fault.limited and self._workers > 1 and is_news:
             self._workers, self._answers_since = max(1, self._workers // 2), 0
             log.warning(
-                "%s: the server asks for fewer requests (429); %d at once from now on",
-                self.endpoint.name, self._workers,
+                "%s: the server asks for fewer requests (%s); %d at once from now on",
+                self.endpoint.name, str(fault).partition(":")[0], self._workers,
             )  # fmt: skip
 
     async def _pause(self) -> None:
@@ -324,6 +369,7 @@ class _Asking:
                         f"up to {most / NANO:.6g}. Nothing "
                         "more was asked; raise budget_usd to go on."
                     )
+                    self._is_used_up = True
                     break
                 await self._settled.wait()
         return False
@@ -344,16 +390,22 @@ class _Asking:
         try:
             # the client's own is a limit of one read
             async with asyncio.timeout(self.endpoint.timeout):
-                raw = await create.with_raw_response.create(
-                    model=self.endpoint.model, **request.body
-                )
-            text = self._without_key(raw.text)
+                raw = await self._send(create, request)
+            text = self._without_key(raw)
             body = json.loads(text)
             parsed = json.dumps(body, ensure_ascii=False)
             if self.key and self.key in parsed:  # spelled by escapes
                 text = self._without_key(parsed)
                 body = json.loads(text)
+            self._check_room(body)
             self.read(body)
+            self._is_confirmed = self.client.is_known = True
+        except NoLogprobsError as error:
+            if self.endpoint.chat and not self._is_confirmed:
+                self.client.speak(self.client.dialect._replace(logprobs=False))
+            raise FailedRequestError(
+                f"a malformed answer ({self._without_key(str(error))})", paid=True
+            ) from None
         except TimeoutError:
             raise FailedRequestError("timed out", paid=True) from None
         except openai.OpenAIError as error:
@@ -373,6 +425,59 @@ class _Asking:
             problem = f"a malformed answer ({self._without_key(str(error))})"
             raise FailedRequestError(problem, paid=True) from None
         return text, body
+
+    async def _send(self, create: Any, request: ApiRequest) -> str:
+        """Send a request and return the answer.
+
+        Before an answer has confirmed the dialect, a request that the server refuses is
+        sent in every other one.
+        """
+        dialects = (
+            [self.client.dialect]
+            if self._is_confirmed
+            else self.client.dialect.alternatives()
+        )
+        sent: list[Body] = []
+        refusal: openai.APIStatusError | None = None
+        for dialect in dialects:
+            body = (
+                dialect.spoken(request.body)
+                if self.endpoint.chat
+                else dict(request.body)
+            )
+            if body in sent:
+                continue
+            sent.append(body)
+            try:
+                raw = await create.with_raw_response.create(
+                    model=self.endpoint.model, **body
+                )
+            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+                if error.code in _FILTERED:
+                    return _filtered(error)
+                refusal = refusal or error
+                continue
+            if self.endpoint.chat and not self._is_confirmed:
+                self.client.speak(dialect)
+            answer: str = raw.text
+            return answer
+        assert refusal is not None
+        raise refusal
+
+    def _check_room(self, body: Body) -> None:
+        """Have the next requests leave more room for thoughts if an answer was cut in
+        them; raises for this one."""
+        dialect = self.client.dialect
+        roomier = (
+            dialect.with_more_room()
+            if self.endpoint.chat and is_cut_in_thought(choice_of(body))
+            else None
+        )
+        if roomier is not None:
+            self.client.speak(roomier)
+            raise FailedRequestError(
+                f"no word in {dialect.room} tokens of thoughts", paid=True
+            )
 
     def _without_key(self, text: str) -> str:
         return text.replace(self.key, "***") if self.key else text
@@ -412,6 +517,12 @@ class _Asking:
 
     def _fail(self, why: str) -> None:
         self._failure = self._failure or why
+
+
+def _filtered(error: openai.APIStatusError) -> str:
+    """Return a server's refusal as an answer that was filtered."""
+    choice = {"finish_reason": "content_filter", "message": {"content": None}}
+    return json.dumps({"choices": [choice], "error": error.body})
 
 
 def tokens_used(body: Body) -> tuple[int, int] | None:

@@ -73,10 +73,9 @@ class Endpoint(Api):
         ) / 1e6
         return math.ceil(dollars * NANO)
 
-    def most(self, request: ApiRequest) -> tuple[int, int]:
-        """Bound a request's (prompt, completion) tokens: no tokenizer here has more
-        tokens than a text has bytes."""
-        body = request.body
+    def most(self, body: Mapping[str, Any]) -> tuple[int, int]:
+        """Bound the (prompt, completion) tokens of a request's body: no tokenizer here
+        has more tokens than a text has bytes."""
         if "messages" in body:
             prompt = sum(
                 len(part["content"].encode()) + _MESSAGE_TOKENS
@@ -88,4 +87,4 @@ class Endpoint(Api):
                 len(given if isinstance(given, list) else given.encode())
                 + _MESSAGE_TOKENS
             )
-        return prompt, int(body["max_tokens"])
+        return prompt, int(body.get("max_completion_tokens", body.get("max_tokens")))

@@ -10,7 +10,7 @@ because it may have been paid for.
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -29,6 +29,7 @@ CREATE TABLE IF NOT EXISTS answers (
     cost INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS digests (key TEXT PRIMARY KEY, sha256 TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS servers (key TEXT PRIMARY KEY, takes TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS money (one INTEGER PRIMARY KEY CHECK (one = 1), spent INTEGER, aside INTEGER);
 INSERT OR IGNORE INTO money VALUES (1, 0, 0);
 """
@@ -52,6 +53,10 @@ _DAMAGED = (
     "Move it away to start a new one: the answers in it would be asked, and paid "
     "for, again."
 )
+
+
+class BudgetUsedUpError(InputError):
+    """The budget does not cover the next request."""
 
 
 class StoredAnswer(NamedTuple):
@@ -220,6 +225,19 @@ class AnswerStore:
         """Return (spent, put aside) in billionths of a dollar."""
         [(spent, aside)] = self._rows("SELECT spent, aside FROM money")
         return spent, aside
+
+    def taken(self, server: str) -> dict[str, Any] | None:
+        """Return what was found out about a server (its key); None if nothing was."""
+        rows = self._rows("SELECT takes FROM servers WHERE key = ?", (server,))
+        return json.loads(rows[0][0]) if rows else None
+
+    def take_down(self, server: str, takes: Mapping[str, Any]) -> None:
+        """Keep what was found out about a server."""
+        with self._transaction():
+            self._rows(
+                "INSERT OR REPLACE INTO servers VALUES (?, ?)",
+                (server, json.dumps(takes)),
+            )
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Count the stored answers of each model: model -> (answers, their cost in

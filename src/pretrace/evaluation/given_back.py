@@ -1,0 +1,65 @@
+"""What is given back of works in question, against known works: whole works exchange
+their labels."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from pretrace.benchmarks.audit_design import has_p
+from pretrace.evaluation.exchange import AuditedTexts, units_of
+
+SUMMARY = [
+    "unit", "document", "label", "title", "author", "words", "places", "requests", "refused", "given_back", "longest",
+    "passage", "p", "server", "models", "first", "last", "cut_short",
+]  # fmt: skip
+"""A row of all works together, then a row a work: the columns of
+`questions.going_on.WORKS`, and a p. The p of all is that of the exchange of works by
+the words that are given back of each; of a work in question, its rank among the known
+ones. The row of all has the `server`, the names of the models that it told, the `first`
+and the `last` date of answers, and whether the budget `cut_short` how far the model
+went on."""
+
+
+def summarise(
+    works: pd.DataFrame,
+    continuations: pd.DataFrame,
+    *,
+    server: str,
+    cut_short: bool,
+    seed: int,
+) -> pd.DataFrame:
+    """Return the table of `SUMMARY`. A work is not compared if it has no place, or if
+    every request was refused.
+
+    Its own requests alone decide that, so that works that are compared can still
+    exchange their labels.
+    """
+    measured = works["requests"].gt(works["refused"]).to_numpy(dtype=bool)
+    suspect = ~works["label"].eq(0).fillna(False).to_numpy(dtype=bool)
+    p = np.full(len(works), np.nan)
+    together = np.nan
+    rows = np.flatnonzero(measured)
+    if suspect[rows].any() and not suspect[rows].all():
+        given = works["given_back"].to_numpy(dtype=np.float64)[rows]
+        same = np.zeros(len(rows), dtype=np.intp)
+        texts = AuditedTexts(given[:, None], np.arange(len(rows)), same, suspect[rows])
+        units = units_of(texts, texts.ranks([0])[:, -1])
+        p[rows] = units.conformal_p
+        if has_p(int(suspect[rows].sum()), int((~suspect[rows]).sum())):
+            together = units.p(seed)
+    told = continuations[continuations["date"].ne("")]
+    whole = {
+        "unit": "all", "p": together, "server": server, "models": ", ".join(_different(continuations["model"])),
+        "first": told["date"].min(), "last": told["date"].max(), "cut_short": cut_short,
+    }  # fmt: skip
+    documents = works.assign(unit="document", p=p).sort_values(
+        ["given_back", "document"], ascending=[False, True]
+    )
+    return pd.concat([pd.DataFrame([whole]), documents], ignore_index=True).reindex(
+        columns=SUMMARY
+    )
+
+
+def _different(names: Iterable[str]) -> list[str]:
+    return sorted({name for name in names if name})

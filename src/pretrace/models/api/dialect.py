@@ -1,0 +1,84 @@
+"""How a server takes chat requests: the first one finds it out, and it is kept beside
+the server's answers.
+
+Newer models take `max_completion_tokens` in place of `max_tokens` and no temperature,
+other servers give no log-probabilities, and what a reasoning model thinks counts as
+tokens of its answer.
+"""
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any, NamedTuple
+
+LETTER_TOKENS = 16
+"""Tokens of an answer in text: "The correct answer is B.\""""
+
+ROOMS = (0, 4_096, 32_768)
+"""Tokens added for thoughts: more where an answer had no word yet when its tokens were
+used up."""
+
+_LIMITS = ("max_tokens", "max_completion_tokens")
+_OF_LOGPROBS = ("logprobs", "top_logprobs", "logit_bias")
+
+
+class Dialect(NamedTuple):
+    """What the answer's tokens are called, whether a temperature and log-probabilities
+    are taken, room for thoughts."""
+
+    limit: str = _LIMITS[0]
+    temperature: bool = True
+    logprobs: bool = True
+    room: int = ROOMS[0]
+
+    def spoken(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the body of a request as the server takes it."""
+        spoken = dict(body)
+        tokens = spoken.pop("max_tokens")
+        if not self.temperature:
+            spoken.pop("temperature", None)
+        if not self.logprobs and "logprobs" in spoken:
+            for key in _OF_LOGPROBS:
+                spoken.pop(key, None)
+            tokens = LETTER_TOKENS
+        return spoken | {self.limit: tokens + self.room}
+
+    def alternatives(self) -> "list[Dialect]":
+        """Return this dialect and all others with its room, the most alike first."""
+        every: list[Dialect] = []
+        for limit, temperature, logprobs in product(
+            _LIMITS, (True, False), (True, False)
+        ):
+            every.append(Dialect(limit, temperature, logprobs, self.room))
+        return sorted(
+            every,
+            key=lambda other: sum(
+                own != theirs for own, theirs in zip(self, other, strict=True)
+            ),
+        )
+
+    def with_more_room(self) -> "Dialect | None":
+        """Return the dialect with the next of `ROOMS`, None if it has the most."""
+        larger = [room for room in ROOMS if room > self.room]
+        return self._replace(room=larger[0]) if larger else None
+
+
+def without_thoughts(text: str) -> str:
+    """Return an answer without the thoughts that some servers leave in it; "" of one
+    that is cut within them."""
+    answer = text.rpartition("</think>")[2]
+    return "" if answer.lstrip().startswith("<think>") else answer
+
+
+def is_cut_in_thought(choice: Mapping[str, Any]) -> bool:
+    """Return whether a choice of a chat's answer has no word yet where its tokens were
+    used up."""
+    message = choice.get("message")
+    text = message.get("content") if isinstance(message, dict) else ""
+    is_empty = text is None or (
+        isinstance(text, str) and not without_thoughts(text).strip()
+    )
+    return (
+        choice.get("finish_reason") == "length"
+        and isinstance(message, dict)
+        and is_empty
+    )

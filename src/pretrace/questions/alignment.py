@@ -1,0 +1,169 @@
+"""Which words of a work an answer gives back: blocks of equal words that follow each
+other in both.
+
+Two texts are compared in words (characters in languages without spaces) without case,
+quotes and dashes. After Ahmed et al., Extracting books from production language models,
+2026 (arXiv 2601.02671), whose blocks are of near-verbatim text.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from pretrace.benchmarks.languages import unit_spans
+
+PASSAGE, CONTEXT = 64, 100
+"""Words of the passages whose beginnings are the places where a model is asked to go
+on, as in an audit, and words before a place in a prompt."""
+
+FIRST, NEXT = 100, 400
+"""Words that are asked for at a place, and of a model that gives the text back."""
+
+
+class Sizes(NamedTuple):
+    """Units: the fewest of a block that counts, the most between two stretches of a
+    block, the fewest of a stretch."""
+
+    block: int
+    gap: int
+    stretch: int
+
+
+SIZES = {"words": Sizes(50, 5, 5), "characters": Sizes(100, 10, 10)}
+"""A stretch of fewer than five equal words is chance or a common phrase."""
+
+_DROPPED = re.compile("[\"'`*_\u2018-\u201f\u00ab\u00bb\u2039\u203a]")
+"""Quotes, and the signs around words that answers emphasise."""
+_DASHES = re.compile("[\u2012-\u2015]|--+")
+
+
+@lru_cache(1 << 16)
+def _folded(unit: str) -> tuple[str, ...]:
+    plain = unicodedata.normalize("NFKC", _DROPPED.sub("", unit)).casefold()
+    return tuple(_DASHES.sub(" ", plain).split())
+
+
+def words_of(text: str, unit: str = "words") -> list[str]:
+    """Return the words of a text, or its characters, as they are compared."""
+    words: list[str] = []
+    for begin, end in unit_spans(text, unit):
+        words += _folded(text[begin:end])
+    return words
+
+
+class _Stretch(NamedTuple):
+    """Equal words: where they begin in the answer and in the work, and how many they
+    are."""
+
+    answer: int
+    work: int
+    size: int
+
+    def goes_on(self, later: "_Stretch", gap: int) -> bool:
+        """Return whether a later stretch is of the same block: a little further in both
+        texts."""
+        nearby = (
+            max(
+                later.answer - self.answer - self.size,
+                later.work - self.work - self.size,
+            )
+            <= gap
+        )
+        steps = min(later.answer - self.answer, later.work - self.work)
+        return nearby and steps > 0 and later.work + later.size > self.work + self.size
+
+
+class IndexedWork:
+    """A work's `text` and its `words`, found by runs of them; a run that the work
+    repeats is found nowhere."""
+
+    def __init__(self, text: str, unit: str = "words") -> None:
+        self.text, self.unit = text, unit
+        self.spans = unit_spans(text, unit)
+        self.words: list[str] = []
+        self._unit_of_word: list[int] = []
+        self._first_word: list[int] = []
+        for number, (begin, end) in enumerate(self.spans):
+            folded = _folded(text[begin:end])
+            self._first_word.append(len(self.words))
+            self._unit_of_word += [number] * len(folded)
+            self.words += folded
+        self._places: dict[tuple[str, ...], int] = {}
+        for place, run in enumerate(self._runs(self.words)):
+            self._places[run] = -1 if run in self._places else place
+
+    @property
+    def sizes(self) -> Sizes:
+        return SIZES[self.unit]
+
+    def _runs(self, words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        size = self.sizes.stretch
+        for place in range(len(words) - size + 1):
+            yield tuple(words[place : place + size])
+
+    def words_between(self, begin: int, end: int) -> range:
+        """Return the places of the words of units `begin` to `end`."""
+        ends = [*self._first_word, len(self.words)]
+        return range(ends[begin], ends[end])
+
+    def passage(self, words: Sequence[int]) -> str:
+        """Return the text from the first to the last of these words."""
+        first, last = (
+            self.spans[self._unit_of_word[word]] for word in (words[0], words[-1])
+        )
+        return self.text[first[0] : last[1]]
+
+    def blocks(
+        self, answer: str, prompt: str, shown: range = range(0)
+    ) -> list[list[int]]:
+        """Return the blocks that an answer gives back, each as the places of its words,
+        in the answer's order.
+
+        A word that the `prompt` has in the same run is the prompt's, and so are the
+        work's words at the places `shown`. Blocks of fewer words than `Sizes.block` are
+        dropped; the words between stretches do not count.
+        """
+        blocks: list[list[_Stretch]] = []
+        for stretch in self._stretches(answer, prompt):
+            for block in reversed(blocks):
+                if block[-1].goes_on(stretch, self.sizes.gap):
+                    block.append(stretch)
+                    break
+            else:
+                blocks.append([stretch])
+        counted = []
+        for block in blocks:
+            words: set[int] = set()
+            for stretch in block:
+                words.update(range(stretch.work, stretch.work + stretch.size))
+            words.difference_update(shown)
+            if len(words) >= self.sizes.block:
+                counted.append(sorted(words))
+        return counted
+
+    def _stretches(self, answer: str, prompt: str) -> list[_Stretch]:
+        """Return the longest stretches of words that an answer shares with the work,
+        and not with the prompt."""
+        words = words_of(answer, self.unit)
+        size = self.sizes.stretch
+        told = {*self._runs(words_of(prompt, self.unit))}
+        for place, run in enumerate([*self._runs(words)]):
+            if run in told:
+                words[place : place + size] = [""] * size
+        stretches: list[_Stretch] = []
+        for place, run in enumerate(self._runs(words)):
+            found = self._places.get(run, -1)
+            if found < 0:
+                continue
+            before = stretches[-1] if stretches else _Stretch(-1, -1, 0)
+            longer = before.size + 1
+            if (place + size, found + size) == (
+                before.answer + longer,
+                before.work + longer,
+            ):
+                stretches[-1] = before._replace(size=longer)
+            else:
+                stretches.append(_Stretch(place, found, size))
+        return stretches

@@ -1,0 +1,143 @@
+"""How a chat server takes requests is found out by the first one, once, and kept;
+thoughts get room."""
+
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+from made_up_questions import letters_of, replies_of
+
+from chat_servers import chat, refusing, thinking, without
+from loopback import Loopback, client_at, message
+from pretrace.models.api.dialect import ROOMS
+from pretrace.models.api.store import AnswerStore
+from pretrace.questions.answering import Prompt, Reply
+from pretrace.questions.over_api import ApiAnswerer
+from pretrace.runtime.errors import InputError
+
+PROMPTS = [Prompt(f"Which of {number}?") for number in range(6)]
+
+
+def plain(prompt: str) -> str:
+    return "B"
+
+
+def letters_at(url, path, prompts=PROMPTS, **keys):
+    with AnswerStore(path) as store:
+        client = client_at(url, store, **{"endpoint": "chat", "attempts": 3} | keys)
+        return letters_of(ApiAnswerer(client), prompts), client.dialect
+
+
+def sent(server) -> list[dict]:
+    return [json.loads(body) for body in server.answered]
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize(
+    "refused",
+    [
+        (),
+        ("max_tokens",),
+        ("temperature",),
+        ("logprobs",),
+        ("max_tokens", "temperature"),
+        ("max_tokens", "temperature", "logprobs", "top_logprobs"),
+        ("max_completion_tokens", "temperature"),
+    ],
+)
+def test_what_a_server_refuses_is_found_out_by_the_first_request_and_never_sent_again(
+    tmp_path, refused, named
+):
+    with Loopback(without(chat(plain), *refused, named=named)) as server:
+        letters, dialect = letters_at(server.url, tmp_path / "a.sqlite", top_logprobs=5)
+        tried = server.requests - len(PROMPTS)
+        assert [letter.answer for letter in letters] == ["B"] * len(PROMPTS)
+        assert tried <= 8
+        more = [Prompt("Another?"), *PROMPTS]
+        again, same = letters_at(
+            server.url, tmp_path / "a.sqlite", more, top_logprobs=5
+        )
+        assert server.requests == tried + len(PROMPTS) + 1
+        assert same == dialect
+    assert [letter.answer for letter in again] == ["B"] * len(more)
+    answered = [
+        body for body in sent(server) if body["messages"][-1]["content"] == "Another?"
+    ]
+    assert answered
+    assert not any(key in body for body in answered for key in refused)
+
+
+def test_a_server_that_gives_no_log_probabilities_is_read_in_its_text(tmp_path):
+    """One that answers in words, too: the answer then has room for them."""
+
+    def wordy(path, body):
+        words = ["The", "correct", "answer", "is", "C."]
+        return message(" ".join(words[: body["max_tokens"]]))
+
+    with Loopback(wordy) as server:
+        letters, dialect = letters_at(server.url, tmp_path / "a.sqlite", top_logprobs=5)
+    assert [letter.answer for letter in letters] == ["C"] * len(PROMPTS)
+    assert (dialect.logprobs, letters[0].probabilities) == (False, None)
+
+
+@pytest.mark.parametrize("thoughts", [100, 5_000])
+def test_thoughts_get_room_and_what_they_cost_is_put_aside(tmp_path, thoughts):
+    price = {"input": 0.0, "output": 1_000_000.0}  # a dollar a token
+    with Loopback(without(thinking(chat(plain), thoughts), "max_tokens")) as server:
+        letters, dialect = letters_at(
+            server.url, tmp_path / "a.sqlite", price=price, budget_usd=200_000
+        )
+        assert [letter.answer for letter in letters] == ["B"] * len(PROMPTS)
+        assert dialect.room == min(room for room in ROOMS if room + 16 > thoughts)
+        before = server.requests
+        with pytest.raises(InputError, match="raise budget_usd"):
+            letters_at(server.url, tmp_path / "b.sqlite", price=price, budget_usd=10)
+        assert server.requests == before
+
+
+def test_thoughts_in_an_answer_are_no_part_of_it(tmp_path):
+    with (
+        AnswerStore(tmp_path / "a.sqlite") as store,
+        Loopback(chat(lambda p: "<think>A? No.</think>\nB")) as server,
+    ):
+        answerer = ApiAnswerer(client_at(server.url, store, endpoint="chat"))
+        assert replies_of(answerer, PROMPTS[:1], 5) == [Reply("B")]
+
+
+def test_a_prompt_that_a_filter_refuses_is_an_answer_and_the_job_goes_on(tmp_path):
+    filtered = {
+        "error": {"message": "The prompt was filtered.", "code": "content_filter"}
+    }
+    with (
+        AnswerStore(tmp_path / "a.sqlite") as store,
+        Loopback(lambda path, body: filtered) as server,
+    ):
+        answerer = ApiAnswerer(client_at(server.url, store, endpoint="chat"))
+        [told] = answerer.go_on(PROMPTS[:1], 20, 0, lambda done: None)
+        assert (told.refused, told.reply.text) == (True, None)
+        assert answerer.go_on(PROMPTS[:1], 20, 0, lambda done: None) == [told]
+        assert server.requests == 1
+
+
+def test_a_request_that_is_refused_in_every_way_says_what_the_server_said_first(
+    tmp_path,
+):
+    every = ("max_tokens", "max_completion_tokens")
+    with (
+        Loopback(without(chat(refusing), *every)) as server,
+        pytest.raises(InputError, match="'max_tokens' is not"),
+    ):
+        letters_at(server.url, tmp_path / "a.sqlite")
+
+
+def test_the_answers_of_an_older_store_are_read(tmp_path):
+    path = tmp_path / "a.sqlite"
+    with Loopback(chat(plain)) as server:
+        letters_at(server.url, path)
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("DROP TABLE servers")
+            database.commit()
+        before = server.requests
+        letters_at(server.url, path)
+        assert server.requests == before
