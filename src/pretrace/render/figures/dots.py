@@ -416,7 +416,7 @@ def best_text(row: Record) -> str:
     if row["draws"] > 1:
         return f"{row['value']:.2f} ± {row['sd']:.2f} over {row['draws']} draws"
     best = row["value"], number(row["best_low"]), number(row["best_high"])
-    several = f", mean of {row['splits']} splits" if row["splits"] > 1 else ""
+    several = f" (mean of {row['splits']} splits)" if row["splits"] > 1 else ""
     return with_interval(best) + several
 
 
