@@ -104,7 +104,12 @@ def test_the_environment_has_all_that_the_library_declares_and_what_these_packag
     extras = PROJECT["optional-dependencies"]
     waiting = [
         Requirement(line)
-        for line in [*PROJECT["dependencies"], *extras["hf"], *extras["documents"]]
+        for line in [
+            *PROJECT["dependencies"],
+            *extras["hf"],
+            *extras["adapters"],
+            *extras["documents"],
+        ]
     ]
     needed = set()
     while waiting:
@@ -124,7 +129,7 @@ def test_whatever_the_library_imports_it_declares():
     declared = {
         canonicalize_name(Requirement(line).name) for line in PROJECT["dependencies"]
     }
-    for extra in ("hf", "documents"):
+    for extra in ("hf", "adapters", "documents"):
         declared |= {
             canonicalize_name(Requirement(line).name)
             for line in PROJECT["optional-dependencies"][extra]
