@@ -26,6 +26,7 @@ from pretrace.runtime.schema import read_keys
 
 SIZES = ((1, 19), (7, 18), (12, 12))  # works in question, and known ones
 WORDS, PLACES, COMMON = 640, 3, 120
+RELABELLINGS = 499
 FORMULA = " ".join(f"formula{number}" for number in range(COMMON))
 WORDING = read_keys(
     Path(__file__).parents[2] / "config/prompts/given_back.yaml", GoingOnWording
@@ -130,7 +131,7 @@ def p_of_deal(row: Row, asked: int, known: int, seed: int) -> float:
     )
     going_on.ask()
     summary = summarise(
-        going_on.given_back(), going_on.continuations(), server="", cut_short=False, seed=seed
+        going_on.given_back(), going_on.continuations(), server="", cut_short=False, seed=seed, drawn=RELABELLINGS
     )  # fmt: skip
     return float(summary["p"].iloc[0])
 

@@ -168,8 +168,8 @@ def cut_documents(
     documents shorter than a passage.
 
     A row's id is the document's name and the number of its first word, or character; a
-    document without a title has its name as one. Raises `InputError` if every document is shorter, or if words are asked for of a
-    document that is written without spaces.
+    document without a title has its name as one. Raises `InputError` if every document
+    is shorter, or if words are asked for of a document that is written without spaces.
     """
     cut: list[dict[str, Any]] = []
     short: list[str] = []
