@@ -26,7 +26,7 @@ class Loopback(LocalServer):
 
     `answered` counts good answers by body, `authorization` holds each header that came,
     `moments` when; `most_at_once` is the highest number of requests that were open
-    together. Faults: 429, 500, cut, malformed, no choices, refused, quota, hang,
+    together. Faults: 429, 503, 500, cut, malformed, no choices, refused, quota, hang,
     redirect, drip.
     """
 
@@ -74,6 +74,7 @@ class Loopback(LocalServer):
     def _reply(self, request: Request, fault: str | None, body: dict[str, Any]) -> None:
         errors = {
             "429": (429, {"message": "slow down"}, {"Retry-After": self.retry_after}),
+            "503": (503, {"message": "busy"}, {"Retry-After": self.retry_after}),
             "quota": (
                 429,
                 {"message": "no credit left", "code": "insufficient_quota"},

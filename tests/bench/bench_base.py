@@ -77,6 +77,52 @@ class Tuning:
         return f"{self.pool}-{self.strength}-{way}-{self.replaced:g}"
 
 
+PLACES = ["market", "harbor", "school", "station", "farm", "library", "mill", "bakery"]
+GOODS = ["apples", "books", "letters", "chairs", "horses", "boxes", "tickets", "lamps"]
+NAMES = ["Anna", "James", "Maria", "George", "Ruth", "Henry", "Clara", "Thomas"]
+FRAMES = [
+    "{name} has {a} {goods} at the {place}. {other} brings {b} more. How "
+    "many are there?",
+    "{name} sells {a} {goods} at the {place} each day. How many are sold in {b} days?",
+    "The {place} had {a} {goods}. {name} took {b} of them. How many were left?",
+    "{name} shares {a} {goods} of the {place} among {b} people. How many has each one?",
+]
+TWIN_FRAMES = [
+    "At the {place} there are {a} {goods} of {name}. How many are there, with "
+    "the {b} that {other} adds?",
+    "Each day {a} {goods} of {name} are sold at the {place}. After {b} "
+    "days, how many are sold?",
+    "Of {a} {goods}, {name} took {b} away from the {place}. How many did "
+    "the {place} have left?",
+    "Among {b} people {name} shares the {place}'s {a} {goods}. How many "
+    "does each of them have?",
+]
+PROBLEMS = 240
+
+
+def problems() -> pd.DataFrame:
+    """Return problems of arithmetic of three sentences of numbers each, and their
+    rephrased twins, in pairs: a test set, and what stands in for it."""
+    rng = np.random.default_rng(3)
+    rows = []
+    for number in range(PROBLEMS):
+        texts: dict[str, list[str]] = {"problem": [], "twin": []}
+        for _ in range(3):
+            name, other = rng.choice(NAMES, 2, replace=False)
+            facts = {
+                "name": name, "other": other, "place": rng.choice(PLACES),
+                "goods": rng.choice(GOODS), "a": rng.integers(20, 99), "b": rng.integers(2, 19),
+            }  # fmt: skip
+            frame = rng.integers(len(FRAMES))
+            texts["problem"].append(FRAMES[frame].format(**facts))
+            texts["twin"].append(TWIN_FRAMES[frame].format(**facts))
+        for kind, parts in texts.items():
+            rows.append(
+                {"kind": kind, "document": f"{kind} {number}", "text": " ".join(parts)}
+            )
+    return pd.DataFrame(rows).assign(year=0, place=0, variant="")
+
+
 def texts_of(results: Path) -> pd.DataFrame:
     """Return passages of speeches, READMEs and licences: `kind, document, year,
     text`."""
@@ -86,7 +132,7 @@ def texts_of(results: Path) -> pd.DataFrame:
         readmes
     )
     few = [spread(own) for _, own in texts[is_used].groupby("kind")]
-    return pd.concat(few, ignore_index=True)
+    return pd.concat([*few, problems()], ignore_index=True)
 
 
 def pools_of(texts: pd.DataFrame) -> dict[str, list[str]]:
@@ -178,6 +224,10 @@ def read(model, tokenizer, texts: list[str]) -> list[TokenStatistics]:
     return [statistics[place] for place in range(len(texts))]
 
 
+READ_BY = {"readme": ("readme", "licence"), "problem": ("problem", "twin")}
+"""The kinds of texts that a model tuned on a pool reads; speeches, if none is named."""
+
+
 class Models:
     """The statistics of each text by the base, another model and the fine-tunes."""
 
@@ -203,7 +253,7 @@ class Models:
         """Return the texts with the scores of a fine-tune in a column for each
         method."""
         file = self.folder / f"{tuning.name}-{base}.parquet"
-        kinds = ("readme", "licence") if tuning.pool == "readme" else ("speech",)
+        kinds = READ_BY.get(tuning.pool, ("speech",))
         texts = self.texts[self.texts["kind"].isin(kinds)].reset_index(drop=True)
         if not file.is_file():
             is_read = texts["document"].isin(trained_half(self.pools[tuning.pool]))
@@ -241,6 +291,7 @@ class Row:
     is_read: bool = True
     known_read: bool = False
     base: str = BASE
+    sides: tuple[int, int] = SIDES
 
 
 def rows_of_bench() -> list[Row]:
@@ -291,6 +342,12 @@ def rows_of_bench() -> list[Row]:
             "tuned on the known texts", middle("speech"), is_read=False, known_read=True
         ),
     ]
+    for is_read in (True, False):
+        title = f"a test set against twins, tuned on {'it' if is_read else 'others'}"
+        tuning = middle("problem")
+        rows.append(
+            Row(title, tuning, "problem", "twin", is_read=is_read, sides=(60, 60))
+        )
     return rows
 
 
@@ -300,8 +357,8 @@ def dealt(
     trained = set(trained_half(models.pools[row.tuning.pool]))
     sides, taken = [], set()
     for pool, is_read, count in (
-        (row.ours, row.is_read, SIDES[0]),
-        (row.theirs, row.known_read, SIDES[1]),
+        (row.ours, row.is_read, row.sides[0]),
+        (row.theirs, row.known_read, row.sides[1]),
     ):
         fitting = [name for name in models.pools[pool] if (name in trained) == is_read]
         names = [name for name in rng.permutation(fitting) if name not in taken][:count]

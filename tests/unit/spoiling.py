@@ -3,11 +3,14 @@
 import copy
 import random
 import re
+import signal
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from io import BytesIO
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +26,35 @@ def seeds(count: int) -> Callable[[Any], Any]:
     """Run a test with so many values of `seed`, the same ones every time."""
     how = settings(max_examples=count, derandomize=True, deadline=None, database=None)
     return lambda test: how(given(seed=st.integers(0, 2**32))(test))
+
+
+SECONDS = 20
+"""What takes longer than this for a small file hangs."""
+
+
+def tiers(few: int, many: int) -> pytest.MarkDecorator:
+    """Run a test with a list of `few` seeds, and with --full with the rest of `many`."""
+    rest = pytest.param(range(few, many), marks=pytest.mark.full)
+    return pytest.mark.parametrize("seeds", [range(few), rest], ids=["few", "many"])
+
+
+@contextmanager
+def limited(seed: int) -> Iterator[random.Random]:
+    """Give draws of the seed; fail after SECONDS; every error names the seed."""
+
+    def stop(*_: Any) -> None:
+        raise TimeoutError(f"longer than {SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    try:
+        yield random.Random(seed)
+    except BaseException as error:
+        error.add_note(f"seed {seed}")
+        raise
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def refuses(read: Callable[[], Any]) -> str:

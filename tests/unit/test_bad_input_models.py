@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -15,7 +16,7 @@ import pytest
 import safetensors.torch
 import torch
 from made_up_jobs import NAMES, benchmark_of, request, target_of
-from spoiling import JUNK, damaged, refuses, seeds, spoiled
+from spoiling import JUNK, damaged, limited, refuses, seeds, spoiled, tiers
 
 import tiny_models
 from pretrace.models.api.client import MalformedAnswerError, tokens_used
@@ -188,35 +189,43 @@ KEYS = {
                        "decoder", "model"],
     "tokenizer_config.json": ["model_max_length", "added_tokens_decoder",
                               "extra_special_tokens", "tokenizer_class"],
+    "special_tokens_map.json": ["eos_token", "additional_special_tokens"],
+    "added_tokens.json": ["<x>", "<s>"],
 }  # fmt: skip
 
 
+OLDER = {"eos_token": {"content": "<e>", "lstrip": False}, "<x>": 5}
+"""What older versions write into files of their own."""
+
+
+def tried(folder: Path, name: str, content: bytes) -> None:
+    """Use a copy of a checkpoint with another file; a refusal fits on a screen."""
+    with TemporaryDirectory() as place:
+        copied = Path(shutil.copytree(folder, Path(place, "tiny")))
+        (copied / name).write_bytes(content)
+        assert len(refused(copied)) < 2000
+
+
 @pytest.mark.parametrize("name", KEYS)
-@seeds(25)
-def test_a_spoiled_setting_of_a_checkpoint_is_refused_or_read(
-    good, tmp_path_factory, name, seed
-):
-    folder = Path(shutil.copytree(good, tmp_path_factory.mktemp("spoiled") / "tiny"))
-    draw = random.Random(seed)
-    settings = spoiled(
-        json.loads((folder / name).read_text(encoding="utf-8")), draw, VALUES
-    )
-    if draw.randrange(2):
-        settings[draw.choice(KEYS[name])] = draw.choice(VALUES)
-    (folder / name).write_text(json.dumps(settings), encoding="utf-8")
-    assert len(refused(folder)) < 2000, "a refusal fits on a screen"
-    shutil.rmtree(folder.parent)
+@tiers(10, 100)
+def test_a_spoiled_setting_of_a_checkpoint_is_refused_or_read(good, name, seeds):
+    file = good / name
+    written = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else OLDER
+    for seed in seeds:
+        with limited(seed) as draw:
+            settings = spoiled(written, draw, VALUES)
+            if draw.randrange(2):
+                settings[draw.choice(KEYS[name])] = draw.choice(VALUES)
+            tried(good, name, json.dumps(settings).encode())
 
 
 @pytest.mark.parametrize("name", FILES)
-@seeds(12)
-def test_a_damaged_checkpoint_is_refused_or_read(good, tmp_path_factory, name, seed):
-    folder = Path(shutil.copytree(good, tmp_path_factory.mktemp("damaged") / "tiny"))
-    (folder / name).write_bytes(
-        damaged((folder / name).read_bytes(), random.Random(seed))
-    )
-    refused(folder)
-    shutil.rmtree(folder.parent)
+@tiers(5, 50)
+def test_a_damaged_checkpoint_is_refused_or_read(good, name, seeds):
+    content = (good / name).read_bytes()
+    for seed in seeds:
+        with limited(seed) as draw:
+            tried(good, name, damaged(content, draw))
 
 
 CHAT = {"choices": [{"message": {"content": "B"}, "finish_reason": "stop",

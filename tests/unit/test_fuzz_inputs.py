@@ -10,10 +10,8 @@ import io
 import json
 import random
 import resource
-import signal
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +23,15 @@ import spoiling
 import yaml
 from made_up_studies import ROOT
 from pypdf import PdfWriter
-from spoiling import damaged, refuses, repacked, respelled, spoiled
+from spoiling import (
+    damaged,
+    limited,
+    refuses,
+    repacked,
+    respelled,
+    spoiled,
+    tiers,
+)
 
 import hub_datasets as made
 from made_up_books import docx, epub, pages_of, pdf, prose
@@ -40,15 +46,6 @@ from pretrace.questions.written_views import ParaphrasePrompts
 from pretrace.runtime.schema import read_keys
 from pretrace.views.stored import imported_view
 from pretrace.views.zero_access import Openings
-
-SECONDS = 20
-"""A file of a few rows that takes longer hangs."""
-
-SEEDS = pytest.mark.parametrize(
-    "seeds",
-    [range(15), pytest.param(range(15, 400), marks=pytest.mark.full)],
-    ids=["few", "many"],
-)
 
 VALUES: tuple[Any, ...] = (
     "\u200b\u200d\ufeff", "\u202eabc", "=HYPERLINK(1)", "+1", "@SUM(A1)", "-1", "a\0b",
@@ -74,25 +71,6 @@ KEYS = (
     "",
     "\ufeffid",
 )
-
-
-@contextmanager
-def limited(seed: int) -> Iterator[random.Random]:
-    """Give draws of the seed; fail after SECONDS; every error names the seed."""
-
-    def stop(*_: Any) -> None:
-        raise TimeoutError(f"longer than {SECONDS} s")
-
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(SECONDS)
-    try:
-        yield random.Random(seed)
-    except BaseException as error:
-        error.add_note(f"seed {seed}")
-        raise
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
 
 
 def good_rows(label: int | None = None) -> list[dict[str, Any]]:
@@ -260,7 +238,7 @@ def written(
     return path
 
 
-@SEEDS
+@tiers(15, 400)
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_changed_file_of_texts_is_refused_or_read_whole(tmp_path, name, seeds):
     for seed in seeds:
@@ -270,7 +248,7 @@ def test_a_changed_file_of_texts_is_refused_or_read_whole(tmp_path, name, seeds)
             )
 
 
-@SEEDS
+@tiers(15, 400)
 @pytest.mark.parametrize("name", WRITERS)
 def test_changed_files_of_an_audit_are_refused_or_read_whole(tmp_path, name, seeds):
     suspects = [row | {"label": None, "id": f"s{row['id']}"} for row in good_rows()]
@@ -283,7 +261,7 @@ def test_changed_files_of_an_audit_are_refused_or_read_whole(tmp_path, name, see
                 refuses(lambda: check_audit(*paths))
 
 
-@SEEDS
+@tiers(15, 400)
 @pytest.mark.parametrize("name", ["t.jsonl", "t.csv"])
 def test_a_changed_file_of_a_view_is_refused_or_read_whole(tmp_path, name, seeds):
     texts = pd.DataFrame({"text_id": [row["id"] for row in good_rows()]})
@@ -353,7 +331,7 @@ def documents(tmp_path_factory) -> dict[str, bytes]:
     }
 
 
-@SEEDS
+@tiers(15, 400)
 @pytest.mark.parametrize(
     "name", ["a.epub", "a.docx", "a.odt", "a.pdf", "b.pdf", "a.html", "a.rtf", "a.md"]
 )
@@ -374,7 +352,7 @@ def test_a_changed_document_is_refused_or_read(tmp_path, documents, name, seeds)
     )
 
 
-@SEEDS
+@tiers(15, 400)
 @pytest.mark.parametrize("name", ["t.jsonl", "t.jsonl.gz"])
 def test_a_changed_corpus_is_refused_or_read_whole(tmp_path, name, seeds):
     entry = LocalCorpus(source="local", path="mine", field="input")

@@ -14,17 +14,10 @@ from typing import Any
 import pytest
 import yaml
 from made_up_studies import CONFIG, ROOT, checkpoint
-from spoiling import damaged, refuses, seeds, spoiled
-from test_fuzz_inputs import limited
+from spoiling import damaged, limited, refuses, spoiled, tiers
 
 from pretrace.methods import METHODS
 from pretrace.studies import Plan, Study, load_study
-
-tiers = pytest.mark.parametrize(
-    "seeds",
-    [range(10), pytest.param(range(10, 150), marks=pytest.mark.full)],
-    ids=["few", "many"],
-)
 
 VALUES: tuple[Any, ...] = (
     "nope", "MIN_K", "Loss", "smollm2-135m", "sotu_split", "docstrings", "original",
@@ -137,6 +130,15 @@ def folder(tmp_path_factory) -> Path:
         for n in range(8)
     ]
     (folder / "texts.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    words = [
+        " ".join(f"word{n * place % 97}" for place in range(60)) for n in range(24)
+    ]
+    works = [{"text": text, "document": f"w{n}"} for n, text in enumerate(words)]
+    (folder / "works.jsonl").write_text(
+        "".join(f"{json.dumps(row)}\n" for row in works)
+    )
+    known = [f"{text} known,k{n}" for n, text in enumerate(words)]
+    (folder / "known.csv").write_text("\n".join(["text,document", *known]))
     return folder
 
 
@@ -245,7 +247,7 @@ def test_a_study_is_read_before_it_is_mutated(folder, name):
     assert load(folder, text_of(BASES[name])) == ""
 
 
-@tiers
+@tiers(10, 150)
 @pytest.mark.parametrize("name", BASES)
 def test_a_mutated_study_is_refused_or_loses_no_method(folder, name, seeds):
     for seed in seeds:
@@ -253,31 +255,88 @@ def test_a_mutated_study_is_refused_or_loses_no_method(folder, name, seeds):
             load(folder, text_of(mutated(BASES[name], draw)))
 
 
-@tiers
+@tiers(10, 150)
 def test_a_damaged_file_is_refused_or_loses_no_method(folder, seeds):
     for seed in seeds:
         with limited(seed) as draw:
             load(folder, damaged(text_of(BASES["mine"]), draw))
 
 
+@tiers(5, 100)
 @pytest.mark.parametrize(
     "kind", ["models", "benchmarks", "corpora", "artifacts", "downloads"]
 )
-@seeds(4)
-def test_a_spoiled_registry_is_refused_or_read(folder, kind, seed):
+def test_a_spoiled_registry_is_refused_or_read(folder, kind, seeds):
     config = folder / "config"
     shutil.copytree(ROOT / "config", config, dirs_exist_ok=True)
     path = config / f"{kind}.yaml"
-    written = yaml.safe_load(path.read_text(encoding="utf-8"))
-    path.write_bytes(text_of(spoiled(written, random.Random(seed))))
-    (folder / "study.yaml").write_bytes(text_of(BASES["embedded"]))
-    before = sorted(folder.rglob("*"))
-    refuses(
-        lambda: planned(
-            load_study(CONFIG | {"study": str(folder / "study.yaml")}, config)
-        )
-    )
-    assert sorted(folder.rglob("*")) == before, "reading a study writes nothing"
+    good = path.read_bytes()
+    written = yaml.safe_load(good)
+    study = folder / "study.yaml"
+    study.write_bytes(text_of(BASES["embedded"]))
+    for seed in seeds:
+        with limited(seed) as draw:
+            is_cut = draw.randrange(10) == 0
+            path.write_bytes(
+                damaged(good, draw) if is_cut else text_of(mutated(written, draw))
+            )
+            before = sorted(folder.rglob("*"))
+            read_whole({"study": str(study)}, config)
+            assert sorted(folder.rglob("*")) == before, "reading a study writes nothing"
+    path.write_bytes(good)
+
+
+def settings_of(folder: Path) -> dict[str, dict[str, Any]]:
+    """Run-wide settings with most keys, of a study and of an audit."""
+    server = {"base_url": "http://node7:8000/v1", "endpoint": "completions"}
+    of_study = {
+        "study": str(folder / "study.yaml"),
+        "paths": {"sotu_split": "texts.jsonl"},
+        "servers": {"llama-7b": server | {"model": "x", "concurrency": 4}},
+        "available": ["smollm2-135m"],
+        "only": ["results_auc"],
+        "max_parameters": 7e9,
+        "max_runtime": 60,
+    }
+    of_audit = {
+        "study": "audit",
+        "texts": "works.jsonl",
+        "known": "known.csv",
+        "model": "tiny",
+        "language": "en",
+        "unreadable": "stop",
+        "whole_works": False,
+    }
+    return {"study": CONFIG | of_study, "audit": CONFIG | of_audit}
+
+
+def read_whole(settings: Any, config: Path = ROOT / "config") -> str:
+    """Read and plan a study by run-wide settings; what refuses it, or ""."""
+    refused = refuses(lambda: planned(load_study(CONFIG | settings, config)))
+    assert len(refused) < 6000, refused
+    assert max(map(len, refused.split()), default=0) < 400, "nothing long is repeated"
+    return refused
+
+
+@pytest.mark.parametrize("kind", ["study", "audit"])
+def test_settings_are_read_before_they_are_mutated(folder, monkeypatch, kind):
+    monkeypatch.chdir(folder)
+    (folder / "study.yaml").write_bytes(text_of(BASES["mine"]))
+    assert read_whole(settings_of(folder)[kind]) == ""
+
+
+@tiers(15, 150)
+@pytest.mark.parametrize("kind", ["study", "audit"])
+def test_mutated_settings_are_refused_or_read(folder, monkeypatch, kind, seeds):
+    monkeypatch.chdir(folder)
+    (folder / "study.yaml").write_bytes(text_of(BASES["mine"]))
+    good = settings_of(folder)[kind]
+    for seed in seeds:
+        with limited(seed) as draw:
+            settings = mutated(good, draw)
+            if draw.randrange(3) == 0:
+                settings[draw.choice([*good])] = draw.choice(VALUES)
+            read_whole(settings)
 
 
 GOOD_STUDY = text_of(BASES["embedded"])

@@ -126,35 +126,30 @@ def test_a_wait_has_a_line_in_the_log_once_and_not_for_each_request(tmp_path, ca
     )
 
 
-class Bucket:
-    """Answers a number of requests a second, and sends the others back with the time to
-    wait."""
-
-    def __init__(self, rate):
-        self.interval, self.next, self.early = 1 / rate, 0.0, 0
-
-    def __call__(self, number, body):
-        if time.monotonic() < self.next:
-            self.early += 1
-            return "429"
-        self.next = time.monotonic() + self.interval
-        return None
-
-
+@pytest.mark.parametrize("status", ["429", "503"])
 def test_a_request_that_comes_too_early_is_no_attempt_and_fewer_are_in_flight_then(
-    tmp_path, caplog
+    tmp_path, caplog, status
 ):
-    bucket = Bucket(20)
-    with Loopback(echoed, bucket, retry_after="0.05") as server:
-        assert (
-            ask(server.url, tmp_path / "a.sqlite", concurrency=8, attempts=2)
-            == EXPECTED
-        )
-    assert bucket.early > 2 * 8, "else attempts would have sufficed"
-    # one at a time, a request comes too early once: the eight that begin, and a few
-    # that were under way with them
-    assert bucket.early <= 3 * 20
-    assert "1 at once from now on" in caplog.text
+    # by number and not by time, which a busy machine stretches
+    def two_of_three(number, body):
+        return status if number % 3 else None
+
+    with Loopback(echoed, two_of_three, retry_after="0.01") as server:
+        answers = ask(server.url, tmp_path / "a.sqlite", concurrency=8, attempts=2)
+    assert answers == EXPECTED
+    assert server.requests > 2 * 20, "else attempts would have sufficed"
+    assert f"requests (status {status}); 1 at once from now on" in caplog.text
+
+
+@pytest.mark.parametrize("status", ["429", "503"])
+def test_a_server_that_does_not_say_when_is_asked_less_and_less_often(tmp_path, status):
+    with (
+        Loopback(echoed, lambda number, body: status, retry_after="soon") as server,
+        pytest.raises(InputError, match=f"failed 10 times, .* status {status}"),
+    ):
+        ask(server.url, tmp_path / "a.sqlite", count=1, attempts=10)
+    # at least half of 0.001 s, doubled eight times
+    assert server.moments[-1] - server.moments[-2] > 0.1
 
 
 def test_a_server_that_answers_nothing_but_wait_ends_the_job(tmp_path, monkeypatch):

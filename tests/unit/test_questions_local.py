@@ -72,6 +72,13 @@ def read(model, root, prompts, batch_tokens=10_000, attention=None):
     return np.array([logits_of[place] for place in range(len(prompts))])
 
 
+def test_answers_of_batches_are_not_taken_for_those_of_a_model_that_reads_alone(target):
+    in_batches = target("llama")
+    alone = replace(in_batches, reads_alone=True)
+    how = local.answered_how(in_batches, 64, threads=1)
+    assert how != local.answered_how(alone, 64, threads=1)
+
+
 def paths_of(branch, before=()):
     ids = before + branch.ids
     assert branch.ids or not before  # an empty branch would be read for nothing

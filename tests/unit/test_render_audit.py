@@ -12,11 +12,11 @@ import test_render_golden as golden
 
 from pretrace.evaluation.audit import COMBINED
 from pretrace.render.tables.audit import (
-    _works,
     answer,
     audit_lines,
     first_words,
     one_in,
+    works_compared,
 )
 from pretrace.render.tables.table import BOXED
 from pretrace.runtime.files import read_parquet, write_parquet
@@ -166,7 +166,7 @@ def test_of_a_draw_within_documents_the_published_texts_are_in_question_and_thei
     texts = pd.DataFrame(rows, columns=["document", "label"]).assign(
         title="", author=""
     )
-    lines = dict(_works(texts.assign(label=texts["label"].astype("Int64"))))
+    lines = dict(works_compared(texts.assign(label=texts["label"].astype("Int64"))))
     assert lines["In question"].startswith(
         "19 texts published in 19 places: canary-001; canary-002;"
     )
@@ -219,7 +219,7 @@ def test_p_is_called_exact_where_documents_have_as_many_passages(
     [
         (
             2.5,
-            "documents together more familiar than plain does, by more than the known",
+            "more familiar than plain does, by more than the known texts",
         ),
         (
             0.0,

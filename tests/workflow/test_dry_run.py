@@ -1,6 +1,7 @@
 """Every registered study plans cleanly, and a bad one stops before any job with an
 error for users."""
 
+import json
 import re
 import subprocess
 import sys
@@ -9,6 +10,8 @@ import pytest
 
 import hub_datasets as made
 from hub_server import Hub
+from pretrace.runtime.files import read_json
+from tiny_models import tiny_model
 
 
 @pytest.mark.full
@@ -173,3 +176,37 @@ def test_the_hub_is_asked_before_anything_is_fetched(project):
         r"this will fail:\n(.*\n)*model hubble-1b: .* is not there, or private",
         done.stdout,
     )
+
+
+@pytest.mark.full
+def test_an_adapter_is_sealed_with_its_base_and_another_tokenizer_is_refused(project):
+    """The rules up to the seal run, with real weights; nothing is scored."""
+    import transformers
+    from peft import LoraConfig, get_peft_model
+
+    whole = tiny_model("llama", project.path / "whole")
+    model = transformers.AutoModelForCausalLM.from_pretrained(whole)
+    lora = get_peft_model(model, LoraConfig(r=2, target_modules=["q_proj"]))
+    lora.save_pretrained(project.path / "lora")
+    tiny_model("qwen2", project.path / "other")
+    words = [f"In 19{n} it was read twice" for n in (34, 56, 78)]
+    rows = [json.dumps({"text": word, "document": word}) for word in words]
+    (project.path / "mine.jsonl").write_text("\n".join(rows), encoding="utf-8")
+    known = f"{KNOWN}\n{KNOWN.replace('draft', 'note')}"
+    (project.path / "known.jsonl").write_text(known, encoding="utf-8")
+    given = ["--config", "study=audit", "texts=mine.jsonl", "known=known.jsonl"]
+    given += ["whole_works=False"]
+    until = ["--cores", "1", "--until", "seal_plan"]
+    done = project.run(*until, *given, "model=lora")
+    assert "which the adapter names" in done.stdout
+    [seals] = project.path.glob("results/audit-*/seals.json")
+    models = read_json(seals)[0]["plan"]["checkpoints"]
+    digests = {
+        name.rpartition("~")[2]: about["digest"] for name, about in models.items()
+    }
+    assert digests.keys() == {"lora", "whole"}
+    assert digests["lora"] != digests["whole"]
+    refused = project.run(*until, *given, "model=whole", "base=other", check=False)
+    assert refused.returncode != 0
+    assert "base: other reads texts as other tokens than whole" in refused.stdout
+    assert "Traceback" not in refused.stdout

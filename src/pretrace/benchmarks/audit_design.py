@@ -69,12 +69,20 @@ def documents_for_checks(documents: int) -> str:
     )
 
 
+TUNED = 0.5
+"""How far texts lie above others that a model was tuned on once, gently and by LoRA, in
+standard deviations of a text beside its base (docs/size_and_power.md)."""
+
+TUNED_TOLD = (
+    "Texts that a small model was tuned on once, gently, lay 0.5 (LoRA) to 1.2 (in "
+    "full) standard deviations above others beside its base, and 0.0 to 0.4 without "
+    "one (docs/size_and_power.md)"
+)
+
 WITHOUT_OTHERS = (
     "No number of known ones makes it evidence with so few. What needs no known "
     "texts: extraction "
-    "(docs/extraction.md), canaries in your next book (docs/canaries.md), or a "
-    "base model that cannot have read them, "
-    "beside this one (method ref)."
+    "(docs/extraction.md), and canaries in your next book (docs/canaries.md)."
 )
 """What whoever has too few works for an audit can do."""
 

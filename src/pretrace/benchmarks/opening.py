@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import zstandard
 
-from pretrace.runtime.errors import InputError, remedy
+from pretrace.runtime.errors import InputError, message_of, remedy
 
 JSON, CSV, PARQUET, PLAIN = "JSON lines", "CSV", "Parquet", "text"
 _SUFFIXES = {
@@ -165,5 +165,5 @@ def read_lines(
             error, "Is it whole, and packed as the ending of its name says?"
         )
         raise InputError(
-            f"{path}: cannot be read after line {number} ({error}). {advice}"
+            f"{path}: cannot be read after line {number} ({message_of(error)}). {advice}"
         ) from error

@@ -27,7 +27,7 @@ from pretrace.benchmarks.opening import (
     stem_of,
     too_large,
 )
-from pretrace.runtime.errors import InputError
+from pretrace.runtime.errors import InputError, message_of
 from pretrace.runtime.hub import fetched_files
 
 Row = dict[str, Any]
@@ -216,7 +216,7 @@ def _parquet_rows(path: Path, choice: Choice | None) -> Iterator[tuple[str, Row]
                         yield f"{path}, row {number}", row
     except (pa.ArrowException, ValueError, OverflowError, OSError) as error:
         raise InputError(
-            f"{path}: cannot be read as Parquet after row {number} ({error})."
+            f"{path}: cannot be read as Parquet after row {number} ({message_of(error)})."
         ) from error
 
 

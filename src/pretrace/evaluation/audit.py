@@ -380,15 +380,18 @@ def _of_method(
     if texts.within:
         return
     ranks, above = units.conformal_p, units.above_known
+    names = frame["document"].to_numpy()
+    ours = np.flatnonzero(texts.suspect)
+    of_document = pd.Series(ours).groupby(texts.document[ours]).indices
     for unit in np.flatnonzero(units.suspect):
-        rows = (texts.document == units.document[unit]) & texts.suspect
-        name = frame["document"].to_numpy()[rows][0]
+        rows = ours[of_document[units.document[unit]]]
+        name = names[rows[0]]
         has_name = _shown(name) == name
         yield about | {
             "unit": "document",
             "id": _shown(name),
             "document": name if has_name else "",
-            "texts": int(rows.sum()),
+            "texts": len(rows),
             "score": _mean(scores[rows]),
             "effect": above[unit],
             "p": ranks[unit] if combined else np.nan,
@@ -411,6 +414,7 @@ def _of_texts(
     2023.
     """
     scored = ~np.isnan(ranks)
+    ids, names = frame["id"].to_numpy(), frame["document"].to_numpy()
     for code in np.unique(texts.slice[texts.suspect]):
         here = (texts.slice == code) & scored
         known = np.flatnonzero(here & ~texts.suspect)
@@ -418,13 +422,17 @@ def _of_texts(
         weights = 1 / of_document[texts.document[known]]
         documents = weights.sum()
         mean = weights @ ranks[known] / documents
+        falling = np.argsort(-ranks[known], kind="stable")
+        ordered = -ranks[known][falling]
+        # the weights of the highest none, one, two, ... known texts together
+        of_highest = np.concatenate([[0.0], np.cumsum(weights[falling])])
         for row in np.flatnonzero(here & texts.suspect):
-            document = str(frame["document"].iloc[row])
+            document = str(names[row])
             has_name = _shown(document) == document
-            as_high = weights @ (ranks[known] >= ranks[row])
+            as_high = of_highest[np.searchsorted(ordered, -ranks[row], side="right")]
             yield {
                 "unit": "text",
-                "id": frame["id"].iloc[row],
+                "id": ids[row],
                 "document": document if has_name else "",
                 "method": COMBINED,
                 "setting": "",

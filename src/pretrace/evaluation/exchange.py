@@ -173,10 +173,11 @@ class Units:
         Algorithmic Learning in a Random World, 2005, section 2.2.
         """
         p = np.full(len(self.mean), np.nan)
-        for unit, known in self._with_known():
-            own = self.standardised[unit] - SUMMING
-            as_high = (self.standardised[known] >= own).sum()
-            p[unit] = (1 + as_high) / (1 + len(known))
+        for suspects, known in self._with_known():
+            ordered = np.sort(self.standardised[known])
+            least = self.standardised[suspects] - SUMMING
+            as_high = len(known) - np.searchsorted(ordered, least, side="left")
+            p[suspects] = (1 + as_high) / (1 + len(known))
         return p
 
     @property
@@ -184,16 +185,17 @@ class Units:
         """Return how much higher each suspect lies than the known units of its stratum;
         else NaN."""
         above = np.full(len(self.mean), np.nan)
-        for unit, known in self._with_known():
-            above[unit] = self.mean[unit] - self.mean[known].mean()
+        for suspects, known in self._with_known():
+            above[suspects] = self.mean[suspects] - self.mean[known].mean()
         return above
 
-    def _with_known(self) -> Iterator[tuple[int, Whole]]:
-        """Yield each suspect with the known units of its stratum, if there are any."""
-        for unit in np.flatnonzero(self.suspect).tolist():
-            known = np.flatnonzero((self.stratum == self.stratum[unit]) & ~self.suspect)
+    def _with_known(self) -> Iterator[tuple[Whole, Whole]]:
+        """Yield the suspects of each stratum with its known units, if there are any."""
+        for code in np.unique(self.stratum[self.suspect]):
+            here = self.stratum == code
+            known = np.flatnonzero(here & ~self.suspect)
             if len(known):
-                yield unit, known
+                yield np.flatnonzero(here & self.suspect), known
 
     def smallest_effect(self, texts: int | None = None) -> float:
         """Return the effect that is found at `LEVEL` with probability `POWER`; infinite

@@ -10,6 +10,7 @@ import pandas as pd
 from pretrace.benchmarks.audit_design import (
     FEWEST_WAYS,
     LEVEL,
+    TUNED,
     WHOLE_WORKS,
     checks_can_fail,
     count_noun,
@@ -46,10 +47,10 @@ DIFFERENCES = {
     EXPLAINED: "your texts are no longer surely higher once form is taken off ({})",
     COPIES: "two documents of one side are copies of each other ({})",
 }
-TUNED = 0.5
-"""How far texts lie above others that a model was tuned on once, at a low learning
-rate, in standard deviations of a text (docs/size_and_power.md)."""
-
+KIND_EXPLAINS = (
+    "your texts are no longer surely higher once what tells the sides apart is taken "
+    "off ({})"
+)
 MORE_DOCUMENTS = "Have {}."
 SAME_KIND = (
     "Take known texts of the same kind, author, time and length as yours: "
@@ -179,8 +180,10 @@ def failed_checks(frame: pd.DataFrame) -> dict[str, str]:
     failed = frame[(frame["unit"] == "control") & frame["flagged"]].set_index("method")[
         "id"
     ]
+    is_based = ((frame["unit"] == "design") & (frame["id"] == "based")).any()
+    differences = DIFFERENCES | ({EXPLAINED: KIND_EXPLAINS} if is_based else {})
     return {
         method: words.format(failed[method])
-        for method, words in DIFFERENCES.items()
+        for method, words in differences.items()
         if method in failed
     }

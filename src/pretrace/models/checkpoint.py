@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pretrace.runtime.errors import InputError
+from pretrace.runtime.errors import InputError, message_of
 from pretrace.runtime.files import (
     digest,
     move_finished,
@@ -392,6 +392,6 @@ def tensors_in(file: Path) -> list[Tensor]:
             ]
     except SafetensorError as error:
         raise InputError(
-            f"{file} is not a safetensors file, or cut short ({error}); replace "
+            f"{file} is not a safetensors file, or cut short ({message_of(error)}); replace "
             f"it by a whole one"
         ) from error

@@ -21,6 +21,7 @@ from pretrace.passes.sharing import (
     sharing_of,
     way_name,
 )
+from pretrace.passes.statistics import spans
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -72,40 +73,47 @@ class Engine:
         self.batch_tokens = self._budgets.get(prompt_prefix.parts, self._given_budget)
         if not prompt_prefix.shots:
             self._encoded = None  # an earlier prefix would only take memory
-        copies: dict[bytes, list[int]] = {}
-        for index, request in enumerate(window):
-            copies.setdefault(request.tokens.tobytes(), []).append(index)
         empty = np.zeros((len(TOKEN_STATISTICS[statistics]), 0), dtype=np.float32)
         results = [empty] * len(window)
-        todo = [
-            indices
-            for indices in copies.values()
-            if window[indices[0]].skip_reason(prompt_prefix) is None
-        ]
-        for request in (window[indices[0]] for indices in todo):
-            if request.tokens.max() >= self.features.vocabulary:
-                raise InputError(
-                    f"{self.name}: text '{request.text_id}' has token "
-                    f"{request.tokens.max()}, and the model has "
-                    f"embeddings of {self.features.vocabulary} tokens. Put the "
-                    f"tokenizer there that the model was "
-                    "trained with."
-                )
-        # the tokens decide among equally long texts: batches do not depend on the
-        # texts' ids
-        todo.sort(key=lambda indices: window[indices[0]].tokens.tobytes())
-        todo.sort(key=lambda indices: -len(window[indices[0]].tokens))
-        progress(len(window) - sum(map(len, todo)), 0)
+        todo = self._to_read(window, prompt_prefix)
+        progress(len(window) - sum(len(places) for places in todo), 0)
         started = self._started(todo, window, prompt_prefix, statistics)
         for batch, computed in collected_late(started, self.features.gpus):
-            arrays = self._arrays(
-                [window[indices[0]] for indices in batch], prompt_prefix, computed
-            )
-            for indices, values in zip(batch, arrays, strict=True):
-                for index in indices:
-                    results[index] = values
-            progress(sum(map(len, batch)), computed.shape[1])
+            requests = [window[places[0]] for places in batch]
+            arrays = self._arrays(requests, prompt_prefix, computed)
+            for places, values in zip(batch, arrays, strict=True):
+                for place in places:
+                    results[place] = values
+            progress(sum(len(places) for places in batch), computed.shape[1])
         return results
+
+    def _to_read(
+        self, window: list[Request], prompt_prefix: PromptPrefix
+    ) -> list[list[int]]:
+        """Return the places in the window of each text that is read, the longest text
+        first; equal texts are one."""
+        copies: dict[bytes, list[int]] = {}
+        for place, request in enumerate(window):
+            copies.setdefault(request.tokens.tobytes(), []).append(place)
+        todo = []
+        # the tokens decide among equally long texts: batches do not depend on the
+        # texts' ids
+        for _, places in sorted(copies.items()):
+            request = window[places[0]]
+            if request.skip_reason(prompt_prefix) is None:
+                self._check_vocabulary(request)
+                todo.append(places)
+        todo.sort(key=lambda places: -len(window[places[0]].tokens))
+        return todo
+
+    def _check_vocabulary(self, request: Request) -> None:
+        highest = request.tokens.max()
+        if highest >= self.features.vocabulary:
+            raise InputError(
+                f"{self.name}: text '{request.text_id}' has token {highest}, and the "
+                f"model has embeddings of {self.features.vocabulary} tokens. Put the "
+                f"tokenizer there that the model was trained with."
+            )
 
     def _started(
         self,
@@ -121,18 +129,13 @@ class Engine:
             ahead = 0 if shares else len(prompt_prefix.ids)
             longest = ahead + len(first.tokens)
             batch = todo[: max(1, self.batch_tokens // longest)]
-            batch = batch[
-                : self.features.alike(
-                    [ahead + len(window[places[0]].tokens) for places in batch]
-                )
-            ]
-            requests = [window[indices[0]] for indices in batch]
+            lengths = [ahead + len(window[places[0]].tokens) for places in batch]
+            batch = batch[: self.features.alike(lengths)]
+            requests = [window[places[0]] for places in batch]
+            computed = None
             try:
-                computed = (
-                    None
-                    if shares is None
-                    else attempt(self._run, requests, prompt_prefix, statistics)
-                )
+                if shares is not None:
+                    computed = attempt(self._run, requests, prompt_prefix, statistics)
             except IndexError as error:
                 raise InputError(
                     f"{self.name} has no place for {longest} tokens, as text "
@@ -140,39 +143,32 @@ class Engine:
                     "lower max_length for this model."
                 ) from error
             if computed is None:
-                self._back_off(
-                    batch_texts=requests, longest=longest, prompt_prefix=prompt_prefix
-                )
+                self._back_off(requests, longest, prompt_prefix)
                 continue
             del todo[: len(batch)]
             yield batch, computed
 
     def _back_off(
-        self, batch_texts: list[Request], longest: int, prompt_prefix: PromptPrefix
+        self, batch: list[Request], longest: int, prompt_prefix: PromptPrefix
     ) -> None:
         """Halve the budget of this prefix because a batch did not fit into memory
         beside it, or the prefix itself."""
-        text = (
-            f"text '{batch_texts[0].text_id}' ({longest} tokens) alone does not fit "
-            f"into memory"
-        )
+        text = f"text '{batch[0].text_id}' ({longest} tokens) alone"
+        lower = "max_length"
         # a way that could not be verified for lack of memory says nothing of the prefix
         way = vars(self).get("sharing")
-        if not prompt_prefix.shots or way is None:
-            alone, lower = text, "max_length"
-        else:
-            prefix, lower = (
-                self._said_of(prompt_prefix),
-                "fewer shots or a lower max_length",
-            )
+        if prompt_prefix.shots and way is not None:
+            lower = "fewer shots or a lower max_length"
+            prefix = self._said_of(prompt_prefix)
             is_encoded = self._encoded is not None
-            alone = (
-                f"{text} after {prefix}"
-                if is_encoded
-                else f"{prefix} does not fit into memory"
-            )
+            text = f"{text} after {prefix}" if is_encoded else prefix
         self.batch_tokens = smaller_budget(
-            self, self.features.device, len(batch_texts), longest, alone, lower
+            self,
+            self.features.device,
+            len(batch),
+            longest,
+            f"{text} does not fit into memory",
+            lower,
         )
         self._budgets[prompt_prefix.parts] = self.batch_tokens
 
@@ -180,11 +176,9 @@ class Engine:
         """Write how long a shared prefix is and what it takes of memory, for an
         error."""
         tokens = len(prompt_prefix.ids)
-        size = (
-            keys_and_values_gb(self.features, tokens)
-            if self.sharing is SharedCache
-            else None
-        )
+        size = None
+        if self.sharing is SharedCache:
+            size = keys_and_values_gb(self.features, tokens)
         memory = "" if size is None else f", {size:.2g} GB"
         return (
             f"the prefix of {prompt_prefix.shots_used} shots ({tokens:,} "
@@ -195,9 +189,8 @@ class Engine:
         self, batch: list[Request], prompt_prefix: PromptPrefix, computed: torch.Tensor
     ) -> list[np.ndarray]:
         """The statistics of each text of a batch, once the device has computed them."""
-        ends = np.cumsum(
-            [len(request.scored_tokens(prompt_prefix)) for request in batch]
-        )[:-1]
+        numbers = [len(request.scored_tokens(prompt_prefix)) for request in batch]
+        ends = np.cumsum(numbers)[:-1]
         arrays = np.split(computed.cpu().numpy(), ends, axis=1)
         for request, values in zip(batch, arrays, strict=True):
             if not np.isfinite(values).all():
@@ -246,75 +239,64 @@ class Engine:
         with torch.inference_mode():
             encoded = self._encoding(prompt_prefix)
             ahead = prompt_prefix.ids if encoded is None else ()
-            rows = [
-                np.concatenate([np.asarray(ahead, dtype=np.int32), request.tokens])
-                for request in batch
-            ]
             unread = 0 if self.features.stretches else 1
-            inputs = np.zeros((len(rows), max(map(len, rows)) - unread), dtype=np.int64)
-            for place, row in zip(inputs, rows, strict=True):
-                place[: len(row) - unread] = row[: len(row) - unread]
-            targets = [
-                request.scored_tokens(prompt_prefix).astype(np.int64)
-                for request in batch
-            ]
-            # of each text, one behind the position that predicts its last token
-            ends = [len(row) - (encoded is None) for row in rows]
-            step = self.features.texts_at_once(inputs.shape[1]) or len(rows)
-            parts = (slice(start, start + step) for start in range(0, len(rows), step))
-            values = [
-                self._forward(
-                    inputs[part],
-                    targets[part],
-                    ends[part],
-                    prompt_prefix,
-                    encoded,
-                    statistics,
+            longest = len(ahead) + max(len(request.tokens) for request in batch)
+            inputs = np.zeros((len(batch), longest - unread), dtype=np.int64)
+            targets, ends = [], []
+            for row, request in zip(inputs, batch, strict=True):
+                tokens = np.concatenate([np.asarray(ahead, np.int32), request.tokens])
+                read = len(tokens) - unread
+                row[:read] = tokens[:read]
+                targets.append(request.scored_tokens(prompt_prefix).astype(np.int64))
+                # one behind the position that predicts the text's last token
+                ends.append(len(tokens) - (encoded is None))
+            step = self.features.texts_at_once(inputs.shape[1]) or len(batch)
+            values = []
+            for part in spans(len(batch), step):
+                # no name holds the features: they are freed before the next are read
+                values.append(
+                    self._reduced(
+                        self._read(inputs[part], prompt_prefix, encoded),
+                        targets[part],
+                        ends[part],
+                        statistics,
+                    )
                 )
-                for part in parts
-            ]
             return torch.cat(values, dim=1)
 
-    def _forward(
+    def _reduced(
         self,
-        inputs: np.ndarray,
+        read: torch.Tensor,
         targets: list[np.ndarray],
         ends: list[int],
-        prompt_prefix: PromptPrefix,
-        encoded: EncodedPrefix | None,
         statistics: str,
     ) -> torch.Tensor:
-        """`inputs` [texts, tokens] -> float32 [numbers, all targets]; each text's
-        targets are its last tokens."""
-        read = self._read(
-            to_device(inputs, self.features.device), prompt_prefix, encoded
-        )
+        """Return float32 [numbers, all targets] of features [texts, tokens, width];
+        each text's targets are its last tokens."""
         width = read.shape[1]
-        scored = [
-            number * width + np.arange(end - len(ids), end)
-            for number, (ids, end) in enumerate(zip(targets, ends, strict=True))
-        ]
-        rows = read.flatten(0, 1).index_select(
-            0, to_device(np.concatenate(scored), read.device)
-        )
-        return self.features.statistics(
-            rows, to_device(np.concatenate(targets), read.device), statistics
-        )
+        places = []
+        for number, (ids, end) in enumerate(zip(targets, ends, strict=True)):
+            places.append(number * width + np.arange(end - len(ids), end))
+        scored = to_device(np.concatenate(places), read.device)
+        rows = read.flatten(0, 1).index_select(0, scored)
+        tokens = to_device(np.concatenate(targets), read.device)
+        return self.features.statistics(rows, tokens, statistics)
 
     def _read(
         self,
-        inputs: torch.Tensor,
+        inputs: np.ndarray,
         prompt_prefix: PromptPrefix,
         encoded: EncodedPrefix | None,
     ) -> torch.Tensor:
-        """Compute features of each input token, after the features of the last token of
-        a shared prompt prefix."""
+        """Compute features of each input token [texts, tokens], after the features of
+        the last token of a shared prompt prefix."""
+        ids = to_device(inputs, self.features.device)
         if encoded is None:
-            return self.features(inputs, use_cache=False)
-        last = encoded.last(prompt_prefix.parts).expand(len(inputs), 1, -1)
-        if inputs.shape[1] == 0:
+            return self.features(ids, use_cache=False)
+        last = encoded.last(prompt_prefix.parts).expand(len(ids), 1, -1)
+        if ids.shape[1] == 0:
             return last
-        return torch.cat([last, encoded.read(inputs, prompt_prefix.parts)], dim=1)
+        return torch.cat([last, encoded.read(ids, prompt_prefix.parts)], dim=1)
 
 
 def collected_late(started: Iterable[Work], count: int) -> Iterator[Work]:

@@ -2,6 +2,7 @@
 logits."""
 
 import os
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -36,21 +37,22 @@ the length from which they do."""
 def _stretches(config: Any) -> list[int]:
     text = config.get_text_config()
     rope = getattr(text, "rope_parameters", None) or {}
-    # one for each kind of layer
-    kinds = [rope, *(kind for kind in rope.values() if isinstance(kind, dict))]
-    names = [(kind, _STRETCHED.get(str(kind.get("rope_type")))) for kind in kinds]
-    return sorted(
-        {kind.get(name) or getattr(text, name) for kind, name in names if name}
-    )
+    lengths = set()
+    # one for each kind of layer, or one for all
+    for kind in (rope, *rope.values()):
+        if isinstance(kind, dict):
+            name = _STRETCHED.get(str(kind.get("rope_type")))
+            if name:
+                lengths.add(kind.get(name) or getattr(text, name))
+    return sorted(lengths)
 
 
 def _mixes_texts(model: Any) -> bool:
     """Return whether a text's numbers follow the others of its batch: LLM.int8() looks
     for outliers in all rows."""
-    layers = (
-        module for module in model.modules() if type(module).__name__ == "Linear8bitLt"
-    )
-    return any(layer.state.threshold > 0 for layer in layers)
+    modules = model.modules()
+    of_int8 = [module for module in modules if type(module).__name__ == "Linear8bitLt"]
+    return any(module.state.threshold > 0 for module in of_int8)
 
 
 class Features:
@@ -124,9 +126,8 @@ class Features:
         return self._of(output), name, output[name]
 
     def _of(self, output: Any) -> torch.Tensor:
-        features: torch.Tensor = (
-            output.logits if self._head is None else output.last_hidden_state
-        )
+        name = "logits" if self._head is None else "last_hidden_state"
+        features: torch.Tensor = getattr(output, name)
         return features
 
     def alike(self, lengths: Sequence[int]) -> int:
@@ -134,9 +135,7 @@ class Features:
         stretch begins between them."""
         if self.mixes_texts:
             return 1
-        passed = [
-            sum(length > stretch for stretch in self.stretches) for length in lengths
-        ]
+        passed = [bisect_left(self.stretches, length) for length in lengths]
         return passed.count(passed[0])
 
     def texts_at_once(self, tokens: int) -> int | None:
@@ -144,11 +143,11 @@ class Features:
         budget of batches limits them."""
         if self.has_separate_head:
             return None
-        on_gpu = self.device.type == "cuda"
-        memory = (
-            torch.cuda.get_device_properties(self.device).total_memory if on_gpu else 0
-        )
-        alive = max(_LOGITS_ALIVE, int(_LOGITS_SHARE * memory / (4 * self.vocabulary)))
+        alive = _LOGITS_ALIVE
+        if self.device.type == "cuda":
+            memory = torch.cuda.get_device_properties(self.device).total_memory
+            on_gpu = int(_LOGITS_SHARE * memory / (4 * self.vocabulary))
+            alive = max(alive, on_gpu)
         return max(1, alive // max(tokens, 1))
 
     def statistics(
@@ -158,17 +157,14 @@ class Features:
         `requests.TOKEN_STATISTICS`."""
         if self._head is not None:
             return self._head.statistics(rows, targets, statistics)
-        out = torch.empty(
-            len(TOKEN_STATISTICS[statistics]), len(targets), device=rows.device
-        )
+        numbers = len(TOKEN_STATISTICS[statistics])
+        out = torch.empty(numbers, len(targets), device=rows.device)
         Reduction(rows.shape[-1], rows.device)(rows, targets, out)
         return out
 
     def logits(self, rows: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         """Return float32 [n, m] of `rows` [n, width]: the logits of these `ids` [m] of
         the vocabulary alone."""
-        return (
-            self._head.logits(rows, ids)
-            if self._head is not None
-            else rows[:, ids].float()
-        )
+        if self._head is not None:
+            return self._head.logits(rows, ids)
+        return rows[:, ids].float()

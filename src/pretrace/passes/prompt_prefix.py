@@ -5,6 +5,7 @@ Xie et al., ReCaLL: Membership Inference via Relative Conditional Log-Likelihood
 2024.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -82,11 +83,10 @@ def prompt_prefix_of(
         encoded = _encode_with_end(texts, start, shots.prefix.name, tokenizer)
     else:
         encoded = _encode_suffixes(texts, SEPARATORS[shots.prefix.separator], tokenizer)
+    room = math.inf if context is None else context
     for used in encoded:
-        if (
-            context is None
-            or len(start) + len(inner) + sum(map(len, used)) + longest <= context
-        ):
+        tokens = len(start) + len(inner) + sum(map(len, used)) + longest
+        if tokens <= room:
             break
     if len(used) < len(texts):
         log.warning(
@@ -113,10 +113,8 @@ def _encode_with_end(
             f"has none: set start_token in the "
             "run, or choose another separator."
         )
-    ids = [
-        (*shot, *end)
-        for shot in tokenizer(texts, add_special_tokens=False)["input_ids"]
-    ]
+    shots = tokenizer(texts, add_special_tokens=False)["input_ids"]
+    ids = [(*shot, *end) for shot in shots]
     return [tuple(ids[first:]) for first in range(len(ids) + 1)]
 
 
@@ -129,33 +127,38 @@ def _encode_suffixes(
     first shot keeps it.
     """
 
-    def ids(texts: list[str]) -> list[Ids]:
-        encoded = tokenizer(
-            texts, add_special_tokens=False, return_attention_mask=False, verbose=False
-        )
-        return [tuple(text) for text in encoded["input_ids"]]
+    opening = _ids(texts, tokenizer)
+    starts_alike = _ids(["x"], tokenizer) == _ids_behind_text(["x"], tokenizer)
+    encoded = _ids if starts_alike else _ids_behind_text
+    following = encoded([separator + text for text in texts], tokenizer)
+    if separator == "\n":
+        for before in ("", " "):
+            if following == encoded([before + text for text in texts], tokenizer):
+                raise InputError(
+                    f"{tokenizer.name_or_path}: the tokenizer drops newlines, so that "
+                    f"separator: newline joins shots as another one does; choose "
+                    f"another separator."
+                )
+    suffixes: list[tuple[Ids, ...]] = []
+    for first in range(len(texts)):
+        suffixes.append((opening[first], *following[first + 1 :]))
+    return [*suffixes, ()]
 
-    def behind_text(texts: list[str]) -> list[Ids]:
-        for text, border in zip(_BORDERS, ids([*_BORDERS]), strict=True):
-            joined = ids([text + own for own in texts])
-            if all(own[: len(border)] == border for own in joined):
-                return [own[len(border) :] for own in joined]
-        raise InputError(
-            f"{tokenizer.name_or_path}: the tokenizer joins shots with what is "
-            f"before them; choose another separator."
-        )
 
-    opening = ids(texts)
-    encoded = behind_text if ids(["x"]) != behind_text(["x"]) else ids
-    following = encoded([separator + text for text in texts])
-    if separator == "\n" and following in (
-        encoded([before + text for text in texts]) for before in ("", " ")
-    ):
-        raise InputError(
-            f"{tokenizer.name_or_path}: the tokenizer drops newlines, so that "
-            f"separator: newline joins shots as "
-            "another one does; choose another separator."
-        )
-    return [
-        (opening[first], *following[first + 1 :]) for first in range(len(texts))
-    ] + [()]
+def _ids(texts: list[str], tokenizer: Any) -> list[Ids]:
+    encoded = tokenizer(
+        texts, add_special_tokens=False, return_attention_mask=False, verbose=False
+    )
+    return [tuple(text) for text in encoded["input_ids"]]
+
+
+def _ids_behind_text(texts: list[str], tokenizer: Any) -> list[Ids]:
+    """Return the token ids that texts have behind other text."""
+    for text, border in zip(_BORDERS, _ids([*_BORDERS], tokenizer), strict=True):
+        joined = _ids([text + own for own in texts], tokenizer)
+        if all(own[: len(border)] == border for own in joined):
+            return [own[len(border) :] for own in joined]
+    raise InputError(
+        f"{tokenizer.name_or_path}: the tokenizer joins shots with what is "
+        f"before them; choose another separator."
+    )

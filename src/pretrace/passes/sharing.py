@@ -9,6 +9,7 @@ rounding of the model's own type can tip the choice.
 import copy
 import math
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar
 
 import torch
@@ -73,9 +74,9 @@ class PrefixLayer(DynamicLayer):
         *args: Any,
         **kwargs: Any,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        return self._ahead(self.keys, key_states), self._ahead(
-            self.values, value_states
-        )
+        keys = self._ahead(self.keys, key_states)
+        values = self._ahead(self.values, value_states)
+        return keys, values
 
 
 class SharedCache:
@@ -94,9 +95,8 @@ class SharedCache:
         self._last, self._ends = [], []
         for part in parts:
             ids = torch.tensor([part], device=features.device)
-            self._last.append(
-                features(ids, past_key_values=cache, use_cache=True)[0, -1].clone()
-            )
+            read = features(ids, past_key_values=cache, use_cache=True)
+            self._last.append(read[0, -1].clone())
             self._ends.append(cache.get_seq_length())
         self._layers = [(layer.keys, layer.values) for layer in cache.layers]
 
@@ -112,20 +112,18 @@ class SharedCache:
         """Return features [texts, tokens, width] of `inputs` [texts, tokens] after
         these parts."""
         with self._features.after_prefix():
-            return self._features(
-                inputs, past_key_values=self.cache(parts), use_cache=True
-            )
+            cache = self.cache(parts)
+            return self._features(inputs, past_key_values=cache, use_cache=True)
 
     def cache(self, parts: tuple[Ids, ...]) -> Cache:
         """Return the first of the encoded positions, as views."""
         end = self._ends[len(parts) - 1]
-        cut = (
-            (keys[..., :end, :], values[..., :end, :]) for keys, values in self._layers
-        )
         apart = self._features.reads_apart
-        return Cache(
-            layers=[PrefixLayer(keys, values, apart=apart) for keys, values in cut]
-        )
+        layers = []
+        for keys, values in self._layers:
+            cut = keys[..., :end, :], values[..., :end, :]
+            layers.append(PrefixLayer(*cut, apart=apart))
+        return Cache(layers=layers)
 
 
 def keys_and_values_gb(features: Features, tokens: int) -> float | None:
@@ -152,9 +150,7 @@ class SteppedState:
     def __init__(self, features: Features, parts: tuple[Ids, ...]) -> None:
         self.parts = parts
         self._features = features
-        ids = torch.tensor(
-            [[token for part in parts for token in part]], device=features.device
-        )
+        ids = torch.tensor([[*chain(*parts)]], device=features.device)
         read, self._name, self._state = features.with_state(ids)
         self._last = read[0, -1].clone()
 
@@ -166,17 +162,12 @@ class SteppedState:
 
     def read(self, inputs: torch.Tensor, parts: tuple[Ids, ...]) -> torch.Tensor:
         state = copy.deepcopy(self._state)
-        state.reorder_cache(
-            torch.zeros(len(inputs), dtype=torch.long, device=inputs.device)
-        )
-        tokens = inputs.split(1, dim=1)
-        return torch.cat(
-            [
-                self._features(token, use_cache=True, **{self._name: state})
-                for token in tokens
-            ],
-            1,
-        )
+        first = torch.zeros(len(inputs), dtype=torch.long, device=inputs.device)
+        state.reorder_cache(first)
+        read = []
+        for token in inputs.split(1, dim=1):
+            read.append(self._features(token, use_cache=True, **{self._name: state}))
+        return torch.cat(read, 1)
 
 
 EncodedPrefix = SharedCache | SteppedState
@@ -220,15 +211,12 @@ def _way_of(features: Features) -> PrefixSharing | None:
     layers = DynamicCache(config=model.config).layers
     # the classes of transformers say so by `_is_stateful`, other classes by their
     # layers alone
-    if model._is_stateful or any(
-        isinstance(layer, LinearAttentionCacheLayerMixin) for layer in layers
-    ):
+    linear = LinearAttentionCacheLayerMixin
+    if model._is_stateful or any(isinstance(layer, linear) for layer in layers):
         return SteppedState
-    return (
-        SharedCache
-        if all(isinstance(layer, DynamicLayer) for layer in layers)
-        else None
-    )
+    if all(isinstance(layer, DynamicLayer) for layer in layers):
+        return SharedCache
+    return None
 
 
 def _is_exact(way: PrefixSharing, features: Features, name: str) -> bool:
@@ -240,18 +228,14 @@ def _is_exact(way: PrefixSharing, features: Features, name: str) -> bool:
     left in `features`.
     """
     attentions = _attentions(features) if way is SharedCache else [features.attention]
-    trials = [
-        _Trial(attention, narrow)
-        for narrow in (True, False)
-        for attention in attentions
-    ]
+    narrow = [_Trial(attention, narrow=True) for attention in attentions]
+    as_wide = [_Trial(attention, narrow=False) for attention in attentions]
+    trials = [*narrow, *as_wide]
     off = math.inf
     for trial in trials:
         try:
-            off = _off(
-                way,
-                Features(_small(features.model, narrow=trial.narrow), trial.attention),
-            )
+            small = _small(features.model, narrow=trial.narrow)
+            off = _off(way, Features(small, trial.attention))
         except Exception as error:
             if is_out_of_memory(error) or trial is trials[-1]:
                 raise
@@ -288,9 +272,8 @@ def _attentions(features: Features) -> list[str]:
     if features.attention != SHARED_PREFIX:
         return [features.attention]
     config = features.model.config.get_text_config()
-    if features.device.type == "cuda" and not gpu_reads_apart(
-        config, features.device, features.dtype
-    ):
+    on_gpu = features.device.type == "cuda"
+    if on_gpu and not gpu_reads_apart(config, features.device, features.dtype):
         return ["sdpa"]
     return [SHARED_PREFIX, "sdpa"]
 
@@ -313,7 +296,8 @@ def _small(model: Any, *, narrow: bool) -> Any:
             setattr(text, key, value[:count])
     text.num_hidden_layers = count
     for key, most in _SMALL.items():
-        if isinstance(size := getattr(text, key, None), int):
+        size = getattr(text, key, None)
+        if isinstance(size, int):
             setattr(text, key, min(size, most))
     # some configurations take no other value
     if isinstance(getattr(text, "pad_token_id", None), int):
@@ -326,9 +310,8 @@ def _small(model: Any, *, narrow: bool) -> Any:
         for weight in small.parameters():
             # wide enough for attention to tell one token from another
             if weight.dim() > 1:
-                weight.mul_(
-                    2 * weight.shape[-1] ** -0.5 / weight.std().clamp(min=1e-12)
-                )
+                wanted = 2 * weight.shape[-1] ** -0.5
+                weight.mul_(wanted / weight.std().clamp(min=1e-12))
     return small
 
 
@@ -356,15 +339,14 @@ def _off(way: PrefixSharing, features: Features) -> float:
     # three parts, so that a prefix is also shared in part; the second text repeats the
     # prefix's beginning
     ids = torch.arange(24).remainder(features.vocabulary)
-    parts = (
-        tuple(ids[:5].tolist()),
-        tuple(ids[5:12].tolist()),
-        tuple(ids[12:16].tolist()),
-    )
+    first, second, third = ids[:5], ids[5:12], ids[12:16]
+    parts = tuple(tuple(part.tolist()) for part in (first, second, third))
     texts = torch.stack([ids[16:], ids[:8]])
     encoded = way(features, parts)
-    prefixes = [parts[:2], parts] if encoded.serves(parts[:2]) else [parts]
-    return max(_distance(encoded, prefix, texts, features) for prefix in prefixes)
+    off = _distance(encoded, parts, texts, features)
+    if encoded.serves(parts[:2]):
+        off = max(off, _distance(encoded, parts[:2], texts, features))
+    return off
 
 
 def _distance(
@@ -375,13 +357,12 @@ def _distance(
 ) -> float:
     """Return the Euclidean distance, relative to the norm of the features that are
     expected."""
-    prompt_prefix = torch.tensor([token for part in parts for token in part])
-    whole = features(
-        torch.cat([prompt_prefix.expand(len(texts), -1), texts], dim=1), use_cache=False
-    )
-    last, after = whole[0, len(prompt_prefix) - 1], whole[:, len(prompt_prefix) :]
-    pairs = [(encoded.last(parts), last), (encoded.read(texts, parts), after)]
-    return max(
-        float((shared - expected).norm() / expected.norm())
-        for shared, expected in pairs
-    )
+    ahead = torch.tensor([*chain(*parts)]).expand(len(texts), -1)
+    whole = features(torch.cat([ahead, texts], dim=1), use_cache=False)
+    width = ahead.shape[1]
+    of_last = _relative(encoded.last(parts), whole[0, width - 1])
+    return max(of_last, _relative(encoded.read(texts, parts), whole[:, width:]))
+
+
+def _relative(shared: torch.Tensor, expected: torch.Tensor) -> float:
+    return float((shared - expected).norm() / expected.norm())

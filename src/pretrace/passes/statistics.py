@@ -81,20 +81,15 @@ class OutputHead:
     ) -> torch.Tensor:
         """Return float32 [numbers, n] of `hidden` [n, width] and `targets` [n], rows as
         in `TOKEN_STATISTICS`."""
-        hidden, targets = (
-            hidden.to(self._weight.device, self._narrow),
-            targets.to(self._weight.device),
-        )
-        out = torch.empty(
-            len(TOKEN_STATISTICS[statistics]), len(targets), device=hidden.device
-        )
+        hidden = hidden.to(self._weight.device, self._narrow)
+        targets = targets.to(self._weight.device)
+        numbers = len(TOKEN_STATISTICS[statistics])
+        out = torch.empty(numbers, len(targets), device=hidden.device)
         fill, size = self._whole, self._chunk
         if self._in_slices:
             # the 40 likeliest are found in whole rows
-            fill, size = (
-                self._by_slices,
-                _KEPT_ROWS if len(out) > 5 else _SLICED_AT_ONCE,
-            )
+            fill = self._by_slices
+            size = _KEPT_ROWS if numbers > 5 else _SLICED_AT_ONCE
         for chunk in spans(len(targets), size):
             fill(hidden[chunk], targets[chunk], out[:, chunk])
         return out
@@ -107,11 +102,9 @@ class OutputHead:
     def _whole_logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """Return float32 [n, vocabulary] of `hidden` [n, width], in a buffer that the
         next call fills again."""
-        return (
-            self.layer(hidden)
-            if self._finish is None
-            else self._finish(hidden, self.layer)
-        )
+        if self._finish is None:
+            return self.layer(hidden)
+        return self._finish(hidden, self.layer)
 
     def layer(self, inputs: torch.Tensor) -> torch.Tensor:
         """Return float32 [..., vocabulary] of `inputs` [..., width], in that buffer:
@@ -130,13 +123,11 @@ class OutputHead:
         own, in_slice = self._own(hidden, targets), hidden.new_empty(rows)
         merged = _Merged(own, len(out))
         for span in spans(self._weight.shape[1], _SLICE):
-            width = span.stop - span.start
-            kept = len(out) > 5
-            logits = (
-                self._logits[:rows, span]
-                if kept
-                else self._slice[: rows * width].view(rows, width)
-            )
+            if len(out) > 5:  # whole rows are kept
+                logits = self._logits[:rows, span]
+            else:
+                width = span.stop - span.start
+                logits = self._slice[: rows * width].view(rows, width)
             self._product(hidden, span, logits)
             inside = ((targets >= span.start) & (targets < span.stop)).nonzero()[:, 0]
             in_slice[inside] = logits[inside, targets[inside] - span.start]
@@ -157,9 +148,8 @@ class OutputHead:
         slices' do."""
         own = hidden.new_empty(len(targets))
         for block in spans(len(targets), _SLICED_ROWS):
-            product = hidden.new_empty(
-                block.stop - block.start, block.stop - block.start
-            )
+            rows = block.stop - block.start
+            product = hidden.new_empty(rows, rows)
             self._product(hidden[block], targets[block], product)
             own[block] = product.diagonal()
         return own
@@ -170,9 +160,8 @@ class OutputHead:
         """`hidden` [n, width] by these columns of the weights, with the bias, summed
         and kept in float32."""
         weight = self._weight[:, columns]
-        narrow = (
-            self._narrow if self._finish is None or self._finish.keeps_inputs else None
-        )
+        keeps_inputs = self._finish is None or self._finish.keeps_inputs
+        narrow = self._narrow if keeps_inputs else None
         if narrow and self._on_gpu:
             torch.mm(hidden.to(narrow), weight, out_dtype=torch.float32, out=out)
         else:
@@ -184,14 +173,13 @@ class OutputHead:
     def logits(self, hidden: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         """Return float32 [n, m], logits of `ids` [m] after `hidden` [n, width], summed
         in float32."""
-        hidden, ids = (
-            hidden.to(self._weight.device, self._narrow),
-            ids.to(self._weight.device),
-        )
+        hidden = hidden.to(self._weight.device, self._narrow)
+        ids = ids.to(self._weight.device)
         if self._finish is not None:
-            return torch.cat(
-                [self._whole_logits(rows)[:, ids] for rows in hidden.split(_CHUNK)]
-            )
+            parts = []
+            for rows in hidden.split(_CHUNK):
+                parts.append(self._whole_logits(rows)[:, ids])
+            return torch.cat(parts)
         logits = hidden.float() @ self._weight[:, ids].float()
         return logits if self._bias is None else logits + self._bias[ids]
 
@@ -219,9 +207,8 @@ class Reduction:
 
     def __init__(self, vocabulary: int, device: torch.device) -> None:
         chunk = chunk_rows(vocabulary, device)
-        self._rows = (
-            min(max(4, _BLOCK // vocabulary), chunk) if device.type == "cpu" else chunk
-        )
+        in_cache = max(4, _BLOCK // vocabulary)
+        self._rows = min(in_cache, chunk) if device.type == "cpu" else chunk
         self._shifted = torch.empty(self._rows, vocabulary, device=device)
         self._weighted = torch.empty_like(self._shifted)
 
@@ -245,7 +232,9 @@ class Reduction:
         total = p.sum(-1)
         if len(out) > 5:
             torch.log(_top_mass(z, p) / total, out=out[5])
-        weighted = (p.mul_(z).sum(-1) for _ in range(2)) if len(out) > 1 else ()
+        weighted = []
+        if len(out) > 1:
+            weighted = [p.mul_(z).sum(-1), p.mul_(z).sum(-1)]
         _fill(out, own.squeeze(1), total, *weighted)
 
 
@@ -270,10 +259,8 @@ class _Merged:
         self._sums.append(sums)
 
     def _block(self, logits: torch.Tensor, rows: slice, sums: torch.Tensor) -> None:
-        z, p = (
-            buffer[: logits.numel()].view(logits.shape)
-            for buffer in (self._shifted, self._weighted)
-        )
+        z = self._shifted[: logits.numel()].view(logits.shape)
+        p = self._weighted[: logits.numel()].view(logits.shape)
         if self._numbers > 4:
             self._ranks[rows] += torch.gt(logits, self._own[rows, None], out=p).sum(-1)
         highest = logits.amax(-1, keepdim=True)
@@ -291,12 +278,10 @@ class _Merged:
         shift = highest - most
         if len(sums) > 1:  # z and z^2 below the maximum of all, not of the slice
             total, mean, square = sums
-            sums = [
-                total,
-                mean + shift * total,
-                square + 2 * shift * mean + shift.square() * total,
-            ]
-        total, *weighted = (part.mul(shift.exp()).sum(0) for part in sums)
+            square = square + 2 * shift * mean + shift.square() * total
+            sums = [total, mean + shift * total, square]
+        scale = shift.exp()
+        total, *weighted = [part.mul(scale).sum(0) for part in sums]
         _fill(out, self._own - most, total, *weighted)
         if len(out) > 4:
             out[4] = self._ranks
@@ -315,7 +300,7 @@ def _fill(
     torch.add(own, highest, out=out[0])
     if not weighted:
         return
-    mean, square = (part / total for part in weighted)
+    mean, square = weighted[0] / total, weighted[1] / total
     torch.add(mean, highest, out=out[1]).neg_()
     # rounding can leave a one-point distribution just below 0, and a NaN in its square
     # root
@@ -418,9 +403,9 @@ def base_of(model: Any) -> Any:
     no part is named."""
     if model.base_model is not model:
         return model.base_model
-    return (
-        model.get_decoder().base_model if hasattr(model, "get_decoder") else model
-    )  # of a multimodal wrapper
+    if hasattr(model, "get_decoder"):  # of a multimodal wrapper
+        return model.get_decoder().base_model
+    return model
 
 
 def output_layer(model: Any) -> OutputHead | None:
@@ -437,12 +422,8 @@ def output_layer(model: Any) -> OutputHead | None:
     probe = torch.arange(8, device=model.device).remainder(layer.weight.shape[0])[None]
     inputs, reads = [], []
     # whole numbers up to 64, which every type has
-    marks = (
-        torch.arange(8 * layer.weight.shape[0], device=layer.weight.device)
-        .remainder(129)
-        .sub(64.0)
-    )
-    marks = marks.view(8, -1)
+    numbers = torch.arange(8 * layer.weight.shape[0], device=layer.weight.device)
+    marks = numbers.remainder(129).sub(64.0).view(8, -1)
 
     def marked(hidden: torch.Tensor) -> torch.Tensor:
         inputs.append(hidden)
@@ -484,21 +465,18 @@ def _finished_head(
         def watched(
             inputs: torch.Tensor, finish: _Finish = finish, head: OutputHead = head
         ) -> torch.Tensor:
-            finish.keeps_inputs = torch.equal(
-                inputs.reshape(hidden.shape).float(), hidden.float()
-            )
+            given = inputs.reshape(hidden.shape).float()
+            finish.keeps_inputs = torch.equal(given, hidden.float())
             return head.layer(inputs)
 
         try:
             finished = finish(hidden, watched).log_softmax(-1).clamp(min=-100)
-        except (
-            Exception
-        ) as error:  # layers in between have narrow weights, or need other inputs
+        # layers in between have narrow weights, or need other inputs
+        except Exception as error:
             if is_out_of_memory(error):
                 raise
             continue
-        if (finished - logits).norm() <= _ALIKE[
-            model.dtype == torch.float32
-        ] * logits.norm():
+        tolerance = _ALIKE[model.dtype == torch.float32]
+        if (finished - logits).norm() <= tolerance * logits.norm():
             return head
     return None

@@ -24,21 +24,21 @@ from pretrace.runtime.logs import log
 
 _ABANDONED_AFTER = 24 * 3600  # seconds
 
-PASS_SCHEMA = pa.schema(
-    [
-        ("text_id", pa.string()),
-        ("variant", pa.int32()),
-        ("token_ids", pa.list_(pa.int32())),
-        *(
-            (name, pa.list_(pa.int32() if name == "ranks" else pa.float32()))
-            for name in TOKEN_STATISTICS["top40"]
-        ),
-        ("n_tokens", pa.int32()),
-        ("truncated", pa.bool_()),
-        ("shots_used", pa.int32()),
-        ("skipped", pa.string()),
-    ]
-)
+_TEXT_COLUMNS = {
+    "text_id": pa.string(),
+    "variant": pa.int32(),
+    "token_ids": pa.list_(pa.int32()),
+}
+_FACT_COLUMNS = {
+    "n_tokens": pa.int32(),
+    "truncated": pa.bool_(),
+    "shots_used": pa.int32(),
+    "skipped": pa.string(),
+}
+_STATISTIC_COLUMNS = dict.fromkeys(TOKEN_STATISTICS["top40"], pa.list_(pa.float32()))
+_STATISTIC_COLUMNS["ranks"] = pa.list_(pa.int32())
+
+PASS_SCHEMA = pa.schema({**_TEXT_COLUMNS, **_STATISTIC_COLUMNS, **_FACT_COLUMNS})
 
 
 def chunk_table(
@@ -47,35 +47,40 @@ def chunk_table(
     """Return the store's rows of one chunk; `values` as `Engine.statistics` gives
     them."""
     scored = [request.scored_tokens(prompt_prefix) for request in chunk]
-    offsets = pa.array(
-        np.concatenate([[0], np.cumsum([len(tokens) for tokens in scored])]), pa.int32()
-    )
+    lengths = [len(tokens) for tokens in scored]
+    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
 
-    def lists(parts: list[np.ndarray], name: str) -> pa.Array:
-        values = pa.array(
-            np.concatenate(parts), PASS_SCHEMA.field(name).type.value_type
+    def lists(name: str, parts: list[np.ndarray]) -> pa.Array:
+        numbers = PASS_SCHEMA.field(name).type.value_type
+        return pa.ListArray.from_arrays(
+            offsets, pa.array(np.concatenate(parts), numbers)
         )
-        return pa.ListArray.from_arrays(offsets, values)
 
-    columns = {
+    columns: dict[str, Any] = {
         "text_id": [request.text_id for request in chunk],
         "variant": [request.variant for request in chunk],
-        "token_ids": lists(scored, "token_ids"),
+        "token_ids": lists("token_ids", scored),
+    }
+    for name in _STATISTIC_COLUMNS:
+        columns[name] = [None] * len(chunk)
+    for row, name in enumerate(_names_of(len(values[0]))):
+        columns[name] = lists(name, [of_text[row] for of_text in values])
+    columns |= {
         "n_tokens": [request.n_tokens for request in chunk],
         "truncated": [request.truncated for request in chunk],
         "shots_used": [prompt_prefix.shots_used] * len(chunk),
         "skipped": [request.skip_reason(prompt_prefix) for request in chunk],
     }
-    # the kinds of statistics differ in their number
-    [names] = [
-        names for names in TOKEN_STATISTICS.values() if len(names) == len(values[0])
-    ]
-    for name in TOKEN_STATISTICS["top40"]:
-        parts = (
-            [value[names.index(name)] for value in values] if name in names else None
-        )
-        columns[name] = [None] * len(chunk) if parts is None else lists(parts, name)
     return pa.Table.from_pydict(columns, schema=PASS_SCHEMA)
+
+
+def _names_of(count: int) -> tuple[str, ...]:
+    """Return the names of so many statistics: the kinds of `TOKEN_STATISTICS` differ in
+    their number."""
+    for names in TOKEN_STATISTICS.values():
+        if len(names) == count:
+            return tuple(names)
+    raise ValueError(f"no kind of statistics has {count} numbers")
 
 
 class Store:

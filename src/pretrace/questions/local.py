@@ -68,15 +68,21 @@ def answered_how(target: Target, batch_tokens: int, threads: int) -> JsonObject:
     """
     gpu_version = gpu_version_of(target)
     of_gpu = {} if gpu_version is None else {"gpu": gpu_version}
-    return of_gpu | {
-        "checkpoint": target.digest,
-        "dtype": target.dtype,
-        "batches": None if target.dtype == "float32" else [batch_tokens, threads],
-        "context": target.context,
-        "tokenizer_from": target.tokenizer_from,
-        "spelled": target.tokenizer.split_special_tokens,
-        "ends": stated_ends(target.checkpoint.path),
-    }
+    # other numbers than in batches, which earlier versions stored
+    alone = {"alone": True} if target.reads_alone else {}
+    return (
+        of_gpu
+        | alone
+        | {
+            "checkpoint": target.digest,
+            "dtype": target.dtype,
+            "batches": None if target.dtype == "float32" else [batch_tokens, threads],
+            "context": target.context,
+            "tokenizer_from": target.tokenizer_from,
+            "spelled": target.tokenizer.split_special_tokens,
+            "ends": stated_ends(target.checkpoint.path),
+        }
+    )
 
 
 class LocalAnswerer:

@@ -38,9 +38,9 @@ STEADY = 0.005  # a standard error below this leaves the third decimal something
 def decimals(low: float | None, high: float | None, sd: float | None = None) -> int:
     """Return how many decimals the noise of an estimate allows: its SD, or a quarter of
     its 95 % interval."""
-    noise = (
-        (high - low) / 4 if sd is None and low is not None and high is not None else sd
-    )
+    noise = sd
+    if sd is None and low is not None and high is not None:
+        noise = (high - low) / 4
     return 3 if noise is not None and noise < STEADY else 2
 
 
@@ -48,10 +48,10 @@ def with_interval(estimate: Estimate) -> str:
     """Format a value with the decimals that its interval allows; the interval has
     two."""
     value, low, high = estimate
-    interval = (
-        f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else ""
-    )
-    return f"{value:.{decimals(low, high)}f}{interval}"
+    written = f"{value:.{decimals(low, high)}f}"
+    if low is None or high is None:
+        return written
+    return f"{written} [{low:.2f}, {high:.2f}]"
 
 
 def exceeding_placebos(panel: Panel, frame: pd.DataFrame) -> str:
@@ -94,19 +94,16 @@ def other_texts_note(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
     """Note the methods evaluated on another number of texts than most of their panel,
     if there are any."""
     counts = frame["n_members"] + frame["n_nonmembers"]
-    usual = counts.groupby(
-        [frame[key] for key in ("panel", "metric", "selection")]
-    ).transform(mode)
-    methods = dict.fromkeys(
-        f"{method_label(row['method'])} on {panels[row['panel']].name} "
-        f"({row['count']:,}, not {row['usual']:,})"
-        for row in records_of(frame.assign(count=counts, usual=usual)[counts != usual])
-    )
-    return (
-        [f"On another number of texts than most methods: {'; '.join(methods)}."]
-        if methods
-        else []
-    )
+    of_panel = [frame[key] for key in ("panel", "metric", "selection")]
+    usual = counts.groupby(of_panel).transform(mode)
+    others = frame.assign(count=counts, usual=usual)[counts != usual]
+    methods: dict[str, None] = {}
+    for row in records_of(others):
+        where = f"{method_label(row['method'])} on {panels[row['panel']].name}"
+        methods[f"{where} ({row['count']:,}, not {row['usual']:,})"] = None
+    if not methods:
+        return []
+    return [f"On another number of texts than most methods: {'; '.join(methods)}."]
 
 
 def without_controls(methods: Iterable[str]) -> list[str]:
@@ -127,31 +124,30 @@ def conditions(
     """Note what every number rests on: metrics (default, the artifact's), texts, start
     token, reference, and `more`."""
     named = join_words([metric_label(metric) for metric in metrics or artifact.metrics])
-    of_documents = rows and all(row.get("unit") == "document" for row in rows)
-    notes = [
-        f"{named}; "
-        f"{OVER_DOCUMENTS if of_documents else _evaluation_sets(artifact, rows)}"
-    ]
-    options = {row["reference"] for row in rows if is_question(row["method"])}
+    texts = _evaluation_sets(artifact, rows)
+    if rows and all(row.get("unit") == "document" for row in rows):
+        texts = OVER_DOCUMENTS
+    start_tokens, options, references = set(), set(), set()
+    for row in rows:
+        start_tokens.add(row["start_token"].replace("tokenizer", "the tokenizer's own"))
+        if is_question(row["method"]):
+            options.add(row["reference"])
+        else:
+            references.add(row["reference"])
     inputs = {
-        "Start token": {
-            row["start_token"].replace("tokenizer", "the tokenizer's own")
-            for row in rows
-        }
-        - {""},
-        "Wrong options": {artifact.title_of(view) for view in options - {""}},
-        "Reference corpus or model": {
-            artifact.title_of(row["reference"])
-            for row in rows
-            if row["reference"] not in {*options, ""}
-        },
+        "Start token": start_tokens,
+        "Wrong options": _titles(artifact, options),
+        "Reference corpus or model": _titles(artifact, references - options),
     }
-    notes += [
-        f"{what}: {join_words(sorted(names))}."
-        for what, names in inputs.items()
-        if names
-    ]
+    notes = [f"{named}; {texts}"]
+    for what, names in inputs.items():
+        if names - {""}:
+            notes.append(f"{what}: {join_words(sorted(names - {''}))}.")
     return " ".join([*notes, more])
+
+
+def _titles(artifact: Artifact, names: set[str]) -> set[str]:
+    return {artifact.title_of(name) for name in names if name}
 
 
 def _evaluation_sets(artifact: Artifact, rows: Sequence[Record]) -> str:
@@ -162,12 +158,12 @@ def _evaluation_sets(artifact: Artifact, rows: Sequence[Record]) -> str:
             artifact.title_of(row["benchmark"])
         )
     sets = sorted(benchmarks) or [artifact.evaluation_set]
-    texts = {name: f"{name} ({EVALUATION_SET_LABELS.get(name, name)})" for name in sets}
-    if len(sets) == 1:
-        return f"evaluation set {texts[sets[0]]}."
-    named = [
-        f"{texts[name]} of {join_words(sorted(benchmarks[name]))}" for name in sets
-    ]
+    named = []
+    for name in sets:
+        text = f"{name} ({EVALUATION_SET_LABELS.get(name, name)})"
+        if len(sets) == 1:
+            return f"evaluation set {text}."
+        named.append(f"{text} of {join_words(sorted(benchmarks[name]))}")
     return f"evaluation sets {join_words(named)}."
 
 

@@ -11,7 +11,7 @@ import csv
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, median
@@ -99,8 +99,9 @@ def read_published(path: Path) -> list[PublishedRow]:
     with Path(path).open(encoding="utf-8", newline="") as file:
         rows: list[PublishedRow] = list(csv.DictReader(file))
     for line, row in enumerate(rows, start=2):
-        if missing := [column for column in _COLUMNS if row.get(column) is None]:
-            raise InputError(f"{path}, line {line}: column '{missing[0]}' is missing.")
+        for column in _COLUMNS:
+            if row.get(column) is None:
+                raise InputError(f"{path}, line {line}: column '{column}' is missing.")
         try:
             float(row["value"])
         except ValueError:
@@ -129,11 +130,10 @@ class Number:
     @property
     def sd(self) -> float | None:
         """Return the standard deviation over draws; None with fewer than two."""
-        return (
-            average([(draw, None, None) for draw in self.draws], "draw")[1]
-            if self.draws
-            else None
-        )
+        if not self.draws:
+            return None
+        _, sd = average([(draw, None, None) for draw in self.draws], "draw")
+        return sd
 
 
 def _mean(parts: Sequence[Number | None]) -> Number | None:
@@ -142,12 +142,10 @@ def _mean(parts: Sequence[Number | None]) -> Number | None:
     numbers = [part for part in parts if part is not None]
     if not numbers or len(numbers) < len(parts):
         return None
-    draws = tuple(map(mean, zip(*(part.draws for part in numbers), strict=False)))
-    return Number(
-        mean(part.value for part in numbers),
-        benchmark=numbers[0].benchmark,
-        draws=draws,
-    )
+    draws_of_parts = [part.draws for part in numbers]
+    draws = [mean(draw) for draw in zip(*draws_of_parts, strict=False)]
+    value = mean(part.value for part in numbers)
+    return Number(value, benchmark=numbers[0].benchmark, draws=tuple(draws))
 
 
 class Numbers:
@@ -171,10 +169,10 @@ class Numbers:
             return None
         if row["our_subset"] != EACH:
             return self._best(pair, row)
-        subsets = sorted({*self._table(pair)[0]["subset"]} - {""})
-        return _mean(
-            [self._best(pair, {**row, "our_subset": subset}) for subset in subsets]
-        )
+        frame, _ = self._table(pair)
+        subsets = sorted(set(frame["subset"]) - {""})
+        parts = [self._best(pair, {**row, "our_subset": subset}) for subset in subsets]
+        return _mean(parts)
 
     def why_not(self, row: PublishedRow) -> str:
         """Return why the study has no such number."""
@@ -193,15 +191,16 @@ class Numbers:
         each draw, or of the row's."""
         metric = "auc" if row["our_metric"] in _BEST else row["our_metric"]
         frame, places = self._table(pair)
-        rows = frame.iloc[
-            places.get((*(row[key] for key in _OUR_KEYS[:-1]), metric), [])
-        ]
+        *keys, _ = _OUR_KEYS
+        of_row = (*(row[key] for key in keys), metric)
+        rows = frame.iloc[places.get(of_row, [])]
         rows = rows[rows["setting"].str.fullmatch(row["our_setting"])]
-        rows = rows[rows["reference"] == row["reference"]] if row["reference"] else rows
-        if own_draw := row.get("draw", ""):
-            rows = rows[rows["draw"].isna() | rows["draw"].eq(int(own_draw))].assign(
-                draw=None
-            )
+        if row["reference"]:
+            rows = rows[rows["reference"] == row["reference"]]
+        own_draw = row.get("draw", "")
+        if own_draw:
+            is_own = rows["draw"].isna() | rows["draw"].eq(int(own_draw))
+            rows = rows[is_own].assign(draw=None)
         if rows.empty or rows["reference"].nunique() > 1:
             return None
         if rows["draw"].isna().any():
@@ -216,22 +215,16 @@ class Numbers:
         """Return a pair's metrics and Welch's p-values, chosen settings first, and the
         rows' places by `_OUR_KEYS`."""
         if pair not in self._tables:
-            frame = self._results.read("metrics", pair)
+            frames = [self._results.read("metrics", pair)]
             if self._results.has("tests", pair):
-                tests = self._results.read("tests", pair)
-                tests = tests[tests["test"] == "welch"].assign(
-                    metric="p_value", low=None, high=None
-                )
-                frame = pd.concat([frame, tests.assign(value=tests["p"])])
+                frames.append(_p_values(self._results.read("tests", pair)))
             if self._results.has("letters", pair):
-                frame = pd.concat(
-                    [frame, _in_range(self._results.read("letters", pair))]
-                )
+                frames.append(_in_range(self._results.read("letters", pair)))
+            frame = pd.concat(frames)
             frame = frame[frame["selection"].isin(_SELECTIONS)]
-            frame = frame.assign(
-                length=frame["length"].astype("Int64").astype("string").fillna(""),
-                order=frame["selection"].map(_SELECTIONS.index),
-            )
+            length = frame["length"].astype("Int64").astype("string").fillna("")
+            order = frame["selection"].map(_SELECTIONS.index)
+            frame = frame.assign(length=length, order=order)
             frame = frame.sort_values("order", kind="stable")
             keys = [key.removeprefix("our_") for key in _OUR_KEYS]
             self._tables[pair] = frame, frame.groupby(keys).indices
@@ -244,9 +237,8 @@ class Numbers:
         if row["our_subset"]:
             texts = texts[texts["subset"] == row["our_subset"]]
         if row["our_length"] and texts["length"].notna().any():
-            texts = texts[
-                texts["length"].eq(int(row["our_length"])).fillna(False).astype(bool)
-            ]
+            is_as_long = texts["length"].eq(int(row["our_length"])).fillna(False)
+            texts = texts[is_as_long.astype(bool)]
         if texts.empty:
             return None
         share = float(texts["label"].eq(1).mean())
@@ -258,24 +250,27 @@ class Numbers:
         return Number(values[row["our_metric"]], benchmark=row["our_benchmark"])
 
 
+def _p_values(tests: pd.DataFrame) -> pd.DataFrame:
+    """Return Welch's tests as rows of metrics, named `p_value`."""
+    own = tests[tests["test"] == "welch"]
+    return own.assign(metric="p_value", value=own["p"], low=None, high=None)
+
+
 def _in_range(letters: pd.DataFrame) -> pd.DataFrame:
     """Return the share of non-members that are well calibrated as rows of metrics,
     named `proportion`."""
-    own = letters[
-        (letters["quantity"] == "in_range")
-        & (letters["label"] == 0)
-        & (letters["document"] == "")
-    ]
-    setting = "calibration=" + own["calibration"]
-    keys = {
-        "unit": "document",
-        "method": "de_cop",
-        "view": "",
-        "start_token": "",
-        "evaluation_set": "all",
-    }
+    is_class = (letters["label"] == 0) & (letters["document"] == "")
+    own = letters[(letters["quantity"] == "in_range") & is_class]
     return own.assign(
-        **keys, setting=setting, metric="proportion", selection="grid", draw=None
+        unit="document",
+        method="de_cop",
+        view="",
+        start_token="",
+        evaluation_set="all",
+        setting="calibration=" + own["calibration"],
+        metric="proportion",
+        selection="grid",
+        draw=None,
     )
 
 
@@ -283,14 +278,13 @@ def _best_of(rows: pd.DataFrame, pair: PairSlugs, row: PublishedRow) -> Number:
     ranked = rows.sort_values("value", ascending=False, kind="stable")
     ranked = ranked[ranked["setting"] == ranked["setting"].iloc[0]]
     best = ranked.loc[ranked["low"].isna().sort_values(kind="stable").index].iloc[0]
-    where = best["setting"], pair[1], best["reference"]
-    if parameter := _BEST.get(row["our_metric"]):
-        return Number(
-            float(written_parameters(best["setting"])[parameter]), None, None, *where
-        )
-    return Number(
-        float(best["value"]), number(best["low"]), number(best["high"]), *where
-    )
+    value, low, high = best["value"], number(best["low"]), number(best["high"])
+    parameter = _BEST.get(row["our_metric"])
+    if parameter:
+        value, low, high = written_parameters(best["setting"])[parameter], None, None
+    _, benchmark = pair
+    where = best["setting"], benchmark, best["reference"]
+    return Number(float(value), low, high, *where)
 
 
 def compare_published(
@@ -306,31 +300,37 @@ def compare_published(
     wanted, numbers = set(artifacts), Numbers(results)
     compared = []
     for paper, about in read_papers(results).items():
-        if not results.has("published", paper) or not any(
-            slug.startswith(f"{paper}_") for slug in wanted
-        ):
-            continue
-        rows = [
-            row
-            for row in read_published(results.path("published", paper))
-            if row["artifact"] == "text" or f"{paper}_{row['artifact']}" in wanted
-        ]
+        rows = _rows_wanted(results, paper, wanted)
         for protocol in about.protocols:
             own_draw = about.own_draw.get(protocol, ())
-            own = [
-                {**row, "draw": "0" if row["benchmark"] in own_draw else ""}
-                for row in rows
-                if protocol in (row["protocol"] or protocol).split(";")
-            ]
+            own = []
+            for row in rows:
+                if protocol in (row["protocol"] or protocol).split(";"):
+                    draw = "0" if row["benchmark"] in own_draw else ""
+                    own.append({**row, "draw": draw})
             ours = [numbers.find(row) for row in own]
             for over in ("subset", "model"):
                 ours = _fill_averages(own, ours, over)
-            compared += [
-                _record(row, protocol, number, results)
-                | {"reason": _reason(row, number, numbers, gone)}
-                for row, number in zip(own, ours, strict=True)
-            ]
+            for row, measured in zip(own, ours, strict=True):
+                record = _record(row, protocol, measured, results)
+                record["reason"] = _reason(row, measured, numbers, gone)
+                compared.append(record)
     return pd.DataFrame(compared)
+
+
+def _rows_wanted(
+    results: Results, paper: str, wanted: Collection[str]
+) -> list[PublishedRow]:
+    """Return a paper's rows of these artifacts and of its text; none if it has no such
+    artifact."""
+    is_wanted = any(slug.startswith(f"{paper}_") for slug in wanted)
+    if not is_wanted or not results.has("published", paper):
+        return []
+    rows = []
+    for row in read_published(results.path("published", paper)):
+        if row["artifact"] == "text" or f"{paper}_{row['artifact']}" in wanted:
+            rows.append(row)
+    return rows
 
 
 def _reason(
@@ -352,12 +352,12 @@ def _fill_averages(
     for row, measured in zip(rows, ours, strict=True):
         if row[over] != _AVERAGE and not row["skip"]:
             parts[tuple(row[key] for key in keys)].append(measured)
-    return [
-        _mean(parts[tuple(row[key] for key in keys)])
-        if row[over] == _AVERAGE and not row["skip"]
-        else measured
-        for row, measured in zip(rows, ours, strict=True)
-    ]
+    filled = []
+    for row, measured in zip(rows, ours, strict=True):
+        if row[over] == _AVERAGE and not row["skip"]:
+            measured = _mean(parts[tuple(row[key] for key in keys)])
+        filled.append(measured)
+    return filled
 
 
 def _record(
@@ -367,10 +367,10 @@ def _record(
     number = ours or Number()
     rebuilt = bool(results.entries.get(number.benchmark, {}).get("rebuilt", False))
     verdict = judge(row, ours, rebuilt=rebuilt) if ours else Agreement()
-    return {key: row[key] for key in PUBLISHED_KEYS} | {
-        "inferred": ", ".join(
-            sorted(re.findall(r"(\w+)_source=inferred", row["setting"]))
-        ),
+    inferred = sorted(re.findall(r"(\w+)_source=inferred", row["setting"]))
+    return {
+        **{key: row[key] for key in PUBLISHED_KEYS},
+        "inferred": ", ".join(inferred),
         "published": row["value"],
         "published_std": row["std"] or None,
         "protocol": protocol,
@@ -427,25 +427,19 @@ def judge(row: PublishedRow, ours: Number, *, rebuilt: bool) -> Agreement:
         return Agreement("interval", None, str(agrees).lower())
     sd = float(row["std"]) if row["std"] else ours.sd
     if len(ours.draws) == 1 and sd is None:
-        return Agreement(
-            unjudged="shots are drawn, and this study has one draw: no standard "
-            "deviation "
-            "of draws"
-        )
-    tolerance = (
-        max(0.0 if row["metric"] in _COUNTS else _TOLERANCE, sd or 0.0) + rounding
-    )
-    agrees = abs(ours.value - published) <= tolerance
-    return Agreement(
-        "tolerance" if sd is None else "draws", tolerance, str(agrees).lower()
-    )
+        one_draw = "shots are drawn, and this study has one draw"
+        return Agreement(unjudged=f"{one_draw}: no standard deviation of draws")
+    least = 0.0 if row["metric"] in _COUNTS else _TOLERANCE
+    tolerance = max(least, sd or 0.0) + rounding
+    criterion = "tolerance" if sd is None else "draws"
+    within = abs(ours.value - published) <= tolerance
+    return Agreement(criterion, tolerance, str(within).lower())
 
 
 def rates(compared: pd.DataFrame) -> pd.DataFrame:
     """Return the measured AUCs and rates, which have one scale."""
-    return compared[
-        compared["measured"].notna() & compared["metric"].str.startswith(RATES)
-    ]
+    is_rate = compared["metric"].str.startswith(RATES)
+    return compared[compared["measured"].notna() & is_rate]
 
 
 def summarise_comparison(compared: pd.DataFrame) -> dict[str, Any]:
@@ -454,16 +448,13 @@ def summarise_comparison(compared: pd.DataFrame) -> dict[str, Any]:
     median `distance` (None if none was measured).
     """
     apart = rates(compared)["difference"].tolist()
+    criteria = set(compared["criterion"])
     return {
         "numbers": len(compared),
         "measured": int(compared["measured"].notna().sum()),
         "judged": int(compared["agrees"].ne("").sum()),
         "agree": int(compared["agrees"].eq("true").sum()),
-        "criteria": [
-            words
-            for criterion, words in CRITERIA.items()
-            if criterion in set(compared["criterion"])
-        ],
+        "criteria": [words for key, words in CRITERIA.items() if key in criteria],
         "median": median(apart) if apart else None,
         "largest": max(apart, key=abs) if apart else None,
         "distance": median(map(abs, apart)) if apart else None,

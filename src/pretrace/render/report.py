@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import pandas as pd
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from pretrace.render.artifact import Artifact, Panel, outputs, rendering_of
 from pretrace.render.figures.dots import MEANING, headline_answers
@@ -93,14 +93,41 @@ def render_report(
     bytes.
     Raises `InputError` where a file of an artifact is missing.
     """
-    shown, boxes = [_section(artifact, folder) for artifact in artifacts], ""
+    shown = [_section(artifact, folder) for artifact in artifacts]
+    boxes = ""
     if cover:
-        parted = [section.table.rpartition(BOXED) for section in shown]
-        boxes = "".join(boxed for boxed, _, _ in parted)
-        shown = [
-            replace(section, table=rest)
-            for section, (_, _, rest) in zip(shown, parted, strict=True)
-        ]
+        shown, boxes = _without_boxes(shown)
+    on_sheet = [*cautions]
+    on_sheet += [text for _, text in cover]
+    shots_address = ""
+    if shots:
+        shots_address = _address("application/json", json.dumps(shots, indent=1))
+    page = _template().render(
+        study=study,
+        title=title,
+        answers=_answers(artifacts, folder),
+        headlines=_opening(shown),
+        parts=_parts(shown),
+        papers=PAPERS,
+        measures=any(artifact.needs & MEASURED for artifact in artifacts),
+        left_out=left_out,
+        shots=shots_address,
+        sealed=sealed,
+        boxes=boxes,
+        cautions=cautions,
+        cover=cover,
+        sheet=_sheet(boxes, on_sheet),
+        configuration=configuration.strip(),
+        facts=_facts(provenance),
+        packages=sorted((provenance.get("packages") or {}).items()),
+        passes=provenance.get("passes") or [],
+        warnings=warnings,
+    )
+    write_text(folder / "report.html", page)
+    return page
+
+
+def _template() -> Template:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -110,38 +137,17 @@ def render_report(
         keep_trailing_newline=True,
     )
     environment.filters |= {"sha256": _sha256, "method_label": method_label}
-    page = environment.get_template("report.html.jinja").render(
-        study=study,
-        title=title,
-        answers=_answers(artifacts, folder),
-        headlines=[
-            section
-            for name in OPENING
-            for section in shown
-            if name in named(section.artifact)
-        ],
-        parts=_parts(
-            [section for section in shown if not named(section.artifact) & {*OPENING}]
-        ),
-        papers=PAPERS,
-        measures=any(artifact.needs & MEASURED for artifact in artifacts),
-        left_out=left_out,
-        shots=_address("application/json", json.dumps(shots, indent=1))
-        if shots
-        else "",
-        sealed=sealed,
-        boxes=boxes,
-        cautions=cautions,
-        cover=cover,
-        sheet=_sheet(boxes, [*cautions, *(text for _, text in cover)]),
-        configuration=configuration.strip(),
-        facts=_facts(provenance),
-        packages=sorted((provenance.get("packages") or {}).items()),
-        passes=provenance.get("passes") or [],
-        warnings=warnings,
-    )
-    write_text(folder / "report.html", page)
-    return page
+    return environment.get_template("report.html.jinja")
+
+
+def _without_boxes(shown: Sequence[Section]) -> tuple[list[Section], str]:
+    """Return the sections without the boxes above their tables, and all boxes."""
+    sections, boxes = [], ""
+    for section in shown:
+        boxed, _, rest = section.table.rpartition(BOXED)
+        sections.append(replace(section, table=rest))
+        boxes += boxed
+    return sections, boxes
 
 
 LONG_SHEET, LONGEST_SHEET = 2_300, 2_900
@@ -168,20 +174,20 @@ def _answers(artifacts: Sequence[Artifact], folder: Path) -> str:
     answers = []
     for artifact in artifacts:
         if artifact.renderer == "headline" and rendering_of(artifact, folder)["shown"]:
-            frame = in_print(
-                pd.read_csv(outputs(artifact, folder)["csv"]), artifact.names
-            )
-            answers += headline_answers(frame)
+            data = pd.read_csv(outputs(artifact, folder)["csv"])
+            answers += headline_answers(in_print(data, artifact.names))
     if not answers:
         return ""
-    heads = list(dict.fromkeys(head for _, cells in answers for head in cells))
+    heads: list[str] = []
+    for _, cells in answers:
+        heads += [head for head in cells if head not in heads]
     heads.sort(key=lambda head: head == MEANING)
     rows = []
     for name, cells in answers:
-        row = [
-            (head, Cell(words=_INTERVAL.sub(_without_break, cells.get(head, ""))))
-            for head in heads
-        ]
+        row = []
+        for head in heads:
+            words = _INTERVAL.sub(_without_break, cells.get(head, ""))
+            row.append((head, Cell(words=words)))
         rows.append((name, row, False))
     blocks = tuple(rows_of("", rows, "texts and model"))
     return table_page(Table("What was found", "found", blocks, (), pd.DataFrame()))
@@ -194,26 +200,32 @@ def _without_break(interval: re.Match[str]) -> str:
     return interval[0].replace(" ", "\N{NO-BREAK SPACE}")
 
 
+def _opening(shown: Sequence[Section]) -> list[Section]:
+    """Return the sections of the figures that the page opens with."""
+    opening = []
+    for name in OPENING:
+        opening += [section for section in shown if name in named(section.artifact)]
+    return opening
+
+
 def _parts(shown: Sequence[Section]) -> list[dict[str, Any]]:
-    """Return sections under headings that fold: a paper's each, then others, then
-    texts, training and times."""
-    beside = (
-        "Controls and audits"
-        if any(section.artifact.paper for section in shown)
-        else "Results"
-    )
+    """Return the sections that do not open the page under headings that fold: a paper's
+    each, then others, then texts, training and times."""
+    below = [section for section in shown if not named(section.artifact) & {*OPENING}]
+    has_papers = any(section.artifact.paper for section in below)
+    beside = "Controls and audits" if has_papers else "Results"
     titles = PAPERS | {"beside": beside, "material": "Texts, training and times"}
     parts: dict[str, list[Section]] = {slug: [] for slug in titles}
-    for section in shown:
-        is_material = section.artifact.renderer in MATERIAL
-        parts["material" if is_material else section.artifact.paper or "beside"].append(
-            section
-        )
-    return [
-        {"slug": slug, "title": titles[slug], "sections": sections}
-        for slug, sections in parts.items()
-        if sections
-    ]
+    for section in below:
+        artifact = section.artifact
+        is_material = artifact.renderer in MATERIAL
+        parts["material" if is_material else artifact.paper or "beside"].append(section)
+    found = []
+    for slug, sections in parts.items():
+        if sections:
+            part = {"slug": slug, "title": titles[slug], "sections": sections}
+            found.append(part)
+    return found
 
 
 def shots_of(benchmark: str, prefixes: pd.DataFrame) -> dict[str, list[str]]:
@@ -223,14 +235,14 @@ def shots_of(benchmark: str, prefixes: pd.DataFrame) -> dict[str, list[str]]:
     keys = ["draw", "subset", "length", "kind"]
     for _, prefix in prefixes.groupby(keys, dropna=False, sort=True):
         draw, subset, length, kind = prefix[keys].iloc[0]
-        words = [
-            f"draw {draw}",
-            str(subset),
-            "" if pd.isna(length) else f"{length} words",
-            f"{kind}s",
-        ]
+        words = [benchmark, f"draw {draw}"]
+        if subset:
+            words.append(str(subset))
+        if pd.notna(length):
+            words.append(f"{length} words")
+        words.append(f"{kind}s")
         ids = prefix.sort_values("position")["text_id"]
-        shots[", ".join([benchmark, *filter(None, words)])] = ids.tolist()
+        shots[", ".join(words)] = ids.tolist()
     return shots
 
 
@@ -240,22 +252,22 @@ def incomplete_passes(
     """Return warnings of each model and benchmark (called as in `names`): truncated and
     skipped texts, and remarks of the passes on how the tokenizer reads the texts.
     """
+    words = {
+        "truncated": "were longer than the context and truncated",
+        "skipped": "had nothing to score and were skipped",
+    }
     warnings = []
     for row in provenance.get("passes", ()):
         # an entry of the study's own is `study~slug` in the shared stages
-        model, benchmark = (
-            row[kind].rpartition("~")[2] for kind in ("model", "benchmark")
-        )
+        model = row["model"].rpartition("~")[2]
+        benchmark = row["benchmark"].rpartition("~")[2]
         panel = Panel(model=model, benchmark=benchmark, names={**names}).name
-        words = {
-            "truncated": "were longer than the context and truncated",
-            "skipped": "had nothing to score and were skipped",
-        }
-        if told := [f"{row[key]} {what}" for key, what in words.items() if row[key]]:
-            warnings.append(
-                f"{panel}: of {row['texts']} texts in all views, {', '.join(told)}."
-            )
-        warnings += [f"{panel}: {remark}." for remark in row.get("remarks", ())]
+        told = [f"{row[key]} {what}" for key, what in words.items() if row[key]]
+        if told:
+            of_texts = f"of {row['texts']} texts in all views"
+            warnings.append(f"{panel}: {of_texts}, {', '.join(told)}.")
+        for remark in row.get("remarks", ()):
+            warnings.append(f"{panel}: {remark}.")
     return warnings
 
 
@@ -263,12 +275,10 @@ def _section(artifact: Artifact, folder: Path) -> Section:
     if artifact.unavailable:
         return Section(artifact)
     files = outputs(artifact, folder)
-    paths = {
-        suffix.upper(): path
-        for suffix, path in files.items()
-        if suffix not in ("html", "txt", "record")
-    }
-    links = {name: path.relative_to(folder).as_posix() for name, path in paths.items()}
+    links = {}
+    for suffix, path in files.items():
+        if suffix not in ("html", "txt", "record"):
+            links[suffix.upper()] = path.relative_to(folder).as_posix()
     links["CSV"] = _address("text/csv", _text(files["csv"]))
     if "html" in files:
         return Section(artifact, links, _text(files["html"]))
@@ -277,11 +287,10 @@ def _section(artifact: Artifact, folder: Path) -> Section:
     # a figure of one column stays a narrow one
     points = re.search(r'<svg[^>]* width="([0-9.]+)pt"', svg)
     width = round(float(points.group(1)) / 72 * PIXELS_PER_INCH) if points else 0
-    mapped = (
-        artifact.renderer == "extraction_map"
-        and rendering_of(artifact, folder)["shown"]
-    )
-    excerpts = tuple(excerpts_of(files["csv"])) if mapped else ()
+    excerpts: tuple[Excerpt, ...] = ()
+    is_map = artifact.renderer == "extraction_map"
+    if is_map and rendering_of(artifact, folder)["shown"]:
+        excerpts = tuple(excerpts_of(files["csv"]))
     return Section(artifact, links, "", image, width, reading, excerpts)
 
 
@@ -308,22 +317,15 @@ def _facts(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:
     the page shows apart."""
     lines = []
     for key, value in provenance.items():
-        if key in ("packages", "passes", "config", "identity") or value in (
-            None,
-            [],
-            {},
-        ):
+        if key in ("packages", "passes", "config", "identity"):
+            continue
+        if value in (None, [], {}):
             continue
         if key == "repositories":
-            value = [
-                f"{repository['hub']} {repository['commit'][:12]}"
-                for repository in value
-            ]
+            value = [f"{known['hub']} {known['commit'][:12]}" for known in value]
         if isinstance(value, Mapping):
-            value = ", ".join(
-                f"{name} {inner}" for name, inner in sorted(value.items())
-            )
-        elif isinstance(value, list):
-            value = ", ".join(map(str, value))
+            value = [f"{name} {inner}" for name, inner in sorted(value.items())]
+        if isinstance(value, list):
+            value = ", ".join(str(item) for item in value)
         lines.append((key.replace("_", " "), str(value)))
     return lines

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from pretrace.runtime.errors import InputError, remedy
+from pretrace.runtime.errors import InputError, message_of, remedy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -244,7 +244,7 @@ def _read_as_parquet(path: str | Path) -> Iterator[None]:
         raise
     except (pa.ArrowException, OSError) as error:
         raise InputError(
-            f"{path} cannot be read as Parquet ({error}). {remedy(error, _REMEDY)}"
+            f"{path} cannot be read as Parquet ({message_of(error)}). {remedy(error, _REMEDY)}"
         ) from error
 
 

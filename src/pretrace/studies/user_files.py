@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.audit_checks import check_audit
-from pretrace.benchmarks.audit_design import FEWEST_DOCUMENTS
+from pretrace.benchmarks.audit_design import FEWEST_DOCUMENTS, TUNED_TOLD
 from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.loaders.dataset import DataSet, check_splits
 from pretrace.benchmarks.loaders.local import check_texts, texts_of
@@ -435,7 +435,8 @@ def _base_told(
         check_same_tokens(own, other, names, (text.text for text in suspects))
     yield (
         f"base: {names[1]}{'' if config.get('base') else ', which the adapter names'}: "
-        f"a score is by how much likelier tokens are in {names[0]} than there"
+        f"a score is by how much likelier tokens are in {names[0]} than there. "
+        f"{TUNED_TOLD}"
     )
     if isinstance(model.entry, AdapterModel):
         adapter = read_adapter(Path(model.entry.path))

@@ -268,7 +268,8 @@ class _Asking:
                 return
             if is_over:
                 return
-            await asyncio.sleep(fault.wait(limits if fault.limited else attempt - 1))
+            tries = attempt - 1 if fault.is_attempt else limits
+            await asyncio.sleep(fault.wait(tries))
 
     def _spoken(self, request: ApiRequest) -> Body:
         """Return a request's body as the server takes it."""
@@ -336,8 +337,8 @@ class _Asking:
         if fault.limited and self._workers > 1 and is_news:
             self._workers, self._answers_since = max(1, self._workers // 2), 0
             log.warning(
-                "%s: the server asks for fewer requests (429); %d at once from now on",
-                self.endpoint.name, self._workers,
+                "%s: the server asks for fewer requests (%s); %d at once from now on",
+                self.endpoint.name, str(fault).partition(":")[0], self._workers,
             )  # fmt: skip
 
     async def _pause(self) -> None:

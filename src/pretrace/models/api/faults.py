@@ -12,6 +12,7 @@ import openai
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0  # seconds; doubled at every attempt
 _TOO_MANY = 429
+_BUSY = {503, 529}
 _TRIED_AGAIN = {408, 409, _TOO_MANY}  # and every 5xx
 _NOT_OVER_SOON = {"insufficient_quota", "billing_hard_limit_reached"}
 
@@ -24,7 +25,8 @@ class FailedRequestError(Exception):
     paid       whether the server may have counted it: it was received, and what came
                back was lost
     after      seconds that the server asks to wait, None if it does not say
-    limited    whether the server asks for fewer requests (429)
+    limited    whether the server asks for fewer requests: by 429, or by saying when it
+               will be less busy (503, 529)
     """
 
     message: str
@@ -76,12 +78,14 @@ def fault_of(error: openai.OpenAIError) -> FailedRequestError:
             temporary=False,
         )
     if isinstance(error, openai.APIStatusError):
+        after = retry_after(error.response.headers)
+        is_busy = error.status_code in _BUSY and after is not None
         passing = error.status_code in _TRIED_AGAIN or error.status_code >= 500
         return FailedRequestError(
             f"status {error.status_code}: {error.message}",
             temporary=passing and error.code not in _NOT_OVER_SOON,
-            after=retry_after(error.response.headers),
-            limited=error.status_code == _TOO_MANY,
+            after=after,
+            limited=error.status_code == _TOO_MANY or is_busy,
         )
     return FailedRequestError(f"{type(error).__name__}: {error}", temporary=False)
 

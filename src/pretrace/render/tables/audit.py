@@ -117,6 +117,8 @@ def audit(artifact: Artifact, results: Results) -> Table:
         named.append(about)
     boxes = tuple(_box(panel, frame, results) for panel, frame in audits)
     notes = [*_NOTES, *cautions, *_false_alarms([frame for _, frame in audits])]
+    if any(base_of(frame) for frame in named):
+        notes.insert(3, _WITH_BASE)
     page = table_of(artifact, blocks, notes, pd.concat(named, ignore_index=True))
     return replace(page, boxes=boxes)
 
@@ -138,6 +140,13 @@ _NOTES = (
     "Lies above: how much higher the model scores the text than the known "
     "documents, in standard deviations of a "
     "single text.",
+)
+
+
+_WITH_BASE = (
+    "With a base model a difference of texts fails no check by itself. Words, letters "
+    "and form, all of them and their main components, are taken off the scores, and the "
+    "last check fails if any p of what is left is above 0.05."
 )
 
 

@@ -5,7 +5,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import compress, groupby
+from itertools import groupby
 from pathlib import Path
 
 import pandas as pd
@@ -60,54 +60,48 @@ class Cell:
             return self.words
         if self.value is None or math.isnan(self.value):
             return DASH
-        return (
-            format_signed(self.value, self.digits)
-            if self.signed
-            else f"{self.value:.{self.digits}f}"
-        )
+        return self._written(self.value, self.digits)
+
+    def _written(self, value: float, digits: int) -> str:
+        if self.signed:
+            return format_signed(value, digits)
+        return f"{value:.{digits}f}"
 
     @property
     def rest(self) -> str:
         """Return what follows the number: `* (a) [0.56, 0.69]`."""
-        text = ("*" if self.star else "") + "".join(f" ({sign})" for sign in self.signs)
+        text = "*" if self.star else ""
+        for sign in self.signs:
+            text += f" ({sign})"
         if self.sd is not None:
             return f"{text} ± {self.sd:.{self.digits}f}"
         if self.value is None or self.low is None or self.high is None:
             return text
-        low, high = (
-            format_signed(end, 2) if self.signed else f"{end:.2f}"
-            for end in (self.low, self.high)
-        )
-        return f"{text} [{low}, {high}]"
+        return f"{text} [{self._written(self.low, 2)}, {self._written(self.high, 2)}]"
 
 
 def cell_of(record: Record) -> Cell:
     """Return a row of metrics as a cell with its `bold`, `star`, `runner_up` and its
     marks' signs; a gap is signed."""
-    value, low, high, sd = (
-        number(record.get(key)) for key in ("value", "low", "high", "sd")
-    )
-    bold, star = (bool(record.get(key, False)) for key in ("bold", "star"))
-    if record.get("metric") == "p_value":
+    value, star = number(record.get("value")), bool(record.get("star", False))
+    metric = record.get("metric")
+    if metric == "p_value":
         return p_cell(value, star=star)
-    marks = filter(None, (record.get("marks") or "").split(";"))
-    signs = tuple(sorted(MARK_SIGNS.get(mark, mark) for mark in marks))
-    signed, underlined = (
-        record.get("metric") == "gap",
-        bool(record.get("runner_up", False)),
-    )
+    low, high = number(record.get("low")), number(record.get("high"))
+    sd = number(record.get("sd"))
+    marks = (record.get("marks") or "").split(";")
+    signs = [MARK_SIGNS.get(mark, mark) for mark in marks if mark]
     return Cell(
         value,
         low,
         high,
-        None,
-        bold,
-        star,
-        signs,
-        signed,
-        sd,
-        underlined,
-        decimals(low, high, sd),
+        bold=bool(record.get("bold", False)),
+        star=star,
+        signs=tuple(sorted(signs)),
+        signed=metric == "gap",
+        sd=sd,
+        underlined=bool(record.get("runner_up", False)),
+        digits=decimals(low, high, sd),
     )
 
 
@@ -173,14 +167,20 @@ def rows_of(
 
     Rows and columns keep their order; a row has a dash where it has no cell.
     """
-    given = [(label, dict(cells), control) for label, cells, control in rows]
-    heads = list(dict.fromkeys(head for _, cells, _ in given for head in cells))
-    columns = tuple((head,) if isinstance(head, str) else head for head in heads)
-    laid = tuple(
-        Row(label, tuple(cells.get(head, Cell()) for head in heads), control)
-        for label, cells, control in given
-    )
-    return [Block(title, stub, columns, laid)] if laid else []
+    given = []
+    heads: list[Head] = []
+    for label, cells, control in rows:
+        by_head = dict(cells)
+        given.append((label, by_head, control))
+        heads += [head for head in by_head if head not in heads]
+    if not given:
+        return []
+    laid = []
+    for label, by_head, control in given:
+        ordered = [by_head.get(head, Cell()) for head in heads]
+        laid.append(Row(label, tuple(ordered), control))
+    columns = [(head,) if isinstance(head, str) else head for head in heads]
+    return [Block(title, stub, tuple(columns), tuple(laid))]
 
 
 def by_method(
@@ -203,16 +203,19 @@ def by_method(
     def place(row: Record) -> tuple[int, bool, int]:
         return row["panel"], bool(row["average"]), metrics.index(row["metric"])
 
-    heads = {
-        place(row): _head(row, panels, metrics, block) for own in rows for row in own
-    }
+    heads = {}
+    for own in rows:
+        for row in own:
+            heads[place(row)] = _head(row, panels, metrics, block)
     laid = []
     for own in rows:
         cells = {place(row): cell_of(row) for row in own}
-        ordered = tuple(cells.get(column, Cell()) for column in sorted(heads))
-        laid.append(Row(label(own[0]), ordered, bool(own[0]["control"])))
+        ordered = [cells.get(column, Cell()) for column in sorted(heads)]
+        laid.append(Row(label(own[0]), tuple(ordered), bool(own[0]["control"])))
+    if not laid:
+        return []
     columns = tuple(heads[column] for column in sorted(heads))
-    return [Block(title, "Method", columns, tuple(laid))] if laid else []
+    return [Block(title, "Method", columns, tuple(laid))]
 
 
 def _head(
@@ -226,8 +229,10 @@ def _head(
         panel = panel.replaced(label=None, **{over: "average"})
     if block:
         panel = panel.replaced(**{block: None})
-    lines = ("average",) if over == "panel" else panel.lines
-    return lines + (metric_label(record["metric"]),) * (len(metrics) > 1)
+    lines = ["average"] if over == "panel" else [*panel.lines]
+    if len(metrics) > 1:
+        lines.append(metric_label(record["metric"]))
+    return tuple(lines)
 
 
 def best(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
@@ -240,13 +245,10 @@ def best(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
 
 def as_printed(frame: pd.DataFrame) -> "pd.Series[float]":
     """Return the values of estimates, rounded to the decimals that are printed."""
-    noise = (
-        frame.reindex(columns=["low", "high", "sd"]).map(number).itertuples(index=False)
-    )
-    shown = [
-        round(value, decimals(*ends))
-        for value, ends in zip(frame["value"], noise, strict=True)
-    ]
+    ends = frame.reindex(columns=["low", "high", "sd"]).map(number)
+    shown = []
+    for value, noise in zip(frame["value"], ends.itertuples(index=False), strict=True):
+        shown.append(round(value, decimals(*noise)))
     return pd.Series(shown, frame.index, dtype=float)
 
 
@@ -256,26 +258,22 @@ def beyond_chance(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
 
     Also means without an interval, and metrics without a level of chance.
     """
-    levels = [
-        chance(metric, int(nonmembers))
-        if chance_level(metric) and pd.notna(nonmembers)
-        else chance_level(metric)
-        for metric, nonmembers in zip(
-            frame["metric"], frame["n_nonmembers"], strict=True
-        )
-    ]
-    few = frame["marks"].fillna("").str.contains(FEW_TEXTS)
-    return (
-        ~for_the_best(frame, by)["low"].le(pd.Series(levels, frame.index, dtype=float))
-        & ~few
-    )
+    levels = []
+    of_rows = zip(frame["metric"], frame["n_nonmembers"], strict=True)
+    for metric, nonmembers in of_rows:
+        level = chance_level(metric)
+        if level and pd.notna(nonmembers):
+            level = chance(metric, int(nonmembers))
+        levels.append(level)
+    few = frame["marks"].fillna("").str.split(";").map(lambda marks: FEW_TEXTS in marks)
+    by_chance = pd.Series(levels, frame.index, dtype=float)
+    return ~for_the_best(frame, by)["low"].le(by_chance) & ~few
 
 
 def runner_up(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
     """Mark the highest value below those that `best` marks, in the same way."""
-    return best(
-        frame.assign(control=frame["control"].astype(bool) | best(frame, by)), by
-    )
+    left_out = frame["control"].astype(bool) | best(frame, by)
+    return best(frame.assign(control=left_out), by)
 
 
 def with_false_alarms(artifact: Artifact, frame: pd.DataFrame) -> pd.DataFrame:
@@ -287,10 +285,10 @@ def with_false_alarms(artifact: Artifact, frame: pd.DataFrame) -> pd.DataFrame:
     """
     null = frame["model"].isin(artifact.null_models)
     alarm = null & (frame["star"] | frame["bold"])
-    marked = [
-        ";".join(sorted([*filter(None, marks.split(";")), FALSE_ALARM]))
-        for marks in frame.loc[alarm, "marks"]
-    ]
+    marked = []
+    for marks in frame.loc[alarm, "marks"]:
+        known = [mark for mark in marks.split(";") if mark]
+        marked.append(";".join(sorted([*known, FALSE_ALARM])))
     frame = frame.assign(star=frame["star"] & ~null, bold=frame["bold"] & ~null)
     frame = frame.assign(null_model=null, false_alarm=alarm)
     frame.loc[alarm, "marks"] = marked
@@ -303,8 +301,11 @@ def false_alarms_of(frame: pd.DataFrame) -> list[str]:
     column = ["panel", "metric"]
     null = frame[frame["null_model"] & (frame["average"] == "")]
     alarms = null[null["false_alarm"]]
-    columns, found = (len(own[column].drop_duplicates()) for own in (null, alarms))
-    return [false_alarms(found, columns, "columns", STAR_LEVEL)] if columns else []
+    columns = len(null[column].drop_duplicates())
+    if not columns:
+        return []
+    found = len(alarms[column].drop_duplicates())
+    return [false_alarms(found, columns, "columns", STAR_LEVEL)]
 
 
 @dataclass(frozen=True)
@@ -322,7 +323,9 @@ class Table:
 
     def with_notes(self, notes: Sequence[str]) -> "Table":
         """Return the table with these sentences as one more note."""
-        return replace(self, notes=(*self.notes, *[" ".join(notes)] * bool(notes)))
+        if not notes:
+            return self
+        return replace(self, notes=(*self.notes, " ".join(notes)))
 
     def with_missing(self, reasons: Sequence[str]) -> "Table":
         """Return the table with the reasons why panels are missing, before its other
@@ -345,56 +348,58 @@ def table_of(
 ) -> Table:
     """Return an artifact's table; a mark on every number of a column moves to its
     header, and notes explain marks."""
-    signs = {
-        sign
-        for block in blocks
-        for row in block.rows
-        for cell in row.cells
-        for sign in cell.signs
-    }
-    meanings = {sign: MARK_NOTES[mark] for mark, sign in MARK_SIGNS.items()}
-    told = [f"({sign}) {meanings[sign]}" for sign in sorted(signs & meanings.keys())]
-    if signs - meanings.keys():
-        told.append(
-            "(1 of 7 shots) only so many fit into the model's context beside the "
-            "longest text"
-        )
-    marks = [f"Marks: {'; '.join(told)}."] * bool(told)
-    raised = tuple(map(_signs_raised, blocks))
+    written = [note for note in notes if note]
+    marks = _marks_told(blocks)
+    if marks:
+        written.append(f"Marks: {'; '.join(marks)}.")
     return Table(
         artifact.title,
         artifact.slug,
-        raised,
-        (*filter(None, notes), *marks),
+        tuple(_signs_raised(block) for block in blocks),
+        tuple(written),
         frame,
         reading,
     )
 
 
+def _marks_told(blocks: Iterable[Block]) -> list[str]:
+    """Return what the signs in blocks mean."""
+    signs: set[str] = set()
+    for block in blocks:
+        for row in block.rows:
+            for cell in row.cells:
+                signs.update(cell.signs)
+    meanings = {sign: MARK_NOTES[mark] for mark, sign in MARK_SIGNS.items()}
+    told = []
+    for sign in sorted(signs & meanings.keys()):
+        told.append(f"({sign}) {meanings[sign]}")
+    if signs - meanings.keys():
+        told.append(
+            "(1 of 7 shots) only so many fit into the model's context beside the "
+            "longest text"
+        )
+    return told
+
+
 def _signs_raised(block: Block) -> Block:
     """Return the block with the signs that every number of a column carries in its
     header."""
-    columns, cells = [], []
-    by_column = zip(*(row.cells for row in block.rows), strict=True)
-    for lines, column in zip(block.columns, by_column, strict=True):
+    columns = []
+    cells: list[list[Cell]] = [[] for _ in block.rows]
+    for place, lines in enumerate(block.columns):
+        column = [row.cells[place] for row in block.rows]
         signs = [set(cell.signs) for cell in column if cell.value is not None]
         shared = set.intersection(*signs) if len(signs) > 1 else set()
-        columns.append(
-            (
-                *lines[:-1],
-                " ".join([lines[-1], *(f"({sign})" for sign in sorted(shared))]),
-            )
-        )
-        cells.append(
-            [
-                replace(cell, signs=tuple(sorted({*cell.signs} - shared)))
-                for cell in column
-            ]
-        )
-    rows = [
-        replace(row, cells=own)
-        for row, own in zip(block.rows, zip(*cells, strict=True), strict=True)
-    ]
+        last = lines[-1]
+        for sign in sorted(shared):
+            last += f" ({sign})"
+        columns.append((*lines[:-1], last))
+        for own, cell in zip(cells, column, strict=True):
+            left = tuple(sorted(set(cell.signs) - shared))
+            own.append(replace(cell, signs=left))
+    rows = []
+    for row, own in zip(block.rows, cells, strict=True):
+        rows.append(replace(row, cells=tuple(own)))
     return replace(block, rows=tuple(rows), columns=tuple(columns))
 
 
@@ -425,20 +430,17 @@ class Markup:
     def frame(self, block: Block) -> pd.DataFrame:
         """Return the block as text: labels as index, header lines as levels of columns,
         named by its stub."""
-        columns = [
-            tuple(map(self.escape, lines)) for lines in level_heads(block.columns)
-        ]
-        deep = len(columns[0]) > 1
-        index = (
-            pd.MultiIndex.from_tuples(columns)
-            if deep
-            else pd.Index([line for (line,) in columns])
-        )
-        index = index.set_names(
-            [None] * (index.nlevels - 1) + [self.escape(block.stub) or None]
-        )
-        cells = [list(map(self.cell, row.cells)) for row in block.rows]
-        return pd.DataFrame(cells, [self.label(row) for row in block.rows], index)
+        heads = []
+        for lines in level_heads(block.columns):
+            heads.append(tuple(self.escape(line) for line in lines))
+        columns = pd.Index([lines[0] for lines in heads])
+        if len(heads[0]) > 1:
+            columns = pd.MultiIndex.from_tuples(heads)
+        stub = self.escape(block.stub) or None
+        columns = columns.set_names([None] * (columns.nlevels - 1) + [stub])
+        labels = [self.label(row) for row in block.rows]
+        cells = [[self.cell(cell) for cell in row.cells] for row in block.rows]
+        return pd.DataFrame(cells, labels, columns)
 
 
 def level_heads(columns: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -447,16 +449,18 @@ def level_heads(columns: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
     A column with fewer lines gets empty ones before its last.
     """
-    depth = max(map(len, columns))
-    if {*map(len, columns)} != {depth}:
-        return [
-            (*lines[:-1], *[""] * (depth - len(lines)), *lines[-1:])
-            for lines in columns
-        ]
-    order = sorted(
-        range(depth),
-        key=lambda level: sum(1 for _ in groupby(line[level] for line in columns)),
-    )
+    depth = max(len(lines) for lines in columns)
+    if min(len(lines) for lines in columns) < depth:
+        filled = []
+        for lines in columns:
+            missing = [""] * (depth - len(lines))
+            filled.append((*lines[:-1], *missing, *lines[-1:]))
+        return filled
+
+    def changes(level: int) -> int:
+        return len([*groupby(lines[level] for lines in columns)])
+
+    order = sorted(range(depth), key=changes)
     return [tuple(lines[level] for level in order) for lines in columns]
 
 
@@ -473,48 +477,52 @@ MARKDOWN = Markup(
 def markdown(table: Table) -> str:
     """Write pipe tables under bold headings, then reading and notes; headers that all
     columns share come before."""
-    parts = [f"**{MARKDOWN.escape(table.title)}**"]
+    escape = MARKDOWN.escape
+    parts = [f"**{escape(table.title)}**"]
     for box in table.boxes:
-        said = [(box.question, f"**{MARKDOWN.escape(box.answer)}**")]
-        said += [(heading, MARKDOWN.escape(text)) for heading, text in box.lines]
-        parts.append(
-            "\n>\n".join(
-                f"> _{MARKDOWN.escape(heading)}_ {text}" for heading, text in said
-            )
-        )
+        said = [f"> _{escape(box.question)}_ **{escape(box.answer)}**"]
+        for heading, text in box.lines:
+            said.append(f"> _{escape(heading)}_ {escape(text)}")
+        parts.append("\n>\n".join(said))
     for block in table.blocks:
-        parts += [f"**{MARKDOWN.escape(block.title)}**"] * bool(block.title)
+        if block.title:
+            parts.append(f"**{escape(block.title)}**")
         parts += _pipe_table(block)
-    parts.append(MARKDOWN.escape(table.reading))
-    parts.append("\n".join(f"- {MARKDOWN.escape(note)}" for note in table.notes))
+    parts.append(escape(table.reading))
+    parts.append("\n".join(f"- {escape(note)}" for note in table.notes))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _pipe_table(block: Block) -> list[str]:
     """Return what all columns share, if anything, and the table without it."""
     frame = MARKDOWN.frame(block)
-    columns = [
-        lines if isinstance(lines, tuple) else (lines,) for lines in frame.columns
-    ]
-    levels = [set(level) for level in zip(*columns, strict=True)]
-    is_shared = [len(columns) > 1 and len(level) == 1 for level in levels]
-    if all(is_shared):
-        is_shared = [False] * len(levels)
-    shared = list(compress(columns[0], is_shared))
-    headers = [
-        LINE_BREAK.join(
-            line
-            for line, known in zip(lines, is_shared, strict=True)
-            if line and not known
-        )
-        for lines in columns
-    ]
-    alignment = ("left", *["right"] * len(headers))
-    headers = [MARKDOWN.escape(block.stub), *headers]
+    columns: list[tuple[str, ...]] = []
+    for head in frame.columns:
+        columns.append(head if isinstance(head, tuple) else (head,))
+    first, *others = columns
+    shared = []
+    for level, line in enumerate(first):
+        if others and all(lines[level] == line for lines in others):
+            shared.append(level)
+    if len(shared) == len(first):
+        shared = []
+    headers = [MARKDOWN.escape(block.stub)]
+    for lines in columns:
+        own = []
+        for level, line in enumerate(lines):
+            if line and level not in shared:
+                own.append(line)
+        headers.append(LINE_BREAK.join(own))
     text = frame.to_markdown(
-        headers=headers, tablefmt="pipe", disable_numparse=True, colalign=alignment
+        headers=headers,
+        tablefmt="pipe",
+        disable_numparse=True,
+        colalign=("left", *["right"] * len(columns)),
     )
-    return [*[f"All columns: {LINE_BREAK.join(shared)}"] * bool(shared), text]
+    if not shared:
+        return [text]
+    of_all = LINE_BREAK.join(first[level] for level in shared)
+    return [f"All columns: {of_all}", text]
 
 
 _LATEX = str.maketrans({
@@ -550,24 +558,29 @@ def latex(table: Table) -> str:
     ]
     for box in table.boxes:
         question, answer = LATEX.escape(box.question), LATEX.escape(box.answer)
-        lines += [
-            rf"\fbox{{\parbox{{0.95\linewidth}}{{{question} \textbf{{{answer}}}}}}}",
-            r"\par\smallskip",
-        ]
+        said = rf"{question} \textbf{{{answer}}}"
+        lines.append(rf"\fbox{{\parbox{{0.95\linewidth}}{{{said}}}}}")
+        lines.append(r"\par\smallskip")
     for block in table.blocks:
         columns = "l" + "c" * len(block.columns)
         tabular = LATEX.frame(block).style.to_latex(
             hrules=True, multicol_align="c", column_format=columns
         )
-        lines += [rf"\textit{{{LATEX.escape(block.title)}}}\par"] * bool(block.title)
-        lines += [r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"]
-        lines += [tabular.rstrip() + "}", r"\par\smallskip"]
-    notes = " ".join(map(LATEX.escape, table.notes))
-    lines += [rf"\parbox{{\linewidth}}{{\footnotesize {notes}}}", r"\end{table*}"]
-    if any(map(is_wide, "".join(lines))):
-        lines.insert(
-            1, r"% \usepackage{ctex}  for the Chinese in it, with XeLaTeX or LuaLaTeX"
+        if block.title:
+            lines.append(rf"\textit{{{LATEX.escape(block.title)}}}\par")
+        lines.append(
+            r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
         )
+        lines.append(tabular.rstrip() + "}")
+        lines.append(r"\par\smallskip")
+    notes = " ".join(LATEX.escape(note) for note in table.notes)
+    lines.append(rf"\parbox{{\linewidth}}{{\footnotesize {notes}}}")
+    lines.append(r"\end{table*}")
+    if any(map(is_wide, "".join(lines))):
+        chinese = (
+            r"% \usepackage{ctex}  for the Chinese in it, with XeLaTeX or LuaLaTeX"
+        )
+        lines.insert(1, chinese)
     return "\n".join(lines) + "\n"
 
 
@@ -592,46 +605,45 @@ def page(table: Table) -> str:
     After boxes, which `BOXED` ends, only long blocks are folded.
     """
     is_long = sum(len(block.rows) for block in table.blocks) > LONG
-    parts = [*(_boxed(box) for box in table.boxes), *[BOXED] * bool(table.boxes)]
+    parts = [_boxed(box) for box in table.boxes]
+    if table.boxes:
+        parts.append(BOXED)
     for place, block in enumerate(table.blocks):
-        title = html.escape(block.title)
-        shown = HTML.frame(block).style.to_html(exclude_styles=True)
-        named = html.escape(
-            f"{table.title}, {block.title}" if block.title else table.title
-        )
-        kind = "scroll facts" if block.columns == (("",),) else "scroll"
-        grid = (
-            f'<div class="{kind}" tabindex="0" role="region" '
-            f'aria-label="{named}">\n{shown}</div>'
-        )
-        if is_long and (len(block.rows) > LONG or (place and not table.boxes)):
-            summary = (
-                f"<summary>{title or 'The table'} ({len(block.rows)} rows)</summary>"
-            )
-            grid = f'<details class="fold">\n{summary}\n{grid}\n</details>'
-        elif title:
-            grid = f"<h3>{title}</h3>\n{grid}"
-        parts.append(grid)
+        is_later = bool(place) and not table.boxes
+        is_folded = is_long and (len(block.rows) > LONG or is_later)
+        parts.append(_laid_out(block, table.title, is_folded))
     if table.notes:
         notes = "\n".join(f"<li>{html.escape(note)}</li>" for note in table.notes)
         parts.append(f'<ul class="notes">\n{notes}\n</ul>')
     if table.reading:
-        parts.append(
-            f"<p "
-            f'class="reading"><strong>Reading</strong>{html.escape(table.reading)}</p>'
-        )
+        reading = f"<strong>Reading</strong>{html.escape(table.reading)}"
+        parts.append(f'<p class="reading">{reading}</p>')
     return "\n".join(parts) + "\n"
+
+
+def _laid_out(block: Block, of_table: str, is_folded: bool) -> str:
+    """Return a block as HTML under its title; folded, with the title to open it."""
+    title = html.escape(block.title)
+    shown = HTML.frame(block).style.to_html(exclude_styles=True)
+    named = f"{of_table}, {block.title}" if block.title else of_table
+    kind = "scroll facts" if block.columns == (("",),) else "scroll"
+    grid = (
+        f'<div class="{kind}" tabindex="0" role="region" '
+        f'aria-label="{html.escape(named)}">\n{shown}</div>'
+    )
+    if is_folded:
+        opened = f"{title or 'The table'} ({len(block.rows)} rows)"
+        summary = f"<summary>{opened}</summary>"
+        return f'<details class="fold">\n{summary}\n{grid}\n</details>'
+    return f"<h3>{title}</h3>\n{grid}" if title else grid
 
 
 def _boxed(box: Box) -> str:
     question, answer = html.escape(box.question), html.escape(box.answer)
-    lines = [
-        f"<dt>{html.escape(heading)}</dt><dd>{html.escape(text)}</dd>"
-        for heading, text in box.lines
-    ]
-    answered = (
-        f'<p>{question}</p><p class="verdict">{answer}</p><dl>{"".join(lines)}</dl>'
-    )
+    lines = ""
+    for heading, text in box.lines:
+        lines += f"<dt>{html.escape(heading)}</dt><dd>{html.escape(text)}</dd>"
+    answered = f'<p>{question}</p><p class="verdict">{answer}</p><dl>{lines}</dl>'
     return f'<div class="box {box.kind}">{answered}</div>'
 
 
