@@ -589,3 +589,49 @@ def test_a_file_of_seals_of_another_shape_is_one_line_with_the_remedy(
     )
     path.write_text(json.dumps(seals))
     assert read_seals(path) == seals
+
+
+@pytest.fixture
+def works(texts) -> Path:
+    for folder, count in (("books", 2), ("drafts", 3)):
+        Path(folder).mkdir()
+        for number in range(count):
+            text = prose(900, f"{folder}{number}")
+            Path(folder, f"{folder} {number}.txt").write_text(text)
+    return texts
+
+
+ASKED = {"model": "davinci-002", "available": ["davinci-002"]}
+"""The registry's model behind an API."""
+
+
+def test_a_model_behind_an_api_is_asked_to_go_on_in_whole_works(works):
+    study = loaded(texts="books", known="drafts", **ASKED)
+    [run] = study.runs
+    assert run.given_back.to_json() == {"places": 20, "tries": 3}
+    assert (run.methods, run.questions, run.extraction) == ([], [], None)
+    assert list(study.artifacts) == ["given_back_by_chat"]
+    plan = Plan(study)
+    assert plan.is_sealed
+    reads = plan.rendering("given_back_by_chat").reads
+    assert [kind for kind, *_ in reads] == ["given_back", "benchmarks"]
+    told = "\n".join(description(plan, CONFIG | ASKED))
+    assert "davinci-002 give back of 2 texts of 2 documents" in told
+    assert "PASSAGES OF ALL THESE WORKS ARE SENT to https://api.openai.com/v1" in told
+    # five works with about sixteen places each, asked three times
+    assert "0.04 million tokens are read and 0.03 million written" in told
+    assert "nothing is asked beyond budget_usd=0" in told
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"texts": "my texts.jsonl"}, "davinci-002 is behind an API and is asked to"),
+        ({"texts": "books", "known": "drafts", "base": "smollm2-135m"},
+         "base: davinci-002 is behind an API and gives no probabilities"),
+        ({"texts": "books"}, "known: an audit compares the works"),
+    ],
+)  # fmt: skip
+def test_what_a_model_behind_an_api_cannot_be_asked_is_refused(works, given, says):
+    with pytest.raises(InputError, match=says):
+        loaded(**ASKED, **given)
