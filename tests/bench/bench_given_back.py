@@ -139,11 +139,13 @@ def p_of_deal(row: Row, asked: int, known: int, seed: int) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--times", type=int, default=100)
-    times = parser.parse_args().times
+    parser.add_argument("--only", default="", help="rows whose label has these words")
+    options = parser.parse_args()
+    times = options.times
     heads = " | ".join(f"{asked} + {known}" for asked, known in SIZES)
     for title, rows in (("no effect", NULL), ("power", POWER)):
         print(f"| {title}: the model | {heads} |\n|{'---|' * (1 + len(SIZES))}")
-        for row in rows:
+        for row in [row for row in rows if options.only in row.label]:
             shares = []
             for asked, known in SIZES:
                 low = sum(
