@@ -265,9 +265,14 @@ def patents(rows: int = 8, characters: int = 1200) -> bytes:
             {"input": chinese(draw, characters), "label": number % 2}
             for number in range(rows)
         ]
-        archive.writestr("data/PatentMIA.jsonl", jsonl(made))
-        archive.writestr("data/BookMIA.jsonl", jsonl([{"input": "a", "label": 1}]))
-        archive.writestr("__MACOSX/data/._PatentMIA.jsonl", b"\0\1")
+        for name, data in {
+            "data/PatentMIA.jsonl": jsonl(made),
+            "data/BookMIA.jsonl": jsonl([{"input": "a", "label": 1}]),
+            "__MACOSX/data/._PatentMIA.jsonl": b"\0\1",
+        }.items():
+            # of one date, so that the same rows are the same bytes
+            member = zipfile.ZipInfo(name)
+            archive.writestr(member, data, zipfile.ZIP_DEFLATED)
     return out.getvalue()
 
 

@@ -52,8 +52,8 @@ class Hub(LocalServer):
     its next deliveries break off in the middle, or hold other bytes of the same length.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, port: int = 0) -> None:
+        super().__init__(port)
         self.repositories: dict[tuple[str, str], Repository] = {}
         self.pages: dict[str, bytes] = {}
         self.asked: list[tuple[str, str, str]] = []

@@ -55,11 +55,14 @@ class _Server(ThreadingHTTPServer):
 
 
 class LocalServer:
-    """Serves while used as a context manager; `lock` is for what its threads share."""
+    """Serves while used as a context manager; `lock` is for what its threads share.
 
-    def __init__(self) -> None:
+    `port` 0 is any free one.
+    """
+
+    def __init__(self, port: int = 0) -> None:
         self.lock = threading.Lock()
-        self._server = _Server(("127.0.0.1", 0), Request)
+        self._server = _Server(("127.0.0.1", port), Request)
         self._server.answer = self.answer
         self.port = self._server.server_port
 

@@ -12,7 +12,7 @@ without.
 import argparse
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -87,7 +87,7 @@ FRAMES = [
     "The {place} had {a} {goods}. {name} took {b} of them. How many were left?",
     "{name} shares {a} {goods} of the {place} among {b} people. How many has each one?",
 ]
-TWIN_FRAMES = [
+OTHER_WORDS = [
     "At the {place} there are {a} {goods} of {name}. How many are there, with "
     "the {b} that {other} adds?",
     "Each day {a} {goods} of {name} are sold at the {place}. After {b} "
@@ -100,26 +100,28 @@ TWIN_FRAMES = [
 PROBLEMS = 240
 
 
+def facts(rng: np.random.Generator) -> dict[str, object]:
+    name, other = rng.choice(NAMES, 2, replace=False)
+    place, goods = rng.choice(PLACES), rng.choice(GOODS)
+    numbers = {"a": rng.integers(20, 99), "b": rng.integers(2, 19)}
+    return {"name": name, "other": other, "place": place, "goods": goods} | numbers
+
+
 def problems() -> pd.DataFrame:
-    """Return problems of arithmetic of three sentences of numbers each, and their
-    rephrased twins, in pairs: a test set, and what stands in for it."""
+    """Return problems of arithmetic of three sentences of numbers each, a test set, and
+    two kinds of twins: of other names and numbers, and rephrased in other words."""
     rng = np.random.default_rng(3)
     rows = []
     for number in range(PROBLEMS):
-        texts: dict[str, list[str]] = {"problem": [], "twin": []}
+        texts: dict[str, list[str]] = {"problem": [], "twin": [], "rephrased": []}
         for _ in range(3):
-            name, other = rng.choice(NAMES, 2, replace=False)
-            facts = {
-                "name": name, "other": other, "place": rng.choice(PLACES),
-                "goods": rng.choice(GOODS), "a": rng.integers(20, 99), "b": rng.integers(2, 19),
-            }  # fmt: skip
-            frame = rng.integers(len(FRAMES))
-            texts["problem"].append(FRAMES[frame].format(**facts))
-            texts["twin"].append(TWIN_FRAMES[frame].format(**facts))
+            frame, own = rng.integers(len(FRAMES)), facts(rng)
+            texts["problem"].append(FRAMES[frame].format(**own))
+            texts["twin"].append(FRAMES[frame].format(**facts(rng)))
+            texts["rephrased"].append(OTHER_WORDS[frame].format(**own))
         for kind, parts in texts.items():
-            rows.append(
-                {"kind": kind, "document": f"{kind} {number}", "text": " ".join(parts)}
-            )
+            document = f"{kind} {number}"
+            rows.append({"kind": kind, "document": document, "text": " ".join(parts)})
     return pd.DataFrame(rows).assign(year=0, place=0, variant="")
 
 
@@ -224,7 +226,7 @@ def read(model, tokenizer, texts: list[str]) -> list[TokenStatistics]:
     return [statistics[place] for place in range(len(texts))]
 
 
-READ_BY = {"readme": ("readme", "licence"), "problem": ("problem", "twin")}
+READ_BY = {"readme": ("readme", "licence"), "problem": ("problem", "twin", "rephrased")}
 """The kinds of texts that a model tuned on a pool reads; speeches, if none is named."""
 
 
@@ -322,6 +324,11 @@ def rows_of_bench() -> list[Row]:
             base=OTHER,
         )
     )
+    rows.append(
+        replace(
+            rows[-1], title="the same, sides exchanged", ours="late", theirs="early"
+        )
+    )
     for name in ("middle", "gentle"):
         for lora in (False, True):
             title = f"tuned on them: {name}, {'LoRA' if lora else 'in full'}"
@@ -342,12 +349,14 @@ def rows_of_bench() -> list[Row]:
             "tuned on the known texts", middle("speech"), is_read=False, known_read=True
         ),
     ]
-    for is_read in (True, False):
-        title = f"a test set against twins, tuned on {'it' if is_read else 'others'}"
-        tuning = middle("problem")
-        rows.append(
-            Row(title, tuning, "problem", "twin", is_read=is_read, sides=(60, 60))
-        )
+    test_set = partial(Row, tuning=hard("problem"), ours="problem", sides=(60, 60))
+    names, words = "a test set against twins of other names", "against rephrased ones"
+    rows += [
+        test_set(f"{names}, tuned on it", theirs="twin"),
+        test_set(f"{names}, tuned on others", theirs="twin", is_read=False),
+        test_set(f"{words}, tuned on it", theirs="rephrased"),
+        test_set(f"{words}, tuned on others", theirs="rephrased", is_read=False),
+    ]
     return rows
 
 

@@ -2,7 +2,7 @@
 it, on an embedded study's texts.
 
     python tests/bench/bench_dial.py --results results [--draws 60] [--seed 1] [--only
-    cue]
+        cue]
 
 Prints the Markdown tables of docs/size_and_power.md. The null model read none of the
 addresses since 1930. In each deal some addresses are in question and others known. A

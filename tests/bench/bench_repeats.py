@@ -2,7 +2,7 @@
 text.
 
     python tests/bench/bench_repeats.py --model results/models/smollm2-135m [--tokens
-    1000] FILE...
+        1000] FILE...
 
 Prints a Markdown row for each rule: all windows of 20 tokens that have 20 before them,
 those that the rule leaves out, and those of the others with a probability above 0.001

@@ -1,12 +1,12 @@
-"""CPU seconds and peak memory of an audit's check, table and evaluation, by the number
-of its texts; no model.
+"""CPU seconds and peak memory of an audit's check, table and evaluation, and of a
+study's check and metrics, by the number of texts; no model.
 
     python tests/bench/bench_size.py [--texts 1000 20000 100000] [--parts check build
-    evaluate]
+        evaluate labelled metrics]
 
 Prints the Markdown table of RESULTS.md. Each text has 60 made-up words; 100 texts are
-of one document, half of the documents are audited. Each number is of a process of its
-own. The scores of the evaluation are made up.
+of one document, half of the documents are audited, or members in the study. Each number
+is of a process of its own. The scores of the evaluation are made up.
 """
 
 import argparse
@@ -26,17 +26,22 @@ from pretrace.benchmarks.audit_checks import check_audit
 from pretrace.benchmarks.loaders.local import check_texts
 from pretrace.evaluation.audit import audit
 from pretrace.evaluation.audit_scores import ScoredBenchmark
+from pretrace.evaluation.evaluate import evaluate
+from pretrace.evaluation.scores import scores_of as units_of
 
 TEXTS_OF_DOCUMENT = 100
 WORDS_OF_TEXT = 60
 METHODS = ("loss", "zlib", "lowercase")
+OF_STUDY = ("labelled", "metrics")
+RESAMPLES = 1000
 RUN: dict[str, object] = {
     "start_token": "none", "corpora": [], "references": [], "neighbours": [],
     "questions": [], "paraphraser": None,
 }  # fmt: skip
 
 
-def write_texts(file: Path, count: int) -> None:
+def write_texts(file: Path, count: int, in_question: int | None = None) -> None:
+    """Write a file whose documents have the label 0 and `in_question` by turns."""
     rng = np.random.default_rng(0)
     words = np.array([f"word{number}" for number in range(20_000)])
     with file.open("w", encoding="utf-8") as lines:
@@ -45,7 +50,7 @@ def write_texts(file: Path, count: int) -> None:
             row = {
                 "id": f"t{number:06d}",
                 "text": " ".join(rng.choice(words, WORDS_OF_TEXT)),
-                "label": None if document % 2 else 0,
+                "label": in_question if document % 2 else 0,
                 "document": f"d{document:05d}",
             }
             lines.write(f"{json.dumps(row)}\n")
@@ -83,10 +88,18 @@ def measure(part: str, file: Path) -> tuple[float, int]:
     if part == "evaluate":
         table = build(file)
         scored = ScoredBenchmark("made_up", scores_of(table), table)
+    if part == "metrics":
+        table = build(file)
+        scores = scores_of(table)
     begin = time.process_time()
     if part == "check":
         check_texts(file, metrics=False)
         check_audit(file, None)
+    elif part == "labelled":
+        check_texts(file, metrics=True)
+    elif part == "metrics":
+        names = {"study": "size", "model": "none", "benchmark_name": "made_up"}
+        evaluate(units_of([scores], table), table, resamples=RESAMPLES, **names)
     elif part == "build":
         build(file)
     else:
@@ -99,14 +112,19 @@ def measure(part: str, file: Path) -> tuple[float, int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--texts", type=int, nargs="+", default=[1000, 20_000, 100_000])
-    parser.add_argument("--parts", nargs="+", default=["check", "build", "evaluate"])
+    parts = ["check", "build", "evaluate", *OF_STUDY]
+    parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
     given = parser.parse_args()
     print("| texts | documents | part | CPU s | peak MB |\n|--:|--:|---|--:|--:|")
     with tempfile.TemporaryDirectory() as folder:
         for count in given.texts:
-            file = Path(folder) / f"{count}.jsonl"
-            write_texts(file, count)
+            audited, labelled = (
+                Path(folder, f"{count}-{label}.jsonl") for label in (None, 1)
+            )
+            write_texts(audited, count)
+            write_texts(labelled, count, in_question=1)
             for part in given.parts:
+                file = labelled if part in OF_STUDY else audited
                 with ProcessPoolExecutor(1, get_context("spawn")) as process:
                     seconds, memory = process.submit(measure, part, file).result()
                 documents = count // TEXTS_OF_DOCUMENT

@@ -35,6 +35,20 @@ SMOLLM, NULL = "smollm2-135m", "pico-en-small-null"
 AUC, INTERVAL = ("value",), ("value", "low", "high")
 BEST = ("value", "best_low", "best_high")
 """An interval that pays for the choice of the best method."""
+LESS_NULL = ("less_null", "less_null_low", "less_null_high")
+MEMBERS = "random splits of addresses, 64 words, trained here on the members"
+NEITHER = (
+    "random splits of addresses, 64 words, trained here on addresses of 1790-1929 "
+    "(read neither class)"
+)
+SPLITS = {
+    "first": "sotu_split", "second": "sotu_split-s1", "third": "sotu_split-s2",
+    "fourth": "sotu_split-s3", "fifth": "sotu_split-s4",
+}  # fmt: skip
+SPLIT_METHODS = {
+    "Loss": "loss", "Zlib": "zlib", "Min-K%": "min_k", "Min-K%++": "min_k_pp",
+    "DC-PDD": "dc_pdd",
+}  # fmt: skip
 PLACEBOS = (*INTERVAL, "placebo_mean", "placebo_sd", "rank")
 OVER_DRAWS = ("value", "sd")
 
@@ -110,6 +124,18 @@ def answered(model: str, metric: str, *columns: str) -> Row:
     )
 
 
+def headline_of(label: str, method: str, *columns: str) -> Row:
+    """Return a method's mean over the five splits, as the headline has it."""
+    where = (("label", label), ("method", method))
+    return Row("figures/headline.csv", where, columns)
+
+
+def split_mean(method: str, null_model: bool, *columns: str) -> Row:
+    """Return a method's mean over the five splits, of the null model or the others."""
+    where = (("average", "split"), ("null_model", null_model), ("method", method))
+    return Row("tables/splits.csv", where, columns)
+
+
 def shots_of(method: str, *columns: str) -> Found:
     """Return a method's row over the three draws of shots of the real model."""
     return Found(SMOLLM, "sotu_shots", 32, method, columns, draws=3)
@@ -137,9 +163,10 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
      [shots_of("con_recall", *OVER_DRAWS),
       Found(SMOLLM, "sotu_shots", 32, "blind", INTERVAL)]),
     (README,
-     "split of addresses, 64 words | trained here on the members | Min-K% | {} [{}, {}] | {} [{}, {}] |",
-     [Found(MEDIUM, "sotu_split", 64, "min_k", BEST),
-      Found(MEDIUM, "sotu_split", 64, "blind", INTERVAL)]),
+     "five random splits of addresses, 64 words | trained here on the members | Min-K% | "
+     "{} [{}, {}] | {} [{}, {}] | +{} [+{}, +{}] |",
+     [headline_of(MEMBERS, "min_k", *BEST), headline_of(MEMBERS, "blind", *INTERVAL),
+      headline_of(MEMBERS, "min_k", *LESS_NULL)]),
     (README,
      "split by date, 64 words | trained here on the members | Min-K%++ | {} [{}, {}] | {} [{}, {}] |",
      [Found("pico-en-temporal", "sotu_temporal", 64, "min_k_pp", BEST),
@@ -149,9 +176,20 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
      [Found("pico-zh-small", "peoples_daily", 512, "min_k_pp", BEST),
       Found("pico-zh-small", "peoples_daily", 512, "blind", INTERVAL)]),
     (README,
-     "trained here on neither members nor non-members | DC-PDD | {} [{}, {}] | {} [{}, {}] |",
-     [Found(NULL, "sotu_split", 64, "dc_pdd", BEST),
-      Found(NULL, "sotu_split", 64, "blind", INTERVAL)]),
+     "the same five splits | trained here on neither class | Min-K%++ | "
+     "{} [{}, {}] | {} [{}, {}] |",
+     [headline_of(NEITHER, "min_k_pp", *BEST),
+      headline_of(NEITHER, "blind", *INTERVAL)]),
+    (EMBEDDED,
+     "Over five random splits Min-K% has {} [{}, {}] in the small model",
+     [headline_of(MEMBERS, "min_k", *BEST)]),
+    *((EMBEDDED, f"| {label} | {{}} [{{}}, {{}}] | {{}} [{{}}, {{}}] | +{{}} [+{{}}, +{{}}] |",
+       [split_mean(method, False, *INTERVAL), split_mean(method, True, *INTERVAL),
+        split_mean(method, False, *LESS_NULL)])
+      for label, method in SPLIT_METHODS.items()),
+    (EMBEDDED, "has {} to {} in single splits of the model that read neither",
+     [Row("tables/splits.csv", (("model", NULL), ("method", "min_k"), ("splits", 1)),
+          ("min value", "max value"))]),
     (EMBEDDED, "AUC of Loss is {}; its placebos have {} ± {}.",
      [Found(SMOLLM, "sotu", 32, "loss", ("value", "placebo_mean", "placebo_sd"))]),
     (EMBEDDED, "Gap-K% ({}) ranks first", [Found(SMOLLM, "sotu", 32, "gap_k")]),
@@ -239,8 +277,8 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
           ("greedy",), 100, 0.2)]),
     (EMBEDDED, "| medium, at random within addresses | {} |",
      [audited(MEDIUM, "sotu_split")]),
-    (EMBEDDED, "| null model, the same texts | {} |", [audited(NULL, "sotu_split")]),
-    (EMBEDDED, "| null model, second split | {} |", [audited(NULL, "sotu_split-s1")]),
+    *((EMBEDDED, f"| null model, {name} split | {{}} |", [audited(NULL, benchmark)])
+      for name, benchmark in SPLITS.items()),
     (EMBEDDED, "| whole addresses in or out | {} |",
      [audited("pico-en-segments", "sotu_segments")]),
     (EMBEDDED, "| by date | {} |", [audited("pico-en-temporal", "sotu_temporal")]),

@@ -3,7 +3,6 @@ remedy."""
 
 import random
 import re
-import time
 from itertools import product
 from math import comb
 from pathlib import Path
@@ -385,8 +384,7 @@ def test_a_p_is_possible_from_twenty_ways_on():
         assert has_p(documents, known) == (comb(documents + known, known) >= 20)
 
 
-def test_twenty_thousand_texts_take_seconds(tmp_path):
+def test_twenty_thousand_texts_are_checked_as_few_are(tmp_path):
+    """How long it takes, tests/bench/bench_size.py measures."""
     path = written(tmp_path / "t.jsonl", texts(None, 100, 100) + texts(0, 100, 100))
-    start = time.process_time()
     assert check_audit(path, path) == []
-    assert time.process_time() - start < 8

@@ -49,8 +49,9 @@ def artifact_of(renderer: str) -> dict[str, Any]:
         place = {"benchmark": benchmark, "length": made_up.LENGTH}
         trained = {"model": f"tiny-{benchmark}", "label": TRAINED_LABEL}
         panels += [place | trained, place | {"model": NULL, "label": NULL_LABEL}]
+    options = {"splits": True} if renderer == "headline" else {}
     return made_up.artifact(
-        renderer, panels=panels, methods=METHODS, null_models=[NULL]
+        renderer, panels=panels, methods=METHODS, null_models=[NULL], options=options
     )
 
 
@@ -102,7 +103,7 @@ def test_splits_of_one_label_are_one_row_of_the_headline_less_the_null_model(spl
     told = " ".join(" ".join(headline_lines(frame)).split())
     above = (trained - null).mean()
     assert f"AUC {trained.mean():.2f}" in told
-    assert "mean of 3 splits, bag of words" in told
+    assert "(mean of 3 splits), bag of words" in told
     assert f"less a model's that read neither +{above:.2f} [" in told
 
 

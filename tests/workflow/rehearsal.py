@@ -21,6 +21,8 @@ import base64
 import json
 import os
 import re
+import shutil
+import socket
 import subprocess
 import tempfile
 import time
@@ -36,7 +38,7 @@ import psutil
 import transformers
 import yaml
 from faults import end
-from projects import ROOT, copy_project
+from projects import ROOT, Project, copy_project
 from small_study import results
 
 import hub_datasets as made
@@ -136,12 +138,20 @@ class Watch:
 
 
 class Rehearsal:
-    """The study in a project of its own, with `settings` of --config."""
+    """The study in a project of its own, with `settings` of --config.
+
+    A folder in which it was begun goes on, with the code of that time.
+    """
 
     def __init__(self, folder: Path, hub: Hub, books: int, settings: list[str]) -> None:
-        self.project, self.hub, self.watch = copy_project(folder), hub, Watch()
+        self.project, self.hub, self.watch = Project(folder), hub, Watch()
         self.settings = tuple(settings)
         self.kills = 0
+        if (folder / "started.log").is_file():
+            self._start("--unlock").wait()
+            return
+        shutil.rmtree(folder, ignore_errors=True)  # stopped while it was copied
+        copy_project(folder)
         write_wordnet(folder / "nltk" / "corpora" / "wordnet")
         paper_hub.read_elsewhere(self.project, hub, books)
         target = folder / "src" / "pretrace" / "models" / "target.py"
@@ -309,7 +319,9 @@ def fill(hub: Hub, folder: Path, rows: made.PaperRows) -> list[str]:
         slug: entry for slug, entry in models.items() if entry["source"] == "hub"
     }
     for seed, (slug, entry) in enumerate(hub_models.items()):
-        path = write_paper_model(slug, entry, folder / slug, seed=seed)
+        path = folder / slug
+        if not (path / PICKLED).is_file():  # the file that is written last
+            write_paper_model(slug, entry, path, seed=seed)
         hub.add_folder(
             "models", entry["hub"], path, revision=entry.get("revision", "main")
         )
@@ -341,15 +353,28 @@ def main() -> None:
         help="run again, killed each time so many have passed",
     )
     parser.add_argument(
-        "--folder", type=Path, help="an empty folder to work in, which is kept"
+        "--folder",
+        type=Path,
+        help="a folder to work in, which is kept; a rehearsal that was stopped goes on",
     )
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="rehearsal-") as temporary, Hub() as hub:
+    with tempfile.TemporaryDirectory(prefix="rehearsal-") as temporary:
         folder = (given.folder or Path(temporary)).resolve()
         try:
-            rehearse(given, folder, hub)
+            with Hub(port_of(folder)) as hub:
+                rehearse(given, folder, hub)
         except KeyboardInterrupt:
             raise SystemExit("stopped") from None
+
+
+def port_of(folder: Path) -> int:
+    """Return the hub's port, which stays: addresses of the hub are in the registries."""
+    file = folder / "port"
+    if not file.is_file():
+        folder.mkdir(parents=True, exist_ok=True)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            file.write_text(str(free.getsockname()[1]), encoding="utf-8")
+    return int(file.read_text(encoding="utf-8"))
 
 
 def rehearse(given: argparse.Namespace, folder: Path, hub: Hub) -> None:

@@ -67,10 +67,17 @@ def classes_with_few_documents(
     named: dict[int, set[str]] = {0: set(), 1: set()}
     unnamed = Counter[int]()
     for label, document in zip(labels, documents, strict=True):
-        if label in named:
-            named[label].add(document) if document else unnamed.update([label])
-    sizes = {label: len(names) + unnamed[label] for label, names in named.items()}
-    return {label for label, size in sizes.items() if 0 < size < DOCUMENTS_NEEDED}
+        if label not in named:
+            continue
+        if document:
+            named[label].add(document)
+        else:
+            unnamed[label] += 1
+    few = set()
+    for label, names in named.items():
+        if 0 < len(names) + unnamed[label] < DOCUMENTS_NEEDED:
+            few.add(label)
+    return few
 
 
 def assign_folds(texts: Sequence[Text], seed: int) -> Folds:
@@ -86,27 +93,35 @@ def assign_folds(texts: Sequence[Text], seed: int) -> Folds:
     few = classes_with_few_documents(
         (text.label for text in texts), (text.document for text in texts)
     )
-    units: list[Hashable] = (
-        _blocks(texts)
-        if few
-        else [text.document or (i,) for i, text in enumerate(texts)]
-    )
-    matched: list[Hashable] = [
-        (text.matched, unit[1] if isinstance(unit, tuple) and text.document else None)
-        if text.matched
-        else (i,)
-        for i, (text, unit) in enumerate(zip(texts, units, strict=True))
-    ]
+    if few:
+        units = _blocks(texts)
+    else:
+        units = [text.document or (i,) for i, text in enumerate(texts)]
+    contents = [unicodedata.normalize("NFC", text.text) for text in texts]
     joined = _Groups(len(texts))
-    for values in (
-        units,
-        [unicodedata.normalize("NFC", text.text) for text in texts],
-        matched,
-    ):
+    for keys in (units, contents, _matched(texts, units)):
         first: dict[Hashable, int] = {}
-        for i, value in enumerate(values):
-            joined.merge(i, first.setdefault(value, i))
+        for i, key in enumerate(keys):
+            joined.merge(i, first.setdefault(key, i))
     return Folds(_deal(texts, joined, seed), "block" if few else "document")
+
+
+def _matched(texts: Sequence[Text], units: Sequence[Hashable]) -> list[Hashable]:
+    """Return for each text what its matched pair shares: its name, and the place of the
+    block in its document; the text itself without a pair."""
+    matched: list[Hashable] = []
+    for i, (text, unit) in enumerate(zip(texts, units, strict=True)):
+        if not text.matched:
+            matched.append((i,))
+            continue
+        block = unit[1] if isinstance(unit, tuple) and text.document else None
+        matched.append((text.matched, block))
+    return matched
+
+
+def _strata(text: Text) -> tuple[Hashable, Hashable]:
+    """Return what a text counts for when folds are dealt."""
+    return (text.label, text.subset), (text.label, text.subset, text.length)
 
 
 def _deal(texts: Sequence[Text], units: _Groups, seed: int) -> list[int]:
@@ -116,20 +131,23 @@ def _deal(texts: Sequence[Text], units: _Groups, seed: int) -> list[int]:
     Units of one size are ordered by the seed and their ids, not by the order of the
     texts.
     """
-    members = sorted(map(sorted, units.subsets()))
-    strata = [[(t.label, t.subset), (t.label, t.subset, t.length)] for t in texts]
-    sizes = Counter(stratum for pair in strata for stratum in pair)
-    loads: list[Counter[Hashable]] = [Counter() for _ in range(FOLDS)]
-    folds = [0] * len(texts)
+    members = sorted(units.subsets())
     members.sort(key=lambda unit: min(texts[i].text_id for i in unit))
     random.Random(seed).shuffle(members)
+    sizes = Counter[Hashable]()
+    for text in texts:
+        sizes.update(_strata(text))
+    loads: list[Counter[Hashable]] = [Counter() for _ in range(FOLDS)]
+    folds = [0] * len(texts)
     for unit in sorted(members, key=len, reverse=True):
-        counts = Counter(stratum for i in unit for stratum in strata[i])
-        shares = [
-            sum(load[key] * count / sizes[key] for key, count in counts.items())
-            for load in loads
-        ]
-        fold = min(range(FOLDS), key=lambda f: (shares[f], loads[f].total()))
+        counts = Counter[Hashable]()
+        for i in unit:
+            counts.update(_strata(texts[i]))
+        lightest = []
+        for fold, load in enumerate(loads):
+            share = sum(load[key] * count / sizes[key] for key, count in counts.items())
+            lightest.append((share, load.total(), fold))
+        _, _, fold = min(lightest)
         loads[fold].update(counts)
         for i in unit:
             folds[i] = fold
@@ -160,26 +178,34 @@ def _pieces(texts: list[Text]) -> list[list[int]]:
     spans = [text.span for text in texts if text.span is not None]
     if len(spans) == len(texts):
         position = [float(start) for start, _ in spans]
-        order = sorted(range(len(spans)), key=lambda i: spans[i])
-        reach = order[0]  # the text so far that ends last
-        for i in order[1:]:
-            if spans[i][0] < spans[reach][1]:
-                groups.merge(i, reach)
-            if spans[i][1] > spans[reach][1]:
-                reach = i
-    else:  # the place of a text among the document's texts of its length, 0 to 1
-        totals, seen, position = (
-            Counter(text.length for text in texts),
-            Counter[int | None](),
-            [],
-        )
-        for text in texts:
-            position.append(seen[text.length] / totals[text.length])
-            seen[text.length] += 1
+        _join_overlapping(groups, spans)
+    else:
+        position = _places(texts)
         _join_containing(groups, texts)
-    return sorted(
-        map(sorted, groups.subsets()), key=lambda piece: min(position[i] for i in piece)
-    )
+    pieces = groups.subsets()
+    return sorted(pieces, key=lambda piece: min(position[i] for i in piece))
+
+
+def _places(texts: list[Text]) -> list[float]:
+    """Return the place of each text among the texts of its length, 0 to 1."""
+    totals = Counter(text.length for text in texts)
+    seen = Counter[int | None]()
+    places = []
+    for text in texts:
+        places.append(seen[text.length] / totals[text.length])
+        seen[text.length] += 1
+    return places
+
+
+def _join_overlapping(groups: _Groups, spans: list[tuple[int, int]]) -> None:
+    first, *others = sorted(range(len(spans)), key=lambda i: spans[i])
+    reach = first  # the text so far that ends last
+    for i in others:
+        start, end = spans[i]
+        if start < spans[reach][1]:
+            groups.merge(i, reach)
+        if end > spans[reach][1]:
+            reach = i
 
 
 def _join_containing(groups: _Groups, texts: list[Text]) -> None:
@@ -187,18 +213,21 @@ def _join_containing(groups: _Groups, texts: list[Text]) -> None:
     by_length: dict[int | None, list[int]] = defaultdict(list)
     for i, text in enumerate(texts):
         by_length[text.length].append(i)
-    longest = [
-        (max(len(texts[i].text) for i in indices), indices)
-        for indices in by_length.values()
-    ]
-    for size, longer in longest:
+    longest = {}
+    for length, indices in by_length.items():
+        longest[length] = max(len(texts[i].text) for i in indices)
+    for length, longer in by_length.items():
         together = "\0".join(texts[i].text for i in longer)
         ends = list(accumulate(len(texts[i].text) + 1 for i in longer))
-        for shorter in (indices for other, indices in longest if other < size):
+        for other, shorter in by_length.items():
+            if longest[other] >= longest[length]:
+                continue
             start = 0
-            for i in shorter:  # most often just after the one before
+            for i in shorter:
+                # most often just after the one before
                 place = together.find(texts[i].text, start)
-                place = together.find(texts[i].text) if place < 0 else place
+                if place < 0:
+                    place = together.find(texts[i].text)
                 if place >= 0:
                     start = place
                     groups.merge(i, longer[bisect.bisect_right(ends, place)])

@@ -24,12 +24,16 @@ def ngrams(text: str, n: int) -> list[NGram]:
     """Return all runs of n words of a text (split at white space, case unchanged), with
     repetitions."""
     words = text.split()
-    return list(zip(*(words[start:] for start in range(n)), strict=False))
+    shifted = [words[start:] for start in range(n)]
+    return list(zip(*shifted, strict=False))
 
 
 def ngrams_of_all(texts: Iterable[str], n: int) -> set[NGram]:
     """Return the n-grams within the texts; none reaches from one text into the next."""
-    return {ngram for text in texts for ngram in ngrams(text, n)}
+    of_all: set[NGram] = set()
+    for text in texts:
+        of_all.update(ngrams(text, n))
+    return of_all
 
 
 def overlap(text: str, stream: set[NGram], n: int) -> float:
@@ -44,7 +48,9 @@ def near_copies(documents: Mapping[str, set[NGram]]) -> list[str]:
     either; nothing if none do."""
     holders: dict[NGram, list[str]] = {}
     for name, own in documents.items():
-        shared = Counter(other for ngram in own for other in holders.get(ngram, ()))
+        shared = Counter[str]()
+        for ngram in own:
+            shared.update(holders.get(ngram, ()))
         for other, count in sorted(shared.items()):
             if count >= COPIED * min(len(own), len(documents[other])):
                 return [other, name]
@@ -62,27 +68,27 @@ def within(
     every length at most `share` of its n-grams occur in the members' texts. The log
     says how many of each subset are removed.
     """
-    members = (text for snippet in snippets for text in snippet if text.label == 1)
-    stream = ngrams_of_all((text.text for text in members), ngram)
-    near = [
-        snippet[0].label != 1
-        and any(overlap(text.text, stream, ngram) > share for text in snippet)
-        for snippet in snippets
-    ]
-    nonmembers = Counter(
-        snippet[0].subset for snippet in snippets if snippet[0].label == 0
-    )
-    removed = Counter(
-        snippet[0].subset
-        for snippet, leaves in zip(snippets, near, strict=True)
-        if leaves
-    )
-    for subset, count in sorted(nonmembers.items()):
+    members = []
+    for snippet in snippets:
+        members += [text.text for text in snippet if text.label == 1]
+    stream = ngrams_of_all(members, ngram)
+
+    def is_near(snippet: Sequence[Text]) -> bool:
+        return any(overlap(text.text, stream, ngram) > share for text in snippet)
+
+    kept = []
+    nonmembers, removed = Counter[str](), Counter[str]()
+    for snippet in snippets:
+        first = snippet[0]
+        nonmembers[first.subset] += first.label == 0
+        if first.label != 1 and is_near(snippet):
+            removed[first.subset] += 1
+        else:
+            kept.append(snippet)
+    for subset, count in sorted((+nonmembers).items()):
         told = (
             f"{removed[subset]} of {count} non-members share more than {share:g} of "
             f"their {ngram}-grams"
         )
         log.info("%s: %s with the members; left out", subset or "all", told)
-    return [
-        snippet for snippet, leaves in zip(snippets, near, strict=True) if not leaves
-    ]
+    return kept

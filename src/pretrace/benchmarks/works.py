@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from pathlib import Path
 
 from pretrace.benchmarks.documents import (
@@ -107,8 +108,7 @@ def works_in(path: Path, *, whole: bool = False) -> tuple[list[Work], list[Path]
     works: dict[str, list[Path]] = {}
     for file in sorted(inside, key=lambda file: _natural(file, path)):
         parts = file.relative_to(path).parts
-        is_hidden = any(part.startswith(".") for part in parts)
-        if is_hidden or not is_document(file.name):
+        if _is_hidden(file, path) or not is_document(file.name):
             left_out.append(file)
             continue
         check_encoding(file)
@@ -123,23 +123,26 @@ def works_in(path: Path, *, whole: bool = False) -> tuple[list[Work], list[Path]
             )
         works.setdefault(name, []).append(file)
     if not works:
-        convertible = [
-            f" {file.name}: {way}."
-            for file in left_out
-            if (way := conversion_of(file.name))
-        ]
         raise InputError(
             f"{path}: the folder has no document; give files or folders of "
-            f"{DOCUMENT_FORMATS}."
-            f"{convertible[0] if convertible else ''}"
+            f"{DOCUMENT_FORMATS}.{_first_conversion(left_out)}"
         )
     # hidden files, which programs make, come last
-    left_out.sort(
-        key=lambda file: any(
-            part.startswith(".") for part in file.relative_to(path).parts
-        )
-    )
+    left_out.sort(key=lambda file: _is_hidden(file, path))
     return [_work(name, files, path, whole) for name, files in works.items()], left_out
+
+
+def _is_hidden(file: Path, folder: Path) -> bool:
+    return any(part.startswith(".") for part in file.relative_to(folder).parts)
+
+
+def _first_conversion(files: Iterable[Path]) -> str:
+    """Say how the first of the files that can be converted is; "" if none can."""
+    for file in files:
+        way = conversion_of(file.name)
+        if way:
+            return f" {file.name}: {way}."
+    return ""
 
 
 def _work(name: str, files: list[Path], folder: Path, whole: bool) -> Work:
@@ -153,13 +156,13 @@ def _work(name: str, files: list[Path], folder: Path, whole: bool) -> Work:
 
 def _natural(file: Path, folder: Path) -> list[list[tuple[int, str]]]:
     """Return what sorts part 2 before part 10."""
-    return [
-        [
-            (int(piece or 0) if piece.isdecimal() else 0, piece)
-            for piece in re.split(r"(\d+)", part)
-        ]
-        for part in file.relative_to(folder).parts
-    ]
+    keys = []
+    for part in file.relative_to(folder).parts:
+        key = []
+        for piece in re.split(r"(\d+)", part):
+            key.append((int(piece) if piece.isdecimal() else 0, piece))
+        keys.append(key)
+    return keys
 
 
 def read_work(work: Work) -> ReadWork:
@@ -168,16 +171,17 @@ def read_work(work: Work) -> ReadWork:
     parts = [read_document(file) for file in work.files]
     encodings = dict.fromkeys(part.encoding for part in parts)
     authors = dict.fromkeys(part.author for part in parts if part.author)
-    joined = LaidOutText("\n\n".join(part.text for part in parts), ", ".join(encodings))
+    together = "\n\n".join(part.text for part in parts)
+    joined = LaidOutText(together, ", ".join(encodings))
     for part in parts:
         joined.removed += part.removed
         joined.left_out += part.left_out
     whole = without_front_matter(joined)
     text = whole.text
     if not text.strip():
-        removed = "".join(
-            f" without its {count} {what}" for what, count in (+whole.removed).items()
-        )
+        removed = ""
+        for what, count in (+whole.removed).items():
+            removed += f" without its {count} {what}"
         raise InputError(
             f"{work.path}: the document has no words{removed}; fill it, or leave "
             f"it out."
@@ -243,7 +247,8 @@ def stored_works(
 ) -> Iterator[tuple[Work, ReadWork]]:
     """Yield the works of a folder, or the one of a document, as they were read; not
     those whose names are left out."""
-    for work in works_in(path)[0]:
+    works, _ = works_in(path)
+    for work in works:
         if work.name not in left_out:
             yield work, stored_work(work)
 
@@ -253,7 +258,8 @@ def unreadable_works(paths: Iterable[Path]) -> dict[str, str]:
     wrong, and what to do."""
     errors = {}
     for path in paths:
-        for work in works_in(path)[0]:
+        works, _ = works_in(path)
+        for work in works:
             try:
                 report_of(work)
             except InputError as error:
@@ -278,13 +284,13 @@ def _readers() -> list[str]:
         except PackageNotFoundError:
             versions.append("")
     folder = Path(__file__).parent
-    files = [
-        folder / f"{name}.py"
-        for name in ("documents", "layout", "markup", "signs", "works")
-    ]
+    files = []
+    for name in ("documents", "layout", "markup", "signs", "works"):
+        files.append(folder / f"{name}.py")
     files += sorted((folder / "readers").glob("*.py"))
     return versions + [sha256_file(file) for file in files]
 
 
 def files_of_works(path: Path) -> Sequence[Path]:
-    return [file for work in works_in(path)[0] for file in work.files]
+    works, _ = works_in(path)
+    return list(chain.from_iterable(work.files for work in works))

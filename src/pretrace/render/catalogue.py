@@ -70,6 +70,8 @@ class Options(Keys):
     """Underline the second highest method of a column."""
     settings: dict[str, str] = {}
     """Label of a bar -> its setting, as `{CLD: a=0.01;upper_bound=false}`."""
+    splits: bool = False
+    """Panels of one label are splits of one kind: show the mean over them."""
     x: str | Some[list[str]] = ""
     """A parameter; in `method_lines` also `model` or `length`, or a list of these."""
     y: str = ""
@@ -170,7 +172,7 @@ register(
 register("figures.curves.roc", "metrics", "roc")
 register("figures.curves.score_densities", "metrics", "density")
 register("figures.dots.document_accuracies", "metrics", "accuracy", options="document")
-register("figures.dots.headline", "metrics", "tests", "placebos")
+register("figures.dots.headline", "metrics", "tests", "placebos", options="splits")
 register("figures.dots.placebo_ranks", "metrics", "placebos")
 register("figures.extraction.extraction_map", "windows", "extraction", "benchmarks")
 register("figures.heatmap.heatmap", "metrics", required="method x y")

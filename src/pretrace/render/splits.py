@@ -27,6 +27,7 @@ def beside_null(frame: pd.DataFrame) -> pd.DataFrame:
     model that read neither class, and `less_null`, the value less that.
 
     Both are NaN for controls and null models, and where no null model read the texts.
+    Each row is of one of the `splits`, and `less_null` has no ends.
     """
     nulls = frame[frame["null_model"]].drop_duplicates(_TEXTS)
     reached = nulls.set_index(_TEXTS)["value"].astype(float)
@@ -34,23 +35,26 @@ def beside_null(frame: pd.DataFrame) -> pd.DataFrame:
     has_none = frame["null_model"] | frame["control"].astype(bool)
     null_value = reached.reindex(same_texts).set_axis(frame.index).mask(has_none)
     return frame.assign(
-        null_value=null_value, less_null=frame["value"].astype(float) - null_value
+        splits=1,
+        null_value=null_value,
+        less_null=frame["value"].astype(float) - null_value,
+        less_null_low=np.nan,
+        less_null_high=np.nan,
     )
 
 
 def over_splits(frame: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
-    """Return estimates in which panels of one label, which are splits, have one row a
-    method: its mean.
+    """Return estimates `beside_null` in which panels of one label, which are splits, have
+    one row a method: its mean.
 
-    `splits` is their number, 1 elsewhere. A mean has Student's interval over the splits.
-    Its `best_low` and `best_high`, and the ends of `less_null`, pay for the choice among
-    methods. A method that one of the splits lacks has no mean.
+    A mean has Student's interval over the splits. Its `best_low` and `best_high`, and the
+    ends of `less_null`, pay for the choice among methods. A method that one of the splits
+    lacks has no mean.
     """
     labelled: dict[str, list[int]] = {}
     for place, panel in enumerate(panels):
         if panel.label is not None:
             labelled.setdefault(panel.label, []).append(place)
-    frame = frame.assign(splits=1, less_null_low=np.nan, less_null_high=np.nan)
     means: list[Record] = []
     averaged: set[int] = set()
     for places in labelled.values():

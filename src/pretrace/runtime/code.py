@@ -1,5 +1,9 @@
 """Digest the code that a job runs, so that a changed formula reruns the job and a
-changed comment does not."""
+changed comment does not.
+
+Files are read by regular expressions, because every start of the workflow reads the
+whole library: `ast` and `tokenize` take ten times as long.
+"""
 
 import hashlib
 import re
@@ -52,11 +56,9 @@ def code_digest(rule: str, registry: str = "", function: str = "") -> str:
     waiting = [script]
     while waiting:
         path = waiting.pop()
-        name = (
-            script.name
-            if path == script
-            else path.relative_to(LIBRARY.parent).as_posix()
-        )
+        name = script.name
+        if path != script:
+            name = path.relative_to(LIBRARY.parent).as_posix()
         if name not in names:
             names[name] = path
             waiting += _imports(path, only.get(path, ""))
@@ -72,13 +74,9 @@ def _statements(path: Path, function: str = "") -> str:
     a decorator only one."""
     text = path.read_text(encoding="utf-8")
     if function:
+        is_other = re.compile(rf"@.*\ndef (?!{function}\()", re.DOTALL)
         blocks = re.split(r"\n\n\n+", text)
-        others = {
-            block
-            for block in blocks
-            if re.match(rf"@.*\ndef (?!{function}\()", block, re.DOTALL)
-        }
-        text = "\n".join(block for block in blocks if block not in others)
+        text = "\n".join(block for block in blocks if not is_other.match(block))
     if path.suffix == ".py":
         text = _PIECES.sub(lambda piece: piece["string"] or "", text)
     return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
@@ -91,21 +89,19 @@ def _imports(path: Path, function: str = "") -> set[Path]:
     if path.suffix != ".py":
         return set()
     code = _statements(path, function)
-    named = [
-        name
-        for package, names, module in _IMPORT.findall(code)
-        for name in (
-            [module]
-            if module
-            else [f"{package}.{word}" for word in _WORD.findall(names)]
-        )
-    ]
-    files = {file for name in named for file in _files_of(name)}
-    templates = [path.parent / name for name in _TEMPLATE.findall(code)]
-    files |= {template for template in templates if template.is_file()}
-    return files | (
-        set(path.parent.rglob("*.py")) if "importlib.import_module(" in code else set()
-    )
+    files: set[Path] = set()
+    for package, names, module in _IMPORT.findall(code):
+        if module:
+            files.update(_files_of(module))
+        for word in _WORD.findall(names):
+            files.update(_files_of(f"{package}.{word}"))
+    for name in _TEMPLATE.findall(code):
+        template = path.parent / name
+        if template.is_file():
+            files.add(template)
+    if "importlib.import_module(" in code:
+        files.update(path.parent.rglob("*.py"))
+    return files
 
 
 @cache

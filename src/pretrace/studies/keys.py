@@ -315,8 +315,7 @@ class WrittenPanel(Listed):
     """Corpora and reference models (default, the first of each kind that the runs
     name)."""
     label: Maybe[str] = None
-    """The panel's heading. In `headline`, panels of one label are splits, and their mean
-    is shown."""
+    """The panel's heading."""
     settings: Maybe[dict[str, str]] = None
     """For `ablation_bars`: label -> setting, for this panel in place of
     `options.settings`."""

@@ -312,7 +312,7 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
     """Draw axes a panel, a line a method: its held-out value with interval, grey for
     controls, and its placebos.
 
-    Panels of one label are splits, and share axes: each number is the mean over them.
+    With `options.splits` panels of one label share axes: each number is their mean.
     The reading says on which panels a method is above chance, the bag of words, every
     placebo and a model that read neither class. `best`: the highest method of a panel;
     `best_low` and `best_high` pay for that choice.
@@ -328,7 +328,9 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
         best_high=ends["high"],
         null_model=frame["model"].isin(artifact.null_models),
     )
-    frame = over_splits(beside_null(frame), panels)
+    frame = beside_null(frame)
+    if artifact.options.splits:
+        frame = over_splits(frame, panels)
     models = frame[~frame["control"]]
     above_null = frame["less_null_low"].gt(0).astype("boolean")
     frame = frame.assign(
@@ -414,7 +416,7 @@ def best_text(row: Record) -> str:
     if row["draws"] > 1:
         return f"{row['value']:.2f} ± {row['sd']:.2f} over {row['draws']} draws"
     best = row["value"], number(row["best_low"]), number(row["best_high"])
-    several = f", mean of {row['splits']} splits" if row["splits"] > 1 else ""
+    several = f" (mean of {row['splits']} splits)" if row["splits"] > 1 else ""
     return with_interval(best) + several
 
 

@@ -168,7 +168,7 @@ def _of_splits(artifact: Artifact, results: Results) -> pd.DataFrame:
     column = ["panel", "metric"]
     shown["bold"] = best(shown, column) & beyond_chance(shown, column)
     ends = for_the_best(shown, ["panel"])
-    shown = shown.assign(best_low=ends["low"], best_high=ends["high"], splits=1)
+    shown = shown.assign(best_low=ends["low"], best_high=ends["high"])
     return beside_null(with_false_alarms(artifact, shown))
 
 
