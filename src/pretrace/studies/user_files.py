@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.audit_checks import check_audit
-from pretrace.benchmarks.audit_design import FEWEST_DOCUMENTS, TUNED_TOLD
+from pretrace.benchmarks.audit_design import (
+    FEWEST_DOCUMENTS,
+    TUNED_TOLD,
+    has_p,
+    known_for_p,
+)
 from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.loaders.dataset import DataSet, check_splits
 from pretrace.benchmarks.loaders.local import check_texts, texts_of
@@ -396,6 +401,8 @@ def _sent(plan: Plan, model: ModelEntry) -> Iterator[str]:
         f"in question: {_name_documents(suspects)}; given as unread: "
         f"{_name_documents(known)}"
     )
+    if not has_p(len(suspects), len(known)):
+        yield f"no p can be as low as 0.05: it takes {known_for_p(len(suspects))}"
     yield (
         f"PASSAGES OF ALL THESE WORKS ARE SENT to {model.api.base_url} (model "
         f"{model.api.model}): the {CONTEXT} words before up to 20 places in each. Do not "
