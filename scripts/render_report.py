@@ -16,7 +16,7 @@ from pretrace.render.report import (
     shots_of,
 )
 from pretrace.render.results import in_print
-from pretrace.render.tables import audit, extraction, given_back
+from pretrace.render.tables import audit, extraction, given_back, questions
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.runtime.jobs import run_job
 from pretrace.runtime.provenance import citation, whole_code_digest
@@ -34,6 +34,7 @@ CONCLUDING = {
     "extraction": extraction.extraction_lines,
     "given_back_by_chat": given_back.given_back_lines,
     "headline": dots.headline_lines,
+    "de_cop_table1": questions.de_cop_lines,
 }
 """Artifacts or renderers whose data end a run on the terminal, in this order."""
 
@@ -99,7 +100,12 @@ with run_job(snakemake):
             for name, ids in shots_of(benchmark, read_parquet(path)).items()
         },
     )
-    concluding = [line for name in CONCLUDING for line in lines_of(name)]
+    # a headline says what DE-COP found beside all else
+    has_headline = any("headline" in named(artifact) for artifact in artifacts)
+    concluding = []
+    for name in CONCLUDING:
+        if not (has_headline and name == "de_cop_table1"):
+            concluding += lines_of(name)
     write_text(
         snakemake.output.headline,
         "".join(f"{line}\n" for line in [*concluding, *doubts, *failed, *empty]),

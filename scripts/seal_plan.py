@@ -55,7 +55,10 @@ with run_job(snakemake):
         read_seals(file),
         plan,
         time=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S"),
-        scores_existed=any(file.parent.glob("scores/*/*.parquet")),
+        scores_existed=any(
+            next(file.parent.glob(f"{kind}/*/*.parquet"), None)
+            for kind in ("scores", "given_back")
+        ),
     )
     write_json(file, seals)
     when = "after scores existed" if seals[-1]["scores_existed"] else "before any score"

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import hub_datasets as made
+from made_up_books import epub
 from pretrace.benchmarks.audit_checks import check_audit
 from pretrace.benchmarks.passages import passages
 
@@ -92,6 +93,8 @@ def test_the_rows_are_those_of_an_audit_and_short_documents_are_counted(folder):
         "label": None,
         "document": "one",
         "length": 32,
+        "title": "one",
+        "author": "",
     }
     assert {row["document"] for row in rows} == {"one", "two", "three"}
     texts = folder / "texts.jsonl"
@@ -104,6 +107,32 @@ def test_the_rows_are_those_of_an_audit_and_short_documents_are_counted(folder):
         cut(folder, "--words", "32", "--most", "4", "--label", "none", "books").stdout
         == suspects.stdout
     )
+
+
+def test_passages_have_the_title_and_the_author_of_their_work(tmp_path):
+    """Of a book's own description, and of columns; else the document's name."""
+    about = "<dc:title>The Road</dc:title><dc:creator>A. Writer</dc:creator>"
+    epub(tmp_path / "road.epub", [numbered(40)], about=about)
+    told = {"text": numbered(40), "title": "A Draft", "author": "B. Writer"}
+    rows = [told | {"id": "one"}, {"text": numbered(40), "id": "two"}]
+    (tmp_path / "drafts.jsonl").write_bytes(made.jsonl(rows))
+    done = cut(
+        tmp_path,
+        "--words",
+        "8",
+        "--most",
+        "1",
+        "--label",
+        "1",
+        "road.epub",
+        "drafts.jsonl",
+    )
+    named = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(row["title"], row["author"]) for row in named] == [
+        ("The Road", "A. Writer"),
+        ("A Draft", "B. Writer"),
+        ("two", ""),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from test_render_golden import ANSWERED, REGISTERED
 
 from pretrace.render.results import Results
+from pretrace.render.tables.questions import de_cop_lines
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, write_parquet
 
@@ -112,3 +113,20 @@ def test_lines_over_models_show_the_papers_own_measure_beside_the_roc(results):
         "AUC, with 95 % interval",
         "AUC as published,\nwith 95 % interval",
     ]
+
+
+def test_what_de_cop_found_is_said_in_words_and_without_effect_where_options_tell(
+    results,
+):
+    """Of too few books it says how many a p takes."""
+    frame = made_up_results.draw(artifact("de_cop_table1"), results).frame
+    [line] = de_cop_lines(frame)
+    assert "DE-COP ranks a book in question above one that the model cannot" in line
+    assert "in 100% of pairs (p = " in line
+    assert "Longest option 0.50, Odd one out 0.50. One half is chance." in line
+    is_p = frame["metric"].eq("p_value")
+    [few] = de_cop_lines(frame[~is_p])
+    assert "(no p: it takes 5 books of each class)" in few
+    control = is_p & frame["method"].eq("odd_one_out")
+    [telling] = de_cop_lines(frame.assign(value=frame["value"].mask(control, 0.001)))
+    assert telling.endswith("so nothing follows.") == control.any()

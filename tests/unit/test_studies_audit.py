@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from made_up_studies import CONFIG, ROOT, checkpoint
+from made_up_studies import CONFIG, FREE, ROOT, checkpoint, load_written, study
 
 from made_up_books import prose
 from pretrace.benchmarks.audit_design import names_of_parts
@@ -33,7 +33,7 @@ from pretrace.studies.sealing import (
     told_on_cover,
 )
 from pretrace.studies.shared import Benchmark
-from pretrace.studies.user_files import description
+from pretrace.studies.user_files import CHECKED, check_user_files, description
 
 CONFIG_FOLDER = ROOT / "config"
 
@@ -589,3 +589,76 @@ def test_a_file_of_seals_of_another_shape_is_one_line_with_the_remedy(
     )
     path.write_text(json.dumps(seals))
     assert read_seals(path) == seals
+
+
+@pytest.fixture
+def works(texts) -> Path:
+    for folder, count in (("books", 2), ("drafts", 3)):
+        Path(folder).mkdir()
+        for number in range(count):
+            text = prose(900, f"{folder}{number}")
+            Path(folder, f"{folder} {number}.txt").write_text(text)
+    return texts
+
+
+ASKED = {"model": "davinci-002", "available": ["davinci-002"]}
+"""The registry's model behind an API."""
+
+
+def test_a_model_behind_an_api_is_asked_to_go_on_in_whole_works(works):
+    study = loaded(texts="books", known="drafts", **ASKED)
+    [run] = study.runs
+    assert run.given_back.to_json() == {"places": 20, "tries": 3}
+    assert (run.methods, run.questions, run.extraction) == ([], [], None)
+    assert list(study.artifacts) == ["given_back_by_chat"]
+    plan = Plan(study)
+    assert plan.is_sealed
+    reads = plan.rendering("given_back_by_chat").reads
+    assert [kind for kind, *_ in reads] == ["given_back", "benchmarks"]
+    told = "\n".join(description(plan, CONFIG | ASKED))
+    assert "davinci-002 give back of 2 texts of 2 documents" in told
+    assert "PASSAGES OF ALL THESE WORKS ARE SENT to https://api.openai.com/v1" in told
+    # five works with about sixteen places each, asked three times
+    assert "0.04 million tokens are read and 0.03 million written" in told
+    assert "nothing is asked beyond budget_usd=0" in told
+    assert "no p can be as low as 0.05: it takes at least 5 known documents" in told
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"texts": "my texts.jsonl"}, "davinci-002 is behind an API and is asked to"),
+        ({"texts": "books", "known": "drafts", "base": "smollm2-135m"},
+         "base: davinci-002 is behind an API and gives no probabilities"),
+        ({"texts": "books"}, "known: an audit compares the works"),
+    ],
+)  # fmt: skip
+def test_what_a_model_behind_an_api_cannot_be_asked_is_refused(works, given, says):
+    with pytest.raises(InputError, match=says):
+        loaded(**ASKED, **given)
+
+
+def test_a_plan_of_de_cop_says_how_many_books_it_compares_and_takes(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(CHECKED, raising=False)
+    rows = []
+    for number in range(7):
+        about = {"label": int(number < 2), "document": f"b{number}", "title": "B"}
+        rows.append(about | {"author": "A", "text": prose(30, f"b{number}")})
+    text = "\n".join(json.dumps(row) for row in rows)
+    Path("books.jsonl").write_text(text)
+    api = FREE | {"endpoint": "chat"}
+    run = {"model": "far", "benchmark": "books", "methods": ["de_cop"]}
+    written = study(
+        models={"far": {"source": "openai", "api": api}},
+        benchmarks={
+            "books": {"source": "local", "path": "books.jsonl", "question": "book"}
+        },
+        runs=[run | {"paraphraser": "paraphrase_by_far"}],
+    )
+    told = check_user_files(Plan(load_written(tmp_path, written)), CONFIG)
+    [line] = [line for line in told if "DE-COP" in line]
+    assert "2 in question (label 1) with 5 that the model cannot have read" in line
+    assert line.endswith("A p takes 5 of each: add books")

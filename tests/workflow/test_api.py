@@ -9,9 +9,12 @@ import shutil
 
 import pandas as pd
 import pytest
+from projects import ROOT
 
+from chat_servers import chat, reciting, without
 from echo_server import EchoServer
 from loopback import Loopback, message
+from made_up_books import prose
 from pretrace.models.checkpoint import register_local
 from tiny_models import tiny_model
 
@@ -248,3 +251,53 @@ def test_nothing_is_asked_beyond_the_budget_and_a_refusal_says_so(served):
     assert done.returncode != 0
     assert "raise budget_usd" in done.stdout
     assert server.requests == 0
+
+
+@pytest.mark.full
+def test_an_audit_of_a_chat_model_ends_in_what_it_gives_back_and_asks_once(project):
+    books = {f"book {number}": prose(1200, f"book {number}") for number in range(2)}
+    drafts = {f"draft {number}": prose(700, f"draft {number}") for number in range(19)}
+    for folder, works in (("books", books), ("drafts", drafts)):
+        (project.path / folder).mkdir()
+        for name, text in works.items():
+            (project.path / folder / f"{name}.txt").write_text(text, encoding="utf-8")
+    shutil.copy(ROOT / "CITATION.cff", project.path)
+    recited = {"book 1": books["book 1"]}
+    model = without(chat(reciting(recited, to=0.7)), "max_tokens", "temperature")
+    with (
+        Loopback(model) as server,
+        (project.path / "config/models.yaml").open("a", encoding="utf-8") as registry,
+    ):
+        api = {"base_url": server.url, "model": "m", "endpoint": "chat"}
+        api |= {"price": {"input": 1, "output": 2}, "key_env": "TEST_API_KEY"}
+        registry.write(json.dumps({"reciter": {"source": "openai", "api": api}})[1:-1])
+        registry.flush()
+        given = ("--config", "study=audit", "texts=books", "known=drafts")
+        given += ("model=reciter", "budget_usd=3", "resamples=100")
+        told = project.run("--cores", "2", "-n", *given, TEST_API_KEY=KEY)
+        told = " ".join((told.stdout).split())
+        assert f"ARE SENT to {server.url} (model m)" in told
+        assert "nothing is asked beyond budget_usd=3" in told
+        estimated = project.run("--cores", "2", "estimate", *given, TEST_API_KEY=KEY)
+        assert "| reciter | 0." in estimated.stdout
+        assert server.requests == 0
+
+        done = project.run("--cores", "2", *given, TEST_API_KEY=KEY)
+        said = " ".join((done.stdout).split())
+        assert "words of 'book 1' in blocks of 50 words or more" in said
+        assert "such blocks of 1 of 2 works in question, and of 0 of 19 known" in said
+        requests = server.requests
+        assert requests
+        again = project.run("--cores", "2", *given, TEST_API_KEY=KEY)
+        assert "Nothing to be done" in again.stdout
+        [folder] = (project.path / "results").glob("audit-books-reciter-*")
+        for made in ("continuations", "given_back"):
+            shutil.rmtree(folder / made)
+        project.run("--cores", "2", *given, TEST_API_KEY=KEY)
+        assert server.requests == requests
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "m-2026-11-01" in page
+    assert server.url in page
+    assert "gives back" in page
+    written = [path for path in project.path.rglob("*") if path.is_file()]
+    assert not [path for path in written if KEY.encode() in path.read_bytes()]

@@ -23,6 +23,10 @@ Ways are whole numbers: those of 515 documents and 515 known ones are too many f
 float.
 """
 
+FEWEST_DOCUMENTS = 5
+"""A class with fewer documents is resampled by text, conditional on these, and has no
+test of its documents' means; one of fewer texts has no interval."""
+
 POWER = 0.8
 """How often the smallest effect is found."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pretrace.benchmarks.documents import conversion_of
 from pretrace.benchmarks.languages import language_of, unit_of, unit_spans
@@ -13,8 +13,15 @@ from pretrace.benchmarks.works import are_works, read_work, stored_works, works_
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Count, Keys
 
-Document = tuple[str, str]
-"""A document's name and its text."""
+
+class Document(NamedTuple):
+    """A document's name and its text, with its title and author ("": not told)."""
+
+    name: str
+    text: str
+    title: str = ""
+    author: str = ""
+
 
 MARGIN = 0.1
 """Share of a text at its beginning, and at its end, that passages are not taken from:
@@ -102,34 +109,36 @@ def documents(
     """
     works = {path: works_in(path, whole=whole) for path in paths if are_works(path)}
 
-    def given() -> Iterator[tuple[str, str, str]]:
+    def given() -> Iterator[tuple[str, Document]]:
         for path in paths:
-            if path in works:
-                yield from (
-                    (str(work.path), work.name, read_work(work).text)
-                    for work in works[path][0]
-                )
-            else:
+            if path not in works:
                 yield from _of_rows(path)
+                continue
+            for work in works[path][0]:
+                read = read_work(work)
+                about = read.report.title, read.report.author
+                yield str(work.path), Document(work.name, read.text, *about)
 
     def named() -> Iterator[Document]:
         seen: dict[str, str] = {}
-        for where, name, text in given():
+        for where, document in given():
+            name = document.name
             if name in seen:
                 raise InputError(
                     f"{where}: the document '{name}' was given before, at "
                     f"{seen[name]}; rename one of the two."
                 )
             seen[name] = where
-            yield name, text
+            yield document
 
     return named(), [file for _, left_out in works.values() for file in left_out]
 
 
-def _of_rows(path: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield (where, name, text) of each row of a file."""
+def _of_rows(path: Path) -> Iterator[tuple[str, Document]]:
+    """Yield the place and the document of each row of a file."""
     empty = True
-    for where, row in rows(path, only_columns("text", "input", "document", "id")):
+    columns = only_columns("text", "input", "document", "id", "title", "author")
+    for where, row in rows(path, columns):
         empty = False
         text = row.get("text", row.get("input"))
         if not isinstance(text, str):
@@ -141,7 +150,9 @@ def _of_rows(path: Path) -> Iterator[tuple[str, str, str]]:
             raise InputError(
                 f"{where}: the document has no words; fill it, or leave it out."
             )
-        yield where, str(row.get("document") or row.get("id") or where), text
+        name = str(row.get("document") or row.get("id") or where)
+        about = [str(row.get(key) or "") for key in ("title", "author")]
+        yield where, Document(name, text, *about)
     if empty:
         raise InputError(f"{path} holds no rows; it needs at least one document.")
 
@@ -156,13 +167,13 @@ def cut_documents(
     """Return passages of documents as rows of a `local` benchmark, and the names of
     documents shorter than a passage.
 
-    A row's id is the document's name and the number of its first word, or character.
-    Raises `InputError` if every document is shorter, or if words are asked for of a
-    document that is written without spaces.
+    A row's id is the document's name and the number of its first word, or character; a
+    document without a title has its name as one. Raises `InputError` if every document
+    is shorter, or if words are asked for of a document that is written without spaces.
     """
     cut: list[dict[str, Any]] = []
     short: list[str] = []
-    for name, text in given:
+    for name, text, title, author in given:
         if unit == "words" and unit_of(language := language_of(text)) != unit:
             raise InputError(
                 f"{name}: the document has no spaces between words (language "
@@ -172,7 +183,8 @@ def cut_documents(
         own = _rows(name, text, size, label, most, unit)
         if not own:
             short.append(f"{name} ({len(unit_spans(text, unit))} {unit})")
-        cut += own
+        about = {"title": title or name, "author": author}
+        cut += [row | about for row in own]
     if not cut:
         which = (
             "the document" if len(short) == 1 else f"each of the {len(short)} documents"

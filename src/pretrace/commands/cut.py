@@ -82,8 +82,10 @@ def main(arguments: Sequence[str]) -> None:
         given, left_out = documents(options.files, whole=options.document)
         if options.alike:
             given = (
-                (name, write_alike(without_lines(text), ALL_KINDS))
-                for name, text in given
+                document._replace(
+                    text=write_alike(without_lines(document.text), ALL_KINDS)
+                )
+                for document in given
             )
         rows, short = cut_documents(given, size, label, options.most, unit)
     except InputError as error:

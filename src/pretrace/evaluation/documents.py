@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pretrace.benchmarks.audit_design import FEWEST_DOCUMENTS
 from pretrace.evaluation.comparison import Tested
 from pretrace.evaluation.metrics import ACCURACIES, AUC_AS_PUBLISHED
-from pretrace.evaluation.resampling import FEWEST_DOCUMENTS
 from pretrace.evaluation.roc import Flags, Floats, ratio
 from pretrace.evaluation.scores import RankedUnits
 from pretrace.evaluation.selection import Estimand

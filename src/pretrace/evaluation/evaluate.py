@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pretrace.benchmarks.audit_design import FEWEST_DOCUMENTS
 from pretrace.evaluation.comparison import Comparison, compare, plan_comparisons
 from pretrace.evaluation.documents import Measured, document_metrics, welch_tests
 from pretrace.evaluation.metrics import FEW_TEXTS, METRIC_KEYS, METRICS, level_of
-from pretrace.evaluation.resampling import FEWEST_DOCUMENTS, resample
+from pretrace.evaluation.resampling import resample
 from pretrace.evaluation.roc import Flags, Floats, Whole, compact
 from pretrace.evaluation.scores import (
     EvaluationSet,

@@ -8,6 +8,7 @@ import pandas as pd
 
 from pretrace.benchmarks.audit_design import has_p
 from pretrace.evaluation.exchange import AuditedTexts, units_of
+from pretrace.evaluation.resampling import DRAWN
 
 SUMMARY = [
     "unit", "document", "label", "title", "author", "words", "places", "requests", "refused", "given_back", "longest",
@@ -28,6 +29,7 @@ def summarise(
     server: str,
     cut_short: bool,
     seed: int,
+    drawn: int = DRAWN,
 ) -> pd.DataFrame:
     """Return the table of `SUMMARY`. A work is not compared if it has no place, or if
     every request was refused.
@@ -47,7 +49,7 @@ def summarise(
         units = units_of(texts, texts.ranks([0])[:, -1])
         p[rows] = units.conformal_p
         if has_p(int(suspect[rows].sum()), int((~suspect[rows]).sum())):
-            together = units.p(seed)
+            together = units.p(seed, drawn)
     told = continuations[continuations["date"].ne("")]
     whole = {
         "unit": "all", "p": together, "server": server, "models": ", ".join(_different(continuations["model"])),

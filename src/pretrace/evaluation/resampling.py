@@ -10,15 +10,12 @@ from math import comb, prod
 import numpy as np
 import pandas as pd
 
+from pretrace.benchmarks.audit_design import FEWEST_DOCUMENTS
 from pretrace.evaluation.roc import Flags, Floats, Whole
 
 LEAST_DOCUMENTS = 10
 """Fewer documents of a class are too few for tests between methods, and for settings
 chosen on other documents."""
-
-FEWEST_DOCUMENTS = 5
-"""A class with fewer documents is resampled by text, conditional on these; one of fewer
-texts has no interval."""
 
 BOTH = 2
 """The stratum of groups with texts of both classes; those of one class are in the

@@ -34,6 +34,8 @@ class Sizes(NamedTuple):
 SIZES = {"words": Sizes(50, 5, 5), "characters": Sizes(100, 10, 10)}
 """A stretch of fewer than five equal words is chance or a common phrase."""
 
+_NOWHERE = -9  # no place, and not beside one
+
 _DROPPED = re.compile("[\"'`*_\u2018-\u201f\u00ab\u00bb\u2039\u203a]")
 """Quotes, and the signs around words that answers emphasise."""
 _DASHES = re.compile("[\u2012-\u2015]|--+")
@@ -92,7 +94,7 @@ class IndexedWork:
             self.words += folded
         self._places: dict[tuple[str, ...], int] = {}
         for place, run in enumerate(self._runs(self.words)):
-            self._places[run] = -1 if run in self._places else place
+            self._places[run] = _NOWHERE if run in self._places else place
 
     @property
     def sizes(self) -> Sizes:
@@ -152,18 +154,13 @@ class IndexedWork:
         for place, run in enumerate([*self._runs(words)]):
             if run in told:
                 words[place : place + size] = [""] * size
-        stretches: list[_Stretch] = []
+        stretches: list[list[int]] = []
+        before = (_NOWHERE, _NOWHERE)
         for place, run in enumerate(self._runs(words)):
-            found = self._places.get(run, -1)
-            if found < 0:
-                continue
-            before = stretches[-1] if stretches else _Stretch(-1, -1, 0)
-            longer = before.size + 1
-            if (place + size, found + size) == (
-                before.answer + longer,
-                before.work + longer,
-            ):
-                stretches[-1] = before._replace(size=longer)
-            else:
-                stretches.append(_Stretch(place, found, size))
-        return stretches
+            found = self._places.get(run, _NOWHERE)
+            if found != _NOWHERE and before == (place - 1, found - 1):
+                stretches[-1][2] += 1
+            elif found != _NOWHERE:
+                stretches.append([place, found, size])
+            before = place, found
+        return [_Stretch(*stretch) for stretch in stretches]

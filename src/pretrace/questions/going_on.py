@@ -7,8 +7,8 @@ words. Here no prompt holds more than what is before a place, and a refusal is f
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
@@ -95,71 +95,76 @@ def is_refusal(answer: str) -> bool:
     return len(answer.split()) <= _SHORT and _REFUSAL.match(answer.strip()) is not None
 
 
+class _AskedWork:
+    """A work that is asked about, and the places of its words that were given back."""
+
+    def __init__(self, about: Mapping[str, Any], unit: str) -> None:
+        self.about = {
+            key: about[key] for key in ("document", "label", "title", "author")
+        }
+        self.work = IndexedWork(about["text"], unit)
+        self.given: set[int] = set()
+        self.longest: list[int] = []
+        self.places = self.requests = self.refused = 0
+
+    def row(self) -> dict[str, Any]:
+        """Return the row of `WORKS`."""
+        passage = self.work.passage(self.longest) if self.longest else ""
+        return self.about | {
+            "words": len(self.work.words),
+            "places": self.places,
+            "requests": self.requests,
+            "refused": self.refused,
+            "given_back": len(self.given),
+            "longest": len(self.longest),
+            "passage": passage,
+        }
+
+
 @dataclass
 class _Place:
-    """A place in a work: what is before it, and what the model gave back from there."""
+    """A place in a work, what is `before` it and which of the work's words that shows;
+    the prompt, the model's output, and what it gives back."""
 
+    asked: _AskedWork
     number: int
     before: str
     shown: range
     prompt: str = ""
     output: str = ""
-    blocks: list[list[int]] = field(default_factory=list)
-    is_refused: bool = False
+    is_done: bool = False
+    """Whether words were given back, or the model refused, which is final."""
     goes_on: bool = False
 
-
-class _AskedWork:
-    """A work with its places, and the words of it that were given back."""
-
-    def __init__(self, about: Mapping[str, Any], unit: str, places: int) -> None:
-        self.about = {
-            key: about[key] for key in ("document", "label", "title", "author")
-        }
-        self.work = IndexedWork(about["text"], unit)
-        self.factor = SIZES[unit].block // SIZES["words"].block
-        self.given: set[int] = set()
-        self.places: list[_Place] = []
-        self.requests = self.refused = 0
-        spans = self.work.spans
-        context = CONTEXT * self.factor
-        for start, _ in passages(about["text"], PASSAGE * self.factor, places, unit):
-            if start >= context:
-                before = about["text"][spans[start - context][0] : spans[start - 1][1]]
-                shown = self.work.words_between(start - context, start)
-                self.places.append(_Place(start, before, shown))
-
-    def take(self, place: _Place, told: "Told", step: int) -> tuple[int, bool]:
-        """Note an answer; return how many words it adds to what is given back of the
-        work, and whether it refuses."""
+    def take(self, told: "Told", attempt: int, step: int) -> dict[str, Any]:
+        """Note an answer and return its row of `CONTINUATIONS`."""
+        asked = self.asked
         answer = told.reply.text or ""
-        place.output = f"{place.output} {answer}" if step else answer
-        place.blocks = self.work.blocks(place.output, place.prompt, place.shown)
-        added: set[int] = set()
-        for block in place.blocks:
-            added.update(block)
-        added -= self.given
-        self.given |= added
-        place.goes_on = len(added) >= self.work.sizes.block
+        self.output = f"{self.output} {answer}" if step else answer
+        blocks = asked.work.blocks(self.output, self.prompt, self.shown)
+        given: set[int] = set()
+        for block in blocks:
+            given.update(block)
+        asked.longest = max([asked.longest, *blocks], key=len)
+        added = given - asked.given
+        asked.given |= added
+        self.goes_on = len(added) >= asked.work.sizes.block
         refused = told.refused or (not added and is_refusal(answer))
-        place.is_refused |= refused
-        self.requests += 1
-        self.refused += refused
-        return len(added), refused
-
-    def row(self) -> dict[str, Any]:
-        """Return the row of `WORKS`."""
-        longest: list[int] = []
-        for place in self.places:
-            longest = max([longest, *place.blocks], key=len)
-        return self.about | {
-            "words": len(self.work.words),
-            "places": len(self.places),
-            "requests": self.requests,
-            "refused": self.refused,
-            "given_back": len(self.given),
-            "longest": len(longest),
-            "passage": self.work.passage(longest) if longest else "",
+        self.is_done |= refused or bool(blocks)
+        asked.requests += 1
+        asked.refused += refused
+        return {
+            "document": asked.about["document"],
+            "label": asked.about["label"],
+            "place": self.number,
+            "attempt": attempt,
+            "step": step,
+            "answer": told.reply.text,
+            "reason": told.reply.reason,
+            "refused": refused,
+            "words": len(added),
+            "model": told.model,
+            "date": told.date,
         }
 
 
@@ -202,17 +207,28 @@ class GoingOn:
         tries: int,
         name: str,
     ) -> None:
-        self.answerer, self.wording, self.tries, self.name = (
-            answerer,
-            wording,
-            tries,
-            name,
-        )
+        self.answerer, self.wording = answerer, wording
+        self.tries, self.name = tries, name
         self.unit = unit_of(language)
-        self.works = [_AskedWork(work, self.unit, places) for work in works]
+        self.factor = SIZES[self.unit].block // SIZES["words"].block
+        self.works: list[_AskedWork] = []
+        self.places: list[_Place] = []
+        for about in works:
+            self.works.append(_AskedWork(about, self.unit))
+            self._add_places(self.works[-1], about["text"], places)
         self.rows: list[dict[str, Any]] = []
         self.is_cut_short = False
         """Whether the budget was used up before the model left every text."""
+
+    def _add_places(self, asked: _AskedWork, text: str, most: int) -> None:
+        spans = asked.work.spans
+        context = CONTEXT * self.factor
+        for start, _ in passages(text, PASSAGE * self.factor, most, self.unit):
+            if start >= context:
+                before = text[spans[start - context][0] : spans[start - 1][1]]
+                shown = asked.work.words_between(start - context, start)
+                self.places.append(_Place(asked, start, before, shown))
+                asked.places += 1
 
     def ask(self) -> None:
         """Ask about every place, then go on where the text is given back, until it is
@@ -220,12 +236,13 @@ class GoingOn:
 
         Raises `InputError` if the budget does not suffice for the places.
         """
-        total = self.tries * sum(len(work.places) for work in self.works)
+        total = self.tries * len(self.places)
         with Progress(self.name, total=total, unit="requests") as progress:
             for attempt in range(self.tries):
-                self._ask([*self._open()], attempt, 0, progress.update)
+                left = [place for place in self.places if not place.is_done]
+                self._ask(left, attempt, 0, progress.update)
         step = 1
-        while going := [pair for pair in self._all() if pair[1].goes_on]:
+        while going := [place for place in self.places if place.goes_on]:
             try:
                 self._ask(going, 0, step, lambda requests: None)
             except BudgetUsedUpError:
@@ -233,63 +250,30 @@ class GoingOn:
                 return
             step += 1
 
-    def _all(self) -> Iterator[tuple[_AskedWork, _Place]]:
-        for work in self.works:
-            for place in work.places:
-                yield work, place
-
-    def _open(self) -> Iterator[tuple[_AskedWork, _Place]]:
-        """Yield the places that are asked again: a refusal is final, and so is what was
-        given back."""
-        for work, place in self._all():
-            if not (place.is_refused or place.blocks):
-                yield work, place
-
     def _ask(
-        self,
-        asked: Sequence[tuple[_AskedWork, _Place]],
-        attempt: int,
-        step: int,
-        progress: Advance,
+        self, places: Sequence[_Place], attempt: int, step: int, progress: Advance
     ) -> None:
+        words = NEXT if step else FIRST
         prompts = []
-        for work, place in asked:
-            length = (NEXT if step else FIRST) * work.factor
+        for place in places:
+            about = place.asked.about
             passage = self._last(place.output) if step else place.before
-            about = work.about
+            length = f"{words * self.factor} {self.unit}"
             prompt = self.wording.prompt(
-                about["title"], about["author"], f"{length} {self.unit}", passage
+                about["title"], about["author"], length, passage
             )
+            # what is given back is compared with the first: later ones are its own
             place.prompt = place.prompt or prompt.plain
             prompts.append(prompt)
-        most = TOKENS_A_WORD * (NEXT if step else FIRST)
+        most = TOKENS_A_WORD * words
         answers = self.answerer.go_on(prompts, most, attempt, progress)
-        for (work, place), told in zip(asked, answers, strict=True):
-            words, refused = work.take(place, told, step)
-            about = {
-                "document": work.about["document"],
-                "label": work.about["label"],
-                "place": place.number,
-            }
-            reply = {
-                "answer": told.reply.text,
-                "reason": told.reply.reason,
-                "refused": refused,
-                "words": words,
-            }
-            asked_as = {
-                "attempt": attempt,
-                "step": step,
-                "model": told.model,
-                "date": told.date,
-            }
-            self.rows.append(about | asked_as | reply)
+        for place, told in zip(places, answers, strict=True):
+            self.rows.append(place.take(told, attempt, step))
 
     def _last(self, output: str) -> str:
         """Return the last words of the model's own output."""
         spans = unit_spans(output, self.unit)
-        context = CONTEXT * SIZES[self.unit].block // SIZES["words"].block
-        return output[spans[-context:][0][0] :]
+        return output[spans[-CONTEXT * self.factor :][0][0] :]
 
     def continuations(self) -> pd.DataFrame:
         """Return the table of `CONTINUATIONS`."""
@@ -297,6 +281,5 @@ class GoingOn:
 
     def given_back(self) -> pd.DataFrame:
         """Return the table of `WORKS`."""
-        return pd.DataFrame([work.row() for work in self.works], columns=WORKS).astype(
-            {"label": "Int64"}
-        )
+        rows = [asked.row() for asked in self.works]
+        return pd.DataFrame(rows, columns=WORKS).astype({"label": "Int64"})

@@ -138,7 +138,8 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
                 "works, or a document."
             )
         runs = [{"model": slug, "benchmark": TEXTS_SLUG, "given_back": {}}]
-        given = {**given, "artifacts": [BY_CHAT], "first": [BY_CHAT]}
+        title = "How much of these works does the model give back?"
+        given = {**given, "title": title, "artifacts": [BY_CHAT], "first": [BY_CHAT]}
         cut = None  # they are read whole
     if cut is not None:
         benchmarks[TEXTS_SLUG] = entry | {"cut": cut.to_json()}

@@ -192,6 +192,9 @@ def _models_told(plan: Mapping[str, Any]) -> str:
         elif digest := about.get("digest"):
             parts.append(f"SHA-256 of its files {digest}")
         told.append(" ".join(filter(None, parts)))
+    for model, entry in sorted(plan.get("models", {}).items()):
+        if api := entry.get("api"):
+            told.append(f"{model}: {api['model']} at {api['base_url']}")
     return "; ".join(told)
 
 

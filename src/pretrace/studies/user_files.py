@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.audit_checks import check_audit
-from pretrace.benchmarks.audit_design import TUNED_TOLD
+from pretrace.benchmarks.audit_design import (
+    FEWEST_DOCUMENTS,
+    TUNED_TOLD,
+    has_p,
+    known_for_p,
+)
 from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.loaders.dataset import DataSet, check_splits
 from pretrace.benchmarks.loaders.local import check_texts, texts_of
@@ -274,6 +279,26 @@ def _remarks(plan: Plan) -> Iterator[str]:
                 left_out_of(entry),
                 randomised=entry.randomised,
             )
+    asked = {
+        pair.benchmark_slug for pair in plan.asking_pairs if "de_cop" in pair.methods
+    }
+    for slug in sorted(asked):
+        if files := text_files_of(entries[slug]):
+            yield _books_of_de_cop(check_texts(*files, metrics=False), files[0])
+
+
+def _books_of_de_cop(texts: Sequence[Text], file: Path) -> str:
+    """Say how many whole books DE-COP compares, and how many it takes."""
+    books = [
+        len({text.document for text in texts if text.label == label})
+        for label in (1, 0)
+    ]
+    said = (
+        f"{file}: DE-COP compares whole books: {books[0]} in question (label 1) with "
+        f"{books[1]} that the model cannot have read (label 0). A p takes "
+        f"{FEWEST_DOCUMENTS} of each"
+    )
+    return said if min(books) >= FEWEST_DOCUMENTS else f"{said}: add books"
 
 
 def _shown_by(plan: Plan, renderer: str) -> list[Pair]:
@@ -376,6 +401,8 @@ def _sent(plan: Plan, model: ModelEntry) -> Iterator[str]:
         f"in question: {_name_documents(suspects)}; given as unread: "
         f"{_name_documents(known)}"
     )
+    if not has_p(len(suspects), len(known)):
+        yield f"no p can be as low as 0.05: it takes {known_for_p(len(suspects))}"
     yield (
         f"PASSAGES OF ALL THESE WORKS ARE SENT to {model.api.base_url} (model "
         f"{model.api.model}): the {CONTEXT} words before up to 20 places in each. Do not "

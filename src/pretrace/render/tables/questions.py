@@ -5,6 +5,7 @@ from typing import Any
 
 import pandas as pd
 
+from pretrace.benchmarks.audit_design import FEWEST_DOCUMENTS
 from pretrace.evaluation.averages import (
     Record,
     averages_of,
@@ -20,7 +21,12 @@ from pretrace.questions.answering import OPTION_LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, RANGE
 from pretrace.questions.known import QUESTION_METHODS, is_control
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.names import CALIBRATION_LABELS, CLASSES, marked_label
+from pretrace.render.names import (
+    CALIBRATION_LABELS,
+    CLASSES,
+    marked_label,
+    method_label,
+)
 from pretrace.render.phrases import (
     DASHES,
     INTERVALS,
@@ -46,6 +52,7 @@ from pretrace.render.tables.table import (
     best,
     by_method,
     cell_of,
+    p_text,
     rows_of,
     table_of,
 )
@@ -184,6 +191,39 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
         " ".join([*without_controls(order), *results.cautions(panels)]),
     ]
     return table_of(artifact, by_method(frame, panels, metrics), notes, frame)
+
+
+def de_cop_lines(frame: pd.DataFrame) -> list[str]:
+    """Return of each model and benchmark of `de_cop_table1`'s data what DE-COP found,
+    in words, for a terminal."""
+    lines = []
+    for (model, benchmark), own in frame.groupby(["model", "benchmark"], sort=False):
+        aucs = own[own["metric"] == "auc"].set_index("method")["value"].dropna()
+        if "de_cop" not in aucs:
+            continue
+        tests = own[own["metric"] == P_VALUE].set_index("method")["value"].dropna()
+        p = tests.get("de_cop")
+        told = (
+            f"no p: it takes {FEWEST_DOCUMENTS} books of each class"
+            if p is None
+            else f"p = {p_text(p)}"
+        )
+        blind = [
+            f"{method_label(name)} {aucs[name]:.2f}"
+            for name in aucs.index
+            if is_control(name)
+        ]
+        lines.append(
+            f"{model} on {benchmark}: DE-COP ranks a book in question above one that the "
+            f"model cannot have read in {aucs['de_cop']:.0%} of pairs ({told})"
+            + f"; without a model: {', '.join(blind)}" * bool(blind)
+            + ". One half is chance."
+        )
+        if any(
+            tests.get(name, 1) <= STAR_LEVEL for name in tests.index if is_control(name)
+        ):
+            lines[-1] += " The options alone tell the books apart, so nothing follows."
+    return lines
 
 
 def _tested_rows(
