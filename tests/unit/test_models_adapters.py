@@ -118,6 +118,10 @@ FAULTS = {
         lambda folder: (folder / "lora" / ADAPTER).write_text("[]"),
         "peft_type is None",
     ),
+    "no file of settings": (
+        lambda folder: (folder / "lora" / ADAPTER).unlink(),
+        "has no adapter_config.json",
+    ),
     "a pickle": (pickled, "save the adapter as safetensors.*Pickled weights"),
     "a damaged file": (
         lambda folder: (folder / "lora" / ADAPTER_WEIGHTS).write_bytes(b"{}"),

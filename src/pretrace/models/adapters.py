@@ -46,6 +46,11 @@ def read_adapter(folder: Path) -> Adapter:
         what would be right.
     """
     file = folder / ADAPTER
+    if not file.is_file():
+        raise InputError(
+            f"{folder} has no {ADAPTER}; name the folder of a LoRA adapter as peft "
+            "saves it."
+        )
     settings = read_json(file)
     kind = settings.get("peft_type") if isinstance(settings, dict) else None
     if kind != "LORA":
