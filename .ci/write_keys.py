@@ -313,7 +313,7 @@ def _default(schema: dict[str, Any], text: str) -> str:
         return f" (default, {str(default).lower()})"
     values = default if isinstance(default, list) else [default]
     return (
-        f" (default, "
+        " (default, "
         f"{', '.join(f'`{value}`' if isinstance(value, str) else f'{value:g}' for value in values)})"
     )
 

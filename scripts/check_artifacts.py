@@ -18,7 +18,7 @@ with run_job(snakemake):
     if failed:
         reasons = [sentence for path in failed for sentence in records[path]["failed"]]
         raise InputError(
-            f"{len(failed)} of {len(records)} tables and figures are not "
-            f"complete; the next run tries them again:\n" + "\n".join(reasons)
+            f"{len(failed)} of {len(records)} tables and figures are not complete; the "
+            "next run tries them again:\n" + "\n".join(reasons)
         )
     write_text(snakemake.output[0], f"{len(records)} tables and figures\n")

@@ -63,9 +63,8 @@ with run_job(snakemake):
     write_json(file, seals)
     when = "after scores existed" if seals[-1]["scores_existed"] else "before any score"
     log.info(
-        "sealed %s: the plan's SHA-256 is %s (%s). To convince others, deposit "
-        "it and the texts before the result is "
-        "known (docs/audit.md, The seal)",
+        "sealed %s: the plan's SHA-256 is %s (%s). To convince others, deposit it and "
+        "the texts before the result is known (docs/audit.md, The seal)",
         when,
         seals[-1]["sha256"],
         file,

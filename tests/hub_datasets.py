@@ -356,12 +356,12 @@ def gutenberg_text(title: str, text: str) -> bytes:
     """A text with the header, footer and licence that Project Gutenberg puts around
     it."""
     return (
-        f"\ufeffThe Project Gutenberg eBook of {title}\r\n\r\nThis ebook is for "
-        f"the use of anyone anywhere\r\n\r\n"
+        f"\ufeffThe Project Gutenberg eBook of {title}\r\n\r\nThis ebook is for the "
+        "use of anyone anywhere\r\n\r\n"
         f"*** START OF THE PROJECT GUTENBERG EBOOK {title.upper()} "
         f"***\r\n\r\n{text}\r\n\r\n"
-        f"*** END OF THE PROJECT GUTENBERG EBOOK {title.upper()} "
-        f"***\r\n\r\nSection 1. General Terms of Use\r\n"
+        f"*** END OF THE PROJECT GUTENBERG EBOOK {title.upper()} ***\r\n\r\nSection 1. "
+        "General Terms of Use\r\n"
     ).encode()
 
 

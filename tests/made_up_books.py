@@ -129,8 +129,8 @@ def pdf(path: Path, pages: Sequence[Sequence[str]]) -> Path:
     objects = [
         "<< /Type /Catalog /Pages 2 0 R >>",
         "",
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica "
-        "/Encoding /WinAnsiEncoding >>",
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding "
+        "/WinAnsiEncoding >>",
     ]
     kids = []
     for lines in pages:
@@ -138,9 +138,8 @@ def pdf(path: Path, pages: Sequence[Sequence[str]]) -> Path:
         stream = f"BT /F 10 Tf 12 TL 50 780 Td\n{shown}ET"
         objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
         objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents "
-            f"{len(objects)} 0 R "
-            "/Resources << /Font << /F 3 0 R >> >> >>"
+            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents "
+            f"{len(objects)} 0 R /Resources << /Font << /F 3 0 R >> >> >>"
         )
         kids.append(f"{len(objects)} 0 R")
     objects[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"

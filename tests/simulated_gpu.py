@@ -56,8 +56,8 @@ class GPUTensor(torch.Tensor):
 
     def numpy(self, **_: Any) -> None:
         raise TypeError(
-            f"can't convert {self.gpu} device type tensor to numpy. Use "
-            f"Tensor.cpu() first."
+            f"can't convert {self.gpu} device type tensor to numpy. Use Tensor.cpu() "
+            "first."
         )
 
     def __getitem__(self, index: Any) -> torch.Tensor:
@@ -200,8 +200,8 @@ def _flash(
         raise RuntimeError("FlashAttention only support fp16 and bf16 data type")
     if query.shape[-1] % 8 or query.shape[-1] > 256:
         raise RuntimeError(
-            "FlashAttention forward only supports head dimension at most 256 "
-            "that is 8 n"
+            "FlashAttention forward only supports head dimension at most 256 that is 8 "
+            "n"
         )
     return aten._scaled_dot_product_flash_attention_for_cpu(
         query, key, value, is_causal=is_causal, scale=scale

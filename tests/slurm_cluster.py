@@ -68,7 +68,7 @@ def lacking() -> str:
     if missing:
         return (
             f"{', '.join(missing)} not installed (Debian: apt-get install "
-            f"--no-install-recommends slurm-wlm munge)"
+            "--no-install-recommends slurm-wlm munge)"
         )
     if any(Path("/etc/slurm", name).exists() for name in ("slurm.conf", "gres.conf")):
         return "/etc/slurm/slurm.conf is there: a Slurm of somebody's"

@@ -29,10 +29,10 @@ STARTS = dict.fromkeys(CACHES, "") | {"llama": "<s>", "opt": "</s>", "mistral": 
 _SPECIAL = ("<|endoftext|>", "<s>", "</s>", "<pad>")
 _CORPUS = (
     "The state of the union is strong, and the people of the United States know it.",
-    "In 1934 the Congress of the United States received this message; 120 "
-    "members were there.",
-    "A number of tokens, a number of texts: what the model has seen it finds "
-    "less surprising.",
+    "In 1934 the Congress of the United States received this message; 120 members were "
+    "there.",
+    "A number of tokens, a number of texts: what the model has seen it finds less "
+    "surprising.",
     "def mean(values):\n    return sum(values) / len(values)\n",
 )
 

@@ -161,16 +161,16 @@ def score(
         )
     if "blind" in wide and "blind" not in named and wide["blind"].isna().any():
         log.warning(
-            "score: no column blind, because the labels are too few to learn "
-            "from in each fold"
+            "score: no column blind, because the labels are too few to learn from in "
+            "each fold"
         )
         wide = wide.drop(columns="blind")
     for row, column in np.argwhere(wide.isna())[:1]:
         reasons = "; ".join(f"{method}: {reason}" for method, reason in inputs.unscored)
         where = f"score: texts[{listed.index[row]!r}]"
         raise InputError(
-            f"{where} has no score of {wide.columns[column]} ({reasons}). Leave "
-            f"one of them out."
+            f"{where} has no score of {wide.columns[column]} ({reasons}). Leave one of "
+            "them out."
         )
     wide = wide.set_axis(listed.index)
     source = f"{target.checkpoint.source}, sha256:{target.digest}"
@@ -232,7 +232,7 @@ def _columns(
         if id in QUESTION_METHODS:
             raise InputError(
                 f"score: {id} asks questions about documents. Write a study: "
-                f"docs/add_a_benchmark.md."
+                "docs/add_a_benchmark.md."
             )
         method, hindered = find(id), obstacle(id, {}, language=language)
         reason, remedy = hindered or ("", "")
@@ -248,15 +248,15 @@ def _columns(
         if reason and methods is not None:
             raise InputError(
                 f"score: {id} needs more than the texts: {reason}; {advice} "
-                f"(docs/notebook.md)."
+                "(docs/notebook.md)."
             )
         if not reason:
             grid = {name: method.defaults[name] for name in method.grid}
             setting, *others = settings(id, grid | given)
             if others:
                 raise InputError(
-                    f"score: give one value for each parameter of {id}, or name "
-                    f"{id} once for each value."
+                    f"score: give one value for each parameter of {id}, or name {id} "
+                    "once for each value."
                 )
             name = f"{id}({setting_name(id, setting)})" if given else id
             columns[name] = Chosen(method=id, parameters=setting)
@@ -281,10 +281,9 @@ def _checkpoint(model: str, folder: Path) -> tuple[Path, dict[str, Any]]:
         fetch_model(model, "main", record)
     else:
         raise InputError(
-            f"score: the model '{shorten(model)}' is not a folder in "
-            f"{Path.cwd()}, an id of the Hugging Face hub "
-            f"such as EleutherAI/pythia-1.4b, or a name of config/models.yaml: "
-            f"{nearest(model, registered)}"
+            f"score: the model '{shorten(model)}' is not a folder in {Path.cwd()}, an "
+            "id of the Hugging Face hub such as EleutherAI/pythia-1.4b, or a name of "
+            f"config/models.yaml: {nearest(model, registered)}"
         )
     # of weights without a folder in results/models/ no speed is kept, by which auto
     # chooses on a CPU
@@ -301,7 +300,7 @@ class Results:
     def __repr__(self) -> str:
         return (
             f"<pretrace study '{self.plan.study.name}': {len(self.pairs)} models on "
-            f"benchmarks, listed by .pairs>"
+            "benchmarks, listed by .pairs>"
         )
 
     @property
@@ -352,8 +351,7 @@ class Results:
         if artifact not in artifacts:
             raise InputError(
                 f"load: the study {self.plan.study.name} has no table or figure "
-                f"'{artifact}': "
-                f"{nearest(artifact, artifacts)}"
+                f"'{artifact}': {nearest(artifact, artifacts)}"
             )
         path = outputs(artifacts[artifact], Path("results", self.plan.study.name))[
             "csv"
@@ -387,8 +385,8 @@ class Results:
         if not chosen:
             known = "; ".join(key.name for key in index.rows) or "none"
             raise InputError(
-                f"load: {model} on {benchmark} has no pass with {wanted}; its "
-                f"passes: {known}"
+                f"load: {model} on {benchmark} has no pass with {wanted}; its passes: "
+                f"{known}"
             )
         shown = ("subset", "length", "view", "start_token")
         tables = [
@@ -429,10 +427,9 @@ def load(study: str) -> Results:
         )
         state = "has not finished" if record.parent.is_dir() else "is not there"
         raise InputError(
-            f"load: the study '{shorten(study)}' {state} in "
-            f"{Path.cwd() / 'results'}, which has "
-            f"{', '.join(finished) or 'no finished study'}. Start Python in the "
-            f"project's folder; to finish a study, "
-            f"run snakemake --cores all --config study=..."
+            f"load: the study '{shorten(study)}' {state} in {Path.cwd() / 'results'}, "
+            f"which has {', '.join(finished) or 'no finished study'}. Start Python in "
+            "the project's folder; to finish a study, run snakemake --cores all "
+            "--config study=..."
         )
     return Results(Plan(load_study(recorded_config(record), config_folder())))

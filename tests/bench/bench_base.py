@@ -81,21 +81,21 @@ PLACES = ["market", "harbor", "school", "station", "farm", "library", "mill", "b
 GOODS = ["apples", "books", "letters", "chairs", "horses", "boxes", "tickets", "lamps"]
 NAMES = ["Anna", "James", "Maria", "George", "Ruth", "Henry", "Clara", "Thomas"]
 FRAMES = [
-    "{name} has {a} {goods} at the {place}. {other} brings {b} more. How "
-    "many are there?",
+    "{name} has {a} {goods} at the {place}. {other} brings {b} more. How many are "
+    "there?",
     "{name} sells {a} {goods} at the {place} each day. How many are sold in {b} days?",
     "The {place} had {a} {goods}. {name} took {b} of them. How many were left?",
     "{name} shares {a} {goods} of the {place} among {b} people. How many has each one?",
 ]
 OTHER_WORDS = [
-    "At the {place} there are {a} {goods} of {name}. How many are there, with "
-    "the {b} that {other} adds?",
-    "Each day {a} {goods} of {name} are sold at the {place}. After {b} "
-    "days, how many are sold?",
-    "Of {a} {goods}, {name} took {b} away from the {place}. How many did "
-    "the {place} have left?",
-    "Among {b} people {name} shares the {place}'s {a} {goods}. How many "
-    "does each of them have?",
+    "At the {place} there are {a} {goods} of {name}. How many are there, with the {b} "
+    "that {other} adds?",
+    "Each day {a} {goods} of {name} are sold at the {place}. After {b} days, how many "
+    "are sold?",
+    "Of {a} {goods}, {name} took {b} away from the {place}. How many did the {place} "
+    "have left?",
+    "Among {b} people {name} shares the {place}'s {a} {goods}. How many does each of "
+    "them have?",
 ]
 PROBLEMS = 240
 

@@ -42,7 +42,7 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=1000)
     given = parser.parse_args()
     print(
-        f"| canaries | twins of each | "
+        "| canaries | twins of each | "
         f"{' | '.join(f'effect {effect:g}' for effect in EFFECTS)} |"
     )
     print(f"|{'---|' * (2 + len(EFFECTS))}")

@@ -294,11 +294,9 @@ def sentence(rows: Sequence[Row], about: dict[str, str]) -> str:
     alone = seconds["one text at a time"]
     return (
         f"On an {about['card']} (torch {about['torch']}, transformers "
-        f"{about['transformers']}, {about['date']}) the "
-        f"{rows[0].shape} shape reads {rows[0].tokens:,} tokens in "
-        f"{seconds['pass, full']:.2f} s "
-        f"({alone:.1f} one text at a time), ReCall's two passes take "
-        f"{recall:.2f} s the first time."
+        f"{about['transformers']}, {about['date']}) the {rows[0].shape} shape reads "
+        f"{rows[0].tokens:,} tokens in {seconds['pass, full']:.2f} s ({alone:.1f} one "
+        f"text at a time), ReCall's two passes take {recall:.2f} s the first time."
     )
 
 
@@ -314,8 +312,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.error(
-            "torch finds no GPU here; --device cpu --shape tiny only shows that "
-            "the bench runs"
+            "torch finds no GPU here; --device cpu --shape tiny only shows that the "
+            "bench runs"
         )
     about = machine(options.device)
     rows: list[Row] = []

@@ -140,8 +140,8 @@ def main() -> None:
                 clock.take(name, way)
     for name, best in clock.best.items():
         print(
-            f"{name:26} {tokens / best[0]:8.0f} tokens/s, "
-            f"{tokens / best[1]:8.0f} tokens a CPU second"
+            f"{name:26} {tokens / best[0]:8.0f} tokens/s, {tokens / best[1]:8.0f} "
+            "tokens a CPU second"
         )
     for name, against, aim in (
         ("full", "bare forward", "0.99 in float32, 0.94 in bfloat16"),
@@ -150,8 +150,8 @@ def main() -> None:
     ):
         ratio = clock.best[against] / clock.best[name]
         print(
-            f"{name} against {against}: {ratio[0]:.2f} (CPU {ratio[1]:.2f}; "
-            f"target {aim})"
+            f"{name} against {against}: {ratio[0]:.2f} (CPU {ratio[1]:.2f}; target "
+            f"{aim})"
         )
 
 

@@ -138,9 +138,8 @@ def main() -> None:
             np.exp(counted.max(initial=-inf)),
         )
         print(
-            f"| {kind} | {rule} | {len(windows):,} | "
-            f"{len(windows) - len(counted):,} | {emitted:,} | "
-            f"{emitted / max(len(counted), 1):.5f} | {highest:.2g} |"
+            f"| {kind} | {rule} | {len(windows):,} | {len(windows) - len(counted):,} | "
+            f"{emitted:,} | {emitted / max(len(counted), 1):.5f} | {highest:.2g} |"
         )
 
 

@@ -542,8 +542,8 @@ def main() -> None:
         stress_rows(texts, given.draws),
     )
     table(
-        f"p <= {LEVEL:g} in percent, five addresses in the null model, labels "
-        f"redrawn within addresses",
+        f"p <= {LEVEL:g} in percent, five addresses in the null model, labels redrawn "
+        "within addresses",
         [
             "known documents",
             "labels of the study",

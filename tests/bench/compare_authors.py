@@ -505,12 +505,12 @@ def main() -> None:
         authors = theirs(material, options.checkouts, read)
     tokens = [len(text.token_ids) for text in read.values()]
     print(
-        f"{len(read)} texts of {min(tokens)} to {max(tokens)} scored tokens; "
-        f"shots of each class: {SHOTS}"
+        f"{len(read)} texts of {min(tokens)} to {max(tokens)} scored tokens; shots of "
+        f"each class: {SHOTS}"
     )
     print(
-        f"torch {torch.__version__}, transformers {transformers.__version__}, "
-        f"numpy {np.__version__}"
+        f"torch {torch.__version__}, transformers {transformers.__version__}, numpy "
+        f"{np.__version__}"
     )
     for repository in authors:
         head = [
@@ -532,8 +532,8 @@ def main() -> None:
         )
 
     print(
-        "\n| method | settings | scores | to plain transformers | to the "
-        "authors' code | repository |"
+        "\n| method | settings | scores | to plain transformers | to the authors' code "
+        "| repository |"
     )
     print("|---|--:|---|--:|--:|---|")
     rows: dict[tuple[str, str], list[tuple[dict[str, Any], str, str]]] = defaultdict(
@@ -568,8 +568,8 @@ def main() -> None:
             )
         spread = f"{min(map(np.min, mine)):.3g} to {max(map(np.max, mine)):.3g}"
         print(
-            f"| `{method}` | {len(settings)} | {spread} | {largest(with_plain)} "
-            f"| {to_theirs} | {repository} |"
+            f"| `{method}` | {len(settings)} | {spread} | {largest(with_plain)} | "
+            f"{to_theirs} | {repository} |"
         )
 
 

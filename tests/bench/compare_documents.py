@@ -163,8 +163,8 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
      [shots_of("con_recall", *OVER_DRAWS),
       Found(SMOLLM, "sotu_shots", 32, "blind", INTERVAL)]),
     (README,
-     "five random splits of addresses, 64 words | trained here on the members | Min-K% | "
-     "{} [{}, {}] | {} [{}, {}] | +{} [+{}, +{}] |",
+     "five random splits of addresses, 64 words | trained here on the members | Min-K% "
+     "| {} [{}, {}] | {} [{}, {}] | +{} [+{}, +{}] |",
      [headline_of(MEMBERS, "min_k", *BEST), headline_of(MEMBERS, "blind", *INTERVAL),
       headline_of(MEMBERS, "min_k", *LESS_NULL)]),
     (README,
@@ -176,8 +176,8 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
      [Found("pico-zh-small", "peoples_daily", 512, "min_k_pp", BEST),
       Found("pico-zh-small", "peoples_daily", 512, "blind", INTERVAL)]),
     (README,
-     "the same five splits | trained here on neither class | Min-K%++ | "
-     "{} [{}, {}] | {} [{}, {}] |",
+     "the same five splits | trained here on neither class | Min-K%++ | {} [{}, {}] | "
+     "{} [{}, {}] |",
      [headline_of(NEITHER, "min_k_pp", *BEST),
       headline_of(NEITHER, "blind", *INTERVAL)]),
     (EMBEDDED,
@@ -249,8 +249,8 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
      [Found(SMALL, "sotu_split", 64, "rmia", INTERVAL),
       Found(SMALL, "sotu_split", 64, "min_k")]),
     (EMBEDDED,
-     "at the paper's k = 0.2 on each model and at every length: {} against {} (small), {} against {} "
-     "(medium), {} against {} (Chinese, 512 words)",
+     "at the paper's k = 0.2 on each model and at every length: {} against {} (small), "
+     "{} against {} (medium), {} against {} (Chinese, 512 words)",
      [Found(*panel, method, selection="default")
       for panel in ((SMALL, "sotu_split", 64), (MEDIUM, "sotu_split", 64),
                     ("pico-zh-small", "peoples_daily", 512))
@@ -262,13 +262,13 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
      [Found(MEDIUM, "sotu_split", 64, method, AUC, "1989-2024") for method in ("recall",
                                                                                "con_recall")]),
     (EMBEDDED,
-     "In the medium model Gap-K% has {} [{}, {}], windows of Min-K% {} and WBC {}; Min-K% has {} "
-     "and Loss {} on the same texts.",
+     "In the medium model Gap-K% has {} [{}, {}], windows of Min-K% {} and WBC {}; "
+     "Min-K% has {} and Loss {} on the same texts.",
      [Found(MEDIUM, "sotu_split", 64, method, INTERVAL if method == "gap_k" else AUC)
       for method in ("gap_k", "min_k;window=3", "wbc", "min_k", "loss")]),
     (EMBEDDED,
-     "SmolLM2-135M gives back what the web repeats most often: {} % of the tokens of the MIT licence and "
-     "{} % of the Apache licence.",
+     "SmolLM2-135M gives back what the web repeats most often: {} % of the tokens of "
+     "the MIT licence and {} % of the Apache licence.",
      [extracted(f"{name} licence", 100) for name in ("MIT", "Apache")]),
     (EMBEDDED, "greedy decoding emits {} %",
      [Row("tables/extraction.csv",

@@ -100,8 +100,8 @@ def main() -> None:
         ~np.isnan(served).any(axis=1)
     ]
     print(
-        f"{len(questions)} questions, {np.isnan(served).any(axis=1).sum()} "
-        f"without a letter"
+        f"{len(questions)} questions, {np.isnan(served).any(axis=1).sum()} without a "
+        "letter"
     )
     print(
         f"distance of a probability: mean {np.nanmean(apart):.3f}, largest "

@@ -15,22 +15,22 @@ from tokenizers import (
 )
 
 PROSE = [
-    "Fellow citizens of the Senate, the state of the Union is strong: 1,234 laws "
-    "in 2024.\n\nWe don't rest. ",
-    "Ünïcode naïve café déjà vu, Größe über alles; Καλημέρα κόσμε! привет мир "
-    "你好世界 今天天气很好 🙂👍🏽",
+    "Fellow citizens of the Senate, the state of the Union is strong: 1,234 laws in "
+    "2024.\n\nWe don't rest. ",
+    "Ünïcode naïve café déjà vu, Größe über alles; Καλημέρα κόσμε! привет мир 你好世界 "
+    "今天天气很好 🙂👍🏽",
 ]
 CODE = [
-    "def f(x, y):\n    if x == y:\n        return {'a': 1,  'b': [2, "
-    "3]}\n\t\tpass  # note\n    return None\n",
+    "def f(x, y):\n    if x == y:\n        return {'a': 1,  'b': [2, 3]}\n\t\tpass  # "
+    "note\n    return None\n",
     "x = 1 ; y = 2 ; z = x + y\n\n\n    \n\n  a   b    c     d\r\n\r\n  e\t\tf  \t g",
 ]
 TEXTS = [
     *(*PROSE, *CODE, "", " ", "   ", "a", " a", "a  "),
     "a\x85 b\x1c c\u00a0 d\u2003 e\u3000 f\u200b g ▁a ▁ b▁ c ▁▁d",
     "x<|sep|>y <|sep|> z  <|sep|>  w<|sep|> see <mask> here<mask>there  end <mask>",
-    "New York is New  York and New York City in  NewYork stop the world. "
-    "stopping  stop",
+    "New York is New  York and New York City in  NewYork stop the world. stopping  "
+    "stop",
 ]
 ADDED = [
     AddedToken("<|sep|>", special=True, normalized=False),

@@ -111,8 +111,8 @@ def test_header_and_licence_are_stripped_and_texts_without_marks_are_whole():
     )
     assert without_licence(marked) == "It was\na dark night."
     old = (
-        "Header\n***START OF THE PROJECT GUTENBERG EBOOK A***\nText.\n\nEnd of "
-        "Project Gutenberg's A, by B\nmore"
+        "Header\n***START OF THE PROJECT GUTENBERG EBOOK A***\nText.\n\nEnd of Project "
+        "Gutenberg's A, by B\nmore"
     )
     assert without_licence(old) == "Text."
     assert without_licence("No marks.") == "No marks."

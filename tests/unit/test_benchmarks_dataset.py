@@ -537,13 +537,12 @@ def test_nothing_is_asked_and_nothing_is_left_behind(tmp_path):
     (tmp_path / "home").mkdir()
     (tmp_path / "tmp").mkdir()
     program = (
-        "import socket, sys\nfrom pathlib import Path\nfrom pretrace.benchmarks "
-        "import build\n"
+        "import socket, sys\nfrom pathlib import Path\nfrom pretrace.benchmarks import "
+        "build\n"
         "def refuse(*ignored): raise AssertionError('a connection')\n"
         "socket.socket.connect = refuse\n"
         "entry = {'source': 'dataset', 'path': '.', 'hub_config': 'snippets', "
-        "'splits': ['test'],"
-        " 'columns': {'text': 'snippet', 'label': 'seen'}}\n"
+        "'splits': ['test'], 'columns': {'text': 'snippet', 'label': 'seen'}}\n"
         "print(len(build('mine', entry, [Path(sys.argv[1])])))"
     )
     for offline in ({}, {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}):

@@ -149,8 +149,8 @@ def test_passages_have_the_title_and_the_author_of_their_work(tmp_path):
         ("twice.jsonl", b'{"id": "a", "text": "b"}\n' * 2,
          "twice.jsonl:2: the document 'a' was given before, at"),
         ("zh.txt", "甲乙丙丁。".encode() * 9,
-         "zh: the document has no spaces between words (language zh), so its "
-         "words cannot be counted; give --characters 16 in place of --words 8."),
+         "zh: the document has no spaces between words (language zh), so its words "
+         "cannot be counted; give --characters 16 in place of --words 8."),
         ("notes.doc", b"a", "notes.doc: the file name must end in"),
         (os.fsdecode(b"caf\xe9.txt"), b"a few words",
          r"caf\udce9.txt: the name is not UTF-8; rename the file"),

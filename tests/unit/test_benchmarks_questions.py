@@ -175,8 +175,8 @@ def test_sections_too_short_for_their_passages_are_an_error(wheel: Path) -> None
 def test_passages_of_ones_own_are_numbered(tmp_path: Path) -> None:
     path = tmp_path / "own.jsonl"
     path.write_text(
-        '{"text": "a b", "label": 1, "document": "x", "title": "X", "author": '
-        '"Y", "length": 2}\n'
+        '{"text": "a b", "label": 1, "document": "x", "title": "X", "author": "Y", '
+        '"length": 2}\n'
         '{"text": "c d", "label": 1, "document": "x", "title": "X", "length": 2}\n'
         '{"text": "c d e", "label": 0, "document": "z", "length": 3}\n'
     )

@@ -92,8 +92,8 @@ def test_the_same_seed_gives_the_same_table_and_another_seed_other_members(wheel
         ),
         (
             {"texts": 3},
-            "the address 2006-Someone-1 holds 2 snippets of 32 words where 3 are "
-            "asked for",
+            "the address 2006-Someone-1 holds 2 snippets of 32 words where 3 are asked "
+            "for",
         ),
     ],
 )

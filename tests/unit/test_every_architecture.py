@@ -207,11 +207,9 @@ def test_every_causal_class_is_read_as_transformers_reads_it_or_refused(tmp_path
     assert not wrong, {kind: outcomes[kind] for kind in wrong}
     sentence = (
         f"Of the {len(outcomes)} causal language models of transformers "
-        f"{transformers.__version__}, {len(of['equal'])} "
-        f"give log-probabilities within 0.0001 nats of plain transformers', "
-        f"{len(of['refused'])} are refused "
-        f"({names(of['refused'])}), and {len(of['not built'])} are not tried, "
-        f"because the test has no tiny "
-        f"configuration of them ({names(of['not built'])})."
+        f"{transformers.__version__}, {len(of['equal'])} give log-probabilities within "
+        f"0.0001 nats of plain transformers', {len(of['refused'])} are refused "
+        f"({names(of['refused'])}), and {len(of['not built'])} are not tried, because "
+        f"the test has no tiny configuration of them ({names(of['not built'])})."
     )
     assert sentence in " ".join(GUIDE.read_text(encoding="utf-8").split()), sentence

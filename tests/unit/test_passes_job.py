@@ -346,10 +346,10 @@ def test_shots_that_do_not_fit_are_said_by_length_and_number(manifest):
     ]
     (listed,) = provenance.passes([manifest | {"views": views}])
     assert listed["remarks"] == [
-        "128 words: 0 of 1 shots fit into the model's context, so methods with 1 "
-        "shots have a dash",
-        "64 words: 1 of 7 shots fit into the model's context, so methods with 7 "
-        "shots are marked",
+        "128 words: 0 of 1 shots fit into the model's context, so methods with 1 shots "
+        "have a dash",
+        "64 words: 1 of 7 shots fit into the model's context, so methods with 7 shots "
+        "are marked",
     ]
 
 

@@ -306,12 +306,12 @@ def test_a_text_is_split_by_the_models_own_tokens(target, answerer):
 
 
 TEMPLATE = (
-    "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}\n{% endfor %}"
-    "{% if add_generation_prompt %}<assistant>{% endif %}"
+    "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}\n{% endfor %}{% if "
+    "add_generation_prompt %}<assistant>{% endif %}"
 )
 NO_SYSTEM = (
-    "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system') "
-    "}}{% endif %}" + TEMPLATE
+    "{% if messages[0]['role'] == 'system' %}{{ raise_exception('no system') }}{% "
+    "endif %}" + TEMPLATE
 )
 SILENT = TEMPLATE.replace(
     "{% for m in messages %}", "{% for m in messages if m['role'] == 'user' %}"

@@ -159,8 +159,8 @@ def test_replies_are_cut_to_the_units_and_refusals_have_a_reason(answerer):
 
 def test_a_real_server_gives_letters_that_agree_with_its_text(answerer, tmp_path):
     question = (
-        "Which of the following is a colour?\nOptions:\nA. Stone\nB. Blue\nC. "
-        "Run\nD. Seven\n\nAnswer:"
+        "Which of the following is a colour?\nOptions:\nA. Stone\nB. Blue\nC. Run\nD. "
+        "Seven\n\nAnswer:"
     )
     prompts = [
         Prompt(question, "Output only the letter of the correct answer."),

@@ -164,7 +164,7 @@ def test_the_papers_prompt_is_sent_as_printed():
     )
     assert (
         f"{prompt.system}\n\nFormat your answer as '<put correct answer "
-        f"here>.'\n<</SYS>>" in smallest.plain
+        "here>.'\n<</SYS>>" in smallest.plain
     )
     assert (
         printed.system

@@ -35,8 +35,8 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
     files = made_up.render(ARTIFACT, results, tmp_path)
     page, data = files["html"].read_text(), pd.read_csv(files["csv"])
     verdict = (
-        f"Evidence of training: {made_up.MODEL} finds your 7 documents together (7 "
-        f"of 7 also alone) more"
+        f"Evidence of training: {made_up.MODEL} finds your 7 documents together (7 of "
+        "7 also alone) more"
     )
     (line,) = audit_lines(data)
     assert line.startswith(verdict)
@@ -63,8 +63,8 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
         ("audit_evidence", "If the known texts are unread and of the same kind"),
         (
             "audit_untested",
-            "Have at least 6 documents in question, each a whole work, and 30 "
-            "known documents.",
+            "Have at least 6 documents in question, each a whole work, and 30 known "
+            "documents.",
         ),
         ("audit_few", "Have at least 19 known documents"),
         ("audit_invalid", "by their words alone"),
@@ -111,8 +111,8 @@ def test_an_invalid_answer_names_the_words_and_the_documents_that_tell_the_sides
     )["html"].read_text()
     box = page.partition(BOXED)[0]
     assert (
-        "<dt>Told apart by words</dt><dd>15 of 15 in question and 50 of 50 known "
-        "lie on their own side" in box
+        "<dt>Told apart by words</dt><dd>15 of 15 in question and 50 of 50 known lie "
+        "on their own side" in box
     )
     words = [
         own.split("), ")
@@ -149,9 +149,8 @@ def test_works_are_called_by_title_and_author_and_p_by_odds(tmp_path: Path):
         "1 in 29",
     ]
     passed = (
-        "words, letters and signs, single words, form, size, spread of form and "
-        "words, higher without form, "
-        "parts given as works, copies"
+        "words, letters and signs, single words, form, size, spread of form and words, "
+        "higher without form, parts given as works, copies"
     )
     assert f"<dt>Checked</dt><dd>passed: {passed}</dd>" in page
     assert "famous" not in page.replace("famous as yours", "").replace("are famous", "")

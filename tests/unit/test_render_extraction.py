@@ -162,16 +162,15 @@ def said(*documents, short=(), **settings) -> str:
 def test_a_sentence_says_what_is_given_back_and_what_is_not_measurable():
     book, draft = ("book", None, [0.9, 0.002, 1e-9, 0, 0]), ("draft", 0, [0, 0])
     assert said(book, draft) == (
-        "M gives back 20 % of 'book' word for word (greedy decoding: 10 %; 50 "
-        "tokens after 50: 10 %), and 0 % of 1 "
-        "known work."
+        "M gives back 20 % of 'book' word for word (greedy decoding: 10 %; 50 tokens "
+        "after 50: 10 %), and 0 % of 1 known work."
     )
     assert "'book', the most of 2 works, word for word" in said(
         book, ("other", 1, [0] * 5), draft
     )
     assert said(book, short=[("pamphlet", None)]).endswith(
-        "; 50 tokens after 50: 10 %), and there is no known work "
-        "beside it. Not measurable: 1 of the works."
+        "; 50 tokens after 50: 10 %), and there is no known work beside it. Not "
+        "measurable: 1 of the works."
     )
     assert said(("book", None, [0.9])).endswith(
         " 90 % of its tokens are not measurable."

@@ -68,8 +68,8 @@ def test_a_roc_figure_says_how_many_texts_tie_at_the_highest_score(
     drawing = made_up.draw(ROC, made_up.make_study(tmp_path))
     assert drawing.reading.startswith("tiny-135m on speeches, ")
     assert (
-        ": 25 % of the members and 50 % of the non-members have no surprising "
-        "token and tie at SURP's highest score, 0" in drawing.reading
+        ": 25 % of the members and 50 % of the non-members have no surprising token "
+        "and tie at SURP's highest score, 0" in drawing.reading
     )
     assert not made_up.draw(
         ROC | {"methods": ["loss"]}, made_up.make_study(tmp_path)
@@ -118,16 +118,15 @@ def test_the_headline_counts_what_no_control_explains_and_a_null_model_is_no_tes
     null = HEADLINE | {"null_models": [made_up.MODEL]}
     reading = made_up.draw(null, study).reading
     assert reading == (
-        "In no test did a method find training that no control explains. False "
-        "alarms in models that read neither "
-        "class: 1 of 1 tests (at most 0.025 expected)."
+        "In no test did a method find training that no control explains. False alarms "
+        "in models that read neither class: 1 of 1 tests (at most 0.025 expected)."
     )
     table = made_up.draw(
         null | {"renderer": "blind_audit", "panels": [made_up.OTHER_PANEL]}, study
     )
     counted = (
-        "False alarms in models that read neither class: 1 of 1 columns (at most "
-        "0.05 expected)."
+        "False alarms in models that read neither class: 1 of 1 columns (at most 0.05 "
+        "expected)."
     )
     assert table.reading == counted
     assert not any(

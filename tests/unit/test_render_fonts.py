@@ -47,8 +47,8 @@ def test_what_no_font_has_is_said_under_the_figure_and_nowhere_else(
         warnings.simplefilter("error")
         files = written(tmp_path, f"in {LACKED}", f"مرحبا é {SCRIPT_A}")
     said = (
-        f"Reading. This machine has no font for {''.join(sorted(LACKED))}: the "
-        f"figure shows boxes"
+        f"Reading. This machine has no font for {''.join(sorted(LACKED))}: the figure "
+        "shows boxes"
     )
     assert files["txt"].decode().startswith(said)
     assert not caplog.records

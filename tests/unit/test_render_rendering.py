@@ -54,8 +54,8 @@ def test_a_panel_that_fails_or_is_empty_leaves_the_others_as_they_are_and_says_w
     (empty,), (failed,) = record["empty"], record["failed"]
     assert record["shown"]
     assert empty.startswith(
-        f"a_{renderer}: tiny-135m on speeches, 999 words is not shown: no row "
-        f"with metric auc"
+        f"a_{renderer}: tiny-135m on speeches, 999 words is not shown: no row with "
+        "metric auc"
     )
     assert failed.startswith(
         f"a_{renderer}: tiny-135m on absent, 64 words could not be shown: no "
@@ -85,8 +85,8 @@ def test_a_view_that_could_not_be_made_leaves_the_others_and_is_told(results, tm
     assert data == alone
     [sentence] = record["failed"]
     assert sentence.endswith(
-        "synonyms 10 % of speeches could not be made, so nothing of it is shown: "
-        "no data is here."
+        "synonyms 10 % of speeches could not be made, so nothing of it is shown: no "
+        "data is here."
     )
     assert sentence.partition(": ")[2] in words
     assert (record["unmade"], clean["unmade"]) == ([unmade.path], [])

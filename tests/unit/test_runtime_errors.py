@@ -120,12 +120,11 @@ def test_a_job_ends_with_the_remedy_and_no_traceback(tmp_path, capsys, error):
 
 
 GPU = (
-    "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity "
-    "of 79 GiB of which 1 GiB is free. "
-    "Process 7 has 70.00 GiB memory in use.\nOf the allocated memory 76 GiB is "
-    "allocated by PyTorch, and 1 GiB is "
-    "reserved by PyTorch but unallocated. If reserved but unallocated memory is "
-    "large try setting x. See documentation"
+    "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79 "
+    "GiB of which 1 GiB is free. Process 7 has 70.00 GiB memory in use.\nOf the "
+    "allocated memory 76 GiB is allocated by PyTorch, and 1 GiB is reserved by PyTorch "
+    "but unallocated. If reserved but unallocated memory is large try setting x. See "
+    "documentation"
 )
 
 

@@ -347,14 +347,13 @@ def test_the_same_plan_is_sealed_once_and_a_changed_one_is_added():
         ("Warning", "plan changed after scores"),
         (
             "Seal 1",
-            f"SHA-256 {digest_of(PLAN)}; sealed 2026-11-23 10:00:00 (UTC), "
-            f"before any score",
+            f"SHA-256 {digest_of(PLAN)}; sealed 2026-11-23 10:00:00 (UTC), before any "
+            "score",
         ),
         (
             "Seal 2",
-            f"SHA-256 {digest_of(other)}; sealed 2026-11-24 10:00:00 (UTC), "
-            f"after scores existed; "
-            "changed: files.texts.jsonl, settings.seed",
+            f"SHA-256 {digest_of(other)}; sealed 2026-11-24 10:00:00 (UTC), after "
+            "scores existed; changed: files.texts.jsonl, settings.seed",
         ),
     ]
 
@@ -409,8 +408,8 @@ def test_a_plan_that_is_sealed_again_is_told_beside_the_answer():
         seal_of(PLAN | {"files": {"texts.jsonl": "cd"}}, once, scores_existed=True)
     )
     assert texts.startswith(
-        "2 plans were sealed for this model and these texts, once scores "
-        "existed: the texts changed"
+        "2 plans were sealed for this model and these texts, once scores existed: the "
+        "texts changed"
     )
     assert "(texts.jsonl)" in texts
     (others,) = resealed(seal_of(PLAN | {"settings": {"seed": 1}}, once))

@@ -98,8 +98,8 @@ def test_what_was_read_and_what_would_be_found_is_told(folder):
     told = "\n".join(description(Plan(study), CONFIG | {"model": "smollm2-135m"}))
     assert "in question, books: 4 works" in told.replace(f"{folder}/", "")
     assert (
-        "novel: 1,804 words, 22 passages, EPUB; left out: contents (2 words), "
-        "front matter (2 words)" in told
+        "novel: 1,804 words, 22 passages, EPUB; left out: contents (2 words), front "
+        "matter (2 words)" in told
     )
     assert "parts: 1,506 words in 3 files, 18 passages, EPUB" in told
     assert (
@@ -113,8 +113,8 @@ def test_what_was_read_and_what_would_be_found_is_told(folder):
     assert "and 2 more" in told, "ten of twelve drafts"
     assert "cut: 17 passages of 64 words of each work, spread alike" in told
     assert (
-        f"4 works in question and 12 unread: {smallest_effect(4, 12, 17):.2f}; "
-        f"with 24 unread" in told
+        f"4 works in question and 12 unread: {smallest_effect(4, 12, 17):.2f}; with 24 "
+        "unread" in told
     )
 
 

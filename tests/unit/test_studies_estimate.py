@@ -245,16 +245,16 @@ def test_the_table_says_gpu_hours_the_longest_job_time_and_disk(tmp_path):
     plan = plan_of(tmp_path, *runs, models=models, benchmarks=benchmarks)
     lines = table(plan, jobs_of(plan, {}))
     assert lines[0].startswith(
-        "| model | million tokens read | written | GPUs | weights (GB) | GPU "
-        "hours on A100 |"
+        "| model | million tokens read | written | GPUs | weights (GB) | GPU hours on "
+        "A100 |"
     )
     assert lines[2] == "| large | 8.64 | 0.00 | 2 | 60.0 | 1.80 | 0.57 | 0.57 | 0.00 |"
     assert lines[4] == "| all | 9.50 | 0.00 |  | 120.0 | 1.89 | 0.60 | 0.60 | 0.00 |"
     assert lines[6].startswith("Disk: 120 GB of weights to fetch and 0 GB of passes")
     assert lines[7] == (
-        "A100: 1.9 GPU hours; the longest job, passes of large on b, takes 0.9 "
-        "hours on 2, and all takes no less. "
-        "Hours in all: 0.9 with 2, 0.9 with 4, 0.9 with 8, 0.9 with 16."
+        "A100: 1.9 GPU hours; the longest job, passes of large on b, takes 0.9 hours "
+        "on 2, and all takes no less. Hours in all: 0.9 with 2, 0.9 with 4, 0.9 with "
+        "8, 0.9 with 16."
     )
 
 
@@ -318,8 +318,8 @@ def test_what_the_entries_do_not_state_is_said_with_what_is_assumed(tmp_path):
     )
     assert assumptions(plan, {}) == [
         "Entries without `parameters` count as 0: tiny.",
-        "Entries without `expected` count as 2,000 texts of each subset and "
-        "length: licences.",
+        "Entries without `expected` count as 2,000 texts of each subset and length: "
+        "licences.",
         "Entries without `lengths` count as 250 tokens a text: licences.",
     ]
     assert len(assumptions(plan, {"licences": TEXTS})) == 2, (

@@ -34,9 +34,8 @@ def test_without_wordnet_the_plan_names_the_views_and_what_shows_them(
     )
     [sentence] = machine.lacks(plan)
     assert sentence.startswith(
-        "synonym-10, synonym-20 of sotu cannot be made; these will not be "
-        "complete: con_recall_table3: the synonym "
-        "views need WordNet's data"
+        "synonym-10, synonym-20 of sotu cannot be made; these will not be complete: "
+        "con_recall_table3: the synonym views need WordNet's data"
     )
     assert not machine.lacks(
         plan_of(tmp_path, runs=RUNS[:1], artifacts=["results_auc"])

@@ -249,8 +249,8 @@ def test_a_view_that_cannot_be_made_has_no_texts_and_says_why(tmp_path, log_line
     assert views == {"synonym-10": {}, "paraphrase": {"t0": ["Zero"]}}
     assert read(view="synonym-10", stored=views) == []
     assert (
-        "view 'synonym-10' could not be made, so no text of it is read: there is "
-        "no data." in log_lines.text
+        "view 'synonym-10' could not be made, so no text of it is read: there is no "
+        "data." in log_lines.text
     )
 
 

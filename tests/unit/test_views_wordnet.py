@@ -54,8 +54,8 @@ def test_synonyms_share_a_sense_of_a_base_form(installed, word, expected):
 
 def test_the_view_replaces_the_share_of_words_that_have_synonyms(installed):
     text = (
-        "Big cities, and MEN will run; Citizen Jones ran happily away, he did build "
-        "a house of his own there."
+        "Big cities, and MEN will run; Citizen Jones ran happily away, he did build a "
+        "house of his own there."
     )
     words = text.split()
     assert len(words) == 20

@@ -438,8 +438,8 @@ def _print_usage(title: str, rehearsal: Rehearsal, began: float) -> None:
     computed = rehearsal.watch.seconds().total() / 60
     most = rehearsal.watch.most / MEGABYTE
     print(
-        f"\n{title}: {wall:.1f} minutes, {computed:.1f} minutes of a core, at "
-        f"most {most:.0f} MB of memory in all"
+        f"\n{title}: {wall:.1f} minutes, {computed:.1f} minutes of a core, at most "
+        f"{most:.0f} MB of memory in all"
     )
     print(f"{rehearsal.table()}\n{rehearsal.disk()}", flush=True)
 

@@ -20,8 +20,8 @@ from tiny_models import tiny_model
 
 KEY = "sk-a-very-secret-key-0815"
 WORDS = (
-    "the state of a nation is strong and Congress must see that Lincoln spoke of "
-    "peace with Grant"
+    "the state of a nation is strong and Congress must see that Lincoln spoke of peace "
+    "with Grant"
 )
 SHARES = {"A": 0.2, "B": 0.4, "C": 0.3, "D": 0.1}
 FAULTS = ("429", "500", "cut", "malformed")

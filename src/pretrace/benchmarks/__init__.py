@@ -69,9 +69,8 @@ def released_view(
     )
     if view not in views:
         raise InputError(
-            f"a benchmark with source '{entry.source}' has no view '{view}'. "
-            f"Give a file of it under the "
-            f"entry's key views; {nearest(view, views)}"
+            f"a benchmark with source '{entry.source}' has no view '{view}'. Give a "
+            f"file of it under the entry's key views; {nearest(view, views)}"
         )
     return [
         variant._replace(text_id=one_form(variant.text_id)) for variant in views[view]

@@ -48,7 +48,7 @@ def unpack(archive: Path, folder: Path, endings: tuple[str, ...]) -> list[str]:
                     if file.tell() != member.file_size:
                         raise InputError(
                             f"{archive}: {member.filename} is not as long as the "
-                            f"archive says"
+                            "archive says"
                         )
     except (
         zipfile.BadZipFile,
@@ -72,13 +72,13 @@ def _check(archive: Path, members: list[zipfile.ZipInfo]) -> None:
     total = sum(member.file_size for member in members)
     if len(members) > MOST_FILES:
         raise InputError(
-            f"{archive} holds {len(members)} files; more than {MOST_FILES} are "
-            f"not unpacked."
+            f"{archive} holds {len(members)} files; more than {MOST_FILES} are not "
+            "unpacked."
         )
     if total > MOST_BYTES:
         raise InputError(
-            f"{archive} would unpack to {total} bytes; more than {MOST_BYTES} "
-            f"are not unpacked."
+            f"{archive} would unpack to {total} bytes; more than {MOST_BYTES} are not "
+            "unpacked."
         )
     for member in members:
         name, parts = member.filename, _parts(member)
@@ -90,15 +90,15 @@ def _check(archive: Path, members: list[zipfile.ZipInfo]) -> None:
             or {"..", "~"} & set(parts)
         ):
             raise InputError(
-                f"{archive}: the name {name!r} leads out of the folder; it is "
-                f"not unpacked."
+                f"{archive}: the name {name!r} leads out of the folder; it is not "
+                "unpacked."
             )
         if stat.S_ISLNK(member.external_attr >> 16):
             raise InputError(f"{archive}: {name} is a link; it is not unpacked.")
         if member.file_size > max(_SMALL, _MOST_RATIO * member.compress_size):
             raise InputError(
-                f"{archive}: {name} unpacks to far more than text does; it is "
-                f"not unpacked."
+                f"{archive}: {name} unpacks to far more than text does; it is not "
+                "unpacked."
             )
     if len({member.filename for member in members}) < len(members):
         raise InputError(f"{archive}: it holds a name twice and is not unpacked.")

@@ -138,9 +138,8 @@ def check_audit(
     )
     if not suspects.texts:
         raise InputError(
-            f"{texts}: the audit has no text to ask about: {_labels(own)}. Give "
-            f"the texts in question label null (in "
-            "CSV: empty)."
+            f"{texts}: the audit has no text to ask about: {_labels(own)}. Give the "
+            "texts in question label null (in CSV: empty)."
         )
     _refuse_nonsense(suspects)
     if known is None:
@@ -153,11 +152,10 @@ def check_audit(
     nonmembers = _side("known non-members (label 0)", known, given, 0, language)
     if not nonmembers.texts:
         raise InputError(
-            f"{known}: the audit has no known non-members: {_labels(own)}. Add "
-            f"texts of the same kind that the model "
-            "cannot have read, with label 0 or in a second file (known=FILE), or "
-            "name a benchmark that has such texts "
-            "under the run's key calibrate_on (docs/audit.md)."
+            f"{known}: the audit has no known non-members: {_labels(own)}. Add texts "
+            "of the same kind that the model cannot have read, with label 0 or in a "
+            "second file (known=FILE), or name a benchmark that has such texts under "
+            "the run's key calibrate_on (docs/audit.md)."
         )
     _refuse_nonsense(nonmembers)
     if randomised and suspects.documents & nonmembers.documents:
@@ -221,15 +219,14 @@ def _refuse_nonsense(side: ClassTexts) -> None:
         if side.unit == "words" and not_ascii > LONGEST_WORD * count:
             raise InputError(
                 f"{text.where}: the text has {characters} characters and {count} "
-                f"word{'s' * (count != 1)}. Is its "
-                "language written without spaces? Say which: language=zh in the "
-                "command, or language: zh in the "
+                f"word{'s' * (count != 1)}. Is its language written without spaces? "
+                "Say which: language=zh in the command, or language: zh in the "
                 f"benchmark's entry; and cut passages by --characters. {CUT}"
             )
         if text.length and not 1 / LENGTH_APART <= count / text.length <= LENGTH_APART:
             raise InputError(
-                f"{text.where}: the column length says {text.length}, and the "
-                f"text has {count} {side.unit}. {CUT}"
+                f"{text.where}: the column length says {text.length}, and the text has "
+                f"{count} {side.unit}. {CUT}"
             )
 
 
@@ -249,9 +246,8 @@ def _forms(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     )
     return [
         f"{side.file}: {forms.count(False)} of {len(forms)} {side.name} have "
-        f"decomposed letters (Unicode NFD), and the "
-        "texts of the other class have none. A model reads them as other tokens. "
-        "Write all texts in one form (NFC)."
+        "decomposed letters (Unicode NFD), and the texts of the other class have none. "
+        "A model reads them as other tokens. Write all texts in one form (NFC)."
     ]
 
 
@@ -277,11 +273,9 @@ def _signs(suspects: ClassTexts, known: ClassTexts) -> list[str]:
         for kind in apart
     )
     return [
-        f"{suspects.file}: the two classes have signs that are set in other "
-        f"ways: {told}. A check will probably say "
-        "that the comparison is invalid. Cut both from their files by pretrace "
-        "cut --alike, which writes signs in one "
-        "way."
+        f"{suspects.file}: the two classes have signs that are set in other ways: "
+        f"{told}. A check will probably say that the comparison is invalid. Cut both "
+        "from their files by pretrace cut --alike, which writes signs in one way."
     ]
 
 
@@ -299,8 +293,8 @@ def _check_overlap(suspects: ClassTexts, known: ClassTexts) -> list[str]:
         others = f" ({more} more such text{'s' * (more > 1)})" if more else ""
         raise InputError(
             f"{suspect} and {other} hold the same text, once among the "
-            f"{suspects.name}, once among the {known.name}"
-            f"{others}. Decide which it is, and remove the other row."
+            f"{suspects.name}, once among the {known.name}{others}. Decide which it "
+            "is, and remove the other row."
         )
     n = RUN[known.unit]
     stream = ngrams_of_all(map(known.spaced, known.texts), n)
@@ -316,21 +310,19 @@ def _check_overlap(suspects: ClassTexts, known: ClassTexts) -> list[str]:
         key=lambda held: len(own.intersection(ngrams(known.spaced(held), n))),
     )
     remark = (
-        f"{suspects.file}: {count} of {len(shares)} {suspects.name} share at "
-        f"least {OVERLAPPING:.0%} of their runs of "
-        f"{n} {known.unit} with {known.name}; most of all {text.where}, "
-        f"{share:.0%}, mostly with {nearest.where}. "
+        f"{suspects.file}: {count} of {len(shares)} {suspects.name} share at least "
+        f"{OVERLAPPING:.0%} of their runs of {n} {known.unit} with {known.name}; most "
+        f"of all {text.where}, {share:.0%}, mostly with {nearest.where}. "
     )
     if sum(share >= MOSTLY_OVERLAPPING for share in shares) > len(shares) / 2:
         raise InputError(
-            f"{remark}More than half share at least {MOSTLY_OVERLAPPING:.0%}, so "
-            f"the two classes hold the same "
-            "material and cannot be compared. Take texts that the model cannot "
-            "have read."
+            f"{remark}More than half share at least {MOSTLY_OVERLAPPING:.0%}, so the "
+            "two classes hold the same material and cannot be compared. Take texts "
+            "that the model cannot have read."
         )
     return [
-        f"{remark}If the model read a suspect, it read these runs too. Remove "
-        f"the overlapping texts of one class."
+        f"{remark}If the model read a suspect, it read these runs too. Remove the "
+        "overlapping texts of one class."
     ]
 
 
@@ -343,8 +335,8 @@ def _repeats(side: ClassTexts) -> list[str]:
     repeats = [(earlier, where) for earlier, where in pairs if earlier != where]
     return [
         f"{side.file}: {len(repeats)} of {len(side.texts)} {side.name} repeat an "
-        f"earlier text, the first {where} "
-        f"that of {earlier}. Each repeat counts as one more text. Remove the repeats."
+        f"earlier text, the first {where} that of {earlier}. Each repeat counts as one "
+        "more text. Remove the repeats."
         for earlier, where in repeats[:1]
     ]
 
@@ -361,14 +353,12 @@ def _without_counterpart(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     if len(lost) == len(suspects.texts):
         raise InputError(
             f"{suspects.file}: none of the {len(lost)} {suspects.name} can be "
-            f"compared: {reason}. They are "
-            f"{_name_slices(lost)}, and the {known.name} are "
-            f"{_name_slices(known_slices)}. {advice}"
+            f"compared: {reason}. They are {_name_slices(lost)}, and the {known.name} "
+            f"are {_name_slices(known_slices)}. {advice}"
         )
     return [
-        f"{suspects.file}: {len(lost)} of {len(suspects.texts)} {suspects.name} "
-        f"take no part: {reason} "
-        f"({_name_slices(lost)}). {advice}"
+        f"{suspects.file}: {len(lost)} of {len(suspects.texts)} {suspects.name} take "
+        f"no part: {reason} ({_name_slices(lost)}). {advice}"
     ]
 
 
@@ -399,8 +389,7 @@ def _lengths(suspects: ClassTexts, known: ClassTexts) -> list[str]:
         suffix = "" if length is None else f" of length {length}"
         start = (
             f"{suspects.file}: the {suspects.name}{suffix} have {_range(a)} "
-            f"{known.unit}, "
-            f"the {known.name} {_range(b)}"
+            f"{known.unit}, the {known.name} {_range(b)}"
         )
         if max(a) * RANGES_APART <= min(b) or max(b) * RANGES_APART <= min(a):
             raise InputError(
@@ -409,13 +398,13 @@ def _lengths(suspects: ClassTexts, known: ClassTexts) -> list[str]:
         medians = median(a), median(b)
         if max(medians) >= min(medians) * MEDIANS_APART:
             remarks.append(
-                f"{start} (medians {medians[0]:g} and {medians[1]:g}). Length "
-                f"alone may separate their scores. {CUT}"
+                f"{start} (medians {medians[0]:g} and {medians[1]:g}). Length alone "
+                f"may separate their scores. {CUT}"
             )
         elif max(*a, *b) >= min(*a, *b) * SPREAD:
             remarks.append(
-                f"{start}. Scores of longer texts vary less, so p-values of "
-                f"texts are not exact. {CUT}"
+                f"{start}. Scores of longer texts vary less, so p-values of texts are "
+                f"not exact. {CUT}"
             )
     return remarks
 
@@ -428,10 +417,9 @@ def _characters(suspects: ClassTexts, known: ClassTexts) -> list[str]:
         return []
     return [
         f"{suspects.file}: the {suspects.name} have {means[0]:.0f} characters on "
-        f"average, the {known.name} "
-        f"{means[1]:.0f}. The check of sizes will probably say that the "
-        f"comparison is invalid. Take known texts of the "
-        "same kind: genre, author, time."
+        f"average, the {known.name} {means[1]:.0f}. The check of sizes will probably "
+        "say that the comparison is invalid. Take known texts of the same kind: genre, "
+        "author, time."
     ]
 
 
@@ -439,8 +427,7 @@ def _remark_on_lengths(side: ClassTexts) -> list[str]:
     """Remark on texts of one class that have several lengths."""
     return [
         f"{side.file}: the {side.name} have {_range(lengths)} {side.unit}. Known "
-        f"non-members need the same "
-        f"lengths. {CUT}"
+        f"non-members need the same lengths. {CUT}"
         for lengths in side.lengths().values()
         if max(lengths) >= min(lengths) * SPREAD
     ]
@@ -455,13 +442,12 @@ def _refuse_documents_of_both(suspects: ClassTexts, known: ClassTexts) -> None:
             for side in (suspects, known)
         )
         raise InputError(
-            f"{first} and {second}: the document {document!r} has "
-            f"{suspects.name} and {known.name}. An audit asks of "
-            "whole documents whether they were read. Give known texts that the "
-            "model cannot have read a document of "
-            "their own, under another name; or, if what is published was drawn "
-            "at random within documents, write "
-            "randomised: true in the benchmark's entry (docs/canaries.md)."
+            f"{first} and {second}: the document {document!r} has {suspects.name} and "
+            f"{known.name}. An audit asks of whole documents whether they were read. "
+            "Give known texts that the model cannot have read a document of their own, "
+            "under another name; or, if what is published was drawn at random within "
+            "documents, write randomised: true in the benchmark's entry "
+            "(docs/canaries.md)."
         )
 
 
@@ -474,10 +460,9 @@ def _without_documents(suspects: ClassTexts, known: ClassTexts) -> list[str]:
         return []
     whose = "" if len(without) > 1 else f" of the {without[0].name}"
     return [
-        f"{without[0].file}: no text{whose} names a document: each passage "
-        f"counts as a document of its own; passages "
-        "of one document do not. Name each text's document in the column "
-        "document (docs/audit.md)."
+        f"{without[0].file}: no text{whose} names a document: each passage counts as a "
+        "document of its own; passages of one document do not. Name each text's "
+        "document in the column document (docs/audit.md)."
     ]
 
 
@@ -492,20 +477,18 @@ def _uneven_documents(suspects: ClassTexts, known: ClassTexts) -> list[str]:
         return []
     if max(given.values()) == 1 < max(own.values()):
         return [
-            f"{known.file}: each of the {len(given)} documents of the "
-            f"{known.name} has one passage. If several are of "
-            "one work, give them the same document: passages of a work are not "
-            "independent."
+            f"{known.file}: each of the {len(given)} documents of the {known.name} has "
+            "one passage. If several are of one work, give them the same document: "
+            "passages of a work are not independent."
         ]
     passages = median(own.values()), median(given.values())
     if passages[0] < passages[1] * PASSAGES_APART:
         return []
     return [
         f"{suspects.file}: a document of the {suspects.name} has {passages[0]:g} "
-        f"passages, one of the {known.name} "
-        f"{passages[1]:g} (medians). Give more passages of the known documents: "
-        f"how much these differ is what p-values "
-        "rest on."
+        f"passages, one of the {known.name} {passages[1]:g} (medians). Give more "
+        "passages of the known documents: how much these differ is what p-values rest "
+        "on."
     ]
 
 
@@ -516,11 +499,9 @@ def _parts(side: ClassTexts) -> list[str]:
         first.setdefault(text.document, text.text)
     first.pop("", None)
     return [
-        f"{side.file}: {len(named)} documents of the {side.name} are called "
-        f"parts of a work ({named[0]!r}, "
-        f"{named[1]!r}), which are not independent: the answer will be invalid. "
-        f"{WHOLE_WORKS} "
-        "If they are whole works, rename them."
+        f"{side.file}: {len(named)} documents of the {side.name} are called parts of a "
+        f"work ({named[0]!r}, {named[1]!r}), which are not independent: the answer "
+        f"will be invalid. {WHOLE_WORKS} If they are whole works, rename them."
         for named in [names_of_parts(first.items())]
         if named
     ]
@@ -534,10 +515,9 @@ def _copies(side: ClassTexts) -> list[str]:
             ngrams(side.spaced(text), RUN[side.unit])
         )
     return [
-        f"{side.file}: the documents {pair[0]!r} and {pair[1]!r} of the "
-        f"{side.name} share at least {COPIED:.0%} of "
-        f"their runs of {RUN[side.unit]} {side.unit}: the answer will be "
-        f"invalid. {WHOLE_WORKS}"
+        f"{side.file}: the documents {pair[0]!r} and {pair[1]!r} of the {side.name} "
+        f"share at least {COPIED:.0%} of their runs of {RUN[side.unit]} {side.unit}: "
+        f"the answer will be invalid. {WHOLE_WORKS}"
         for pair in [near_copies(documents)]
         if pair
     ]
@@ -559,9 +539,8 @@ def _too_few(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     if not checks_can_fail(ours, theirs):
         others = f" {WITHOUT_OTHERS}" if never_evidence(ours) else ""
         return [
-            f"{start}: whether the two sides are comparable cannot be tested, so "
-            f"that the answer cannot be evidence. "
-            f"Have {documents_for_checks(ours)}.{others}"
+            f"{start}: whether the two sides are comparable cannot be tested, so that "
+            f"the answer cannot be evidence. Have {documents_for_checks(ours)}.{others}"
         ]
     return []
 
@@ -579,9 +558,9 @@ def _too_few_drawn(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     if ways >= FEWEST_WAYS:
         return []
     return [
-        f"{suspects.file}: no p can be below 1/{ways} = {1 / ways:.2g}, so the "
-        f"audit can find nothing. Have more "
-        "documents with texts of both labels, or more known texts in each."
+        f"{suspects.file}: no p can be below 1/{ways} = {1 / ways:.2g}, so the audit "
+        "can find nothing. Have more documents with texts of both labels, or more "
+        "known texts in each."
     ]
 
 
@@ -596,10 +575,8 @@ def _equal_within(suspects: ClassTexts, held_out: ClassTexts) -> list[str]:
         if (text.document, _fold(text)) in place_of
     ]
     return [
-        f"{suspects.file}: {len(equal)} of {len(suspects.texts)} {suspects.name} "
-        f"equal a held-out text of their "
-        f"document, the first {where} that of {other}. The test stays valid and "
-        f"finds less. Remove the equal held-out "
-        "texts."
+        f"{suspects.file}: {len(equal)} of {len(suspects.texts)} {suspects.name} equal "
+        f"a held-out text of their document, the first {where} that of {other}. The "
+        "test stays valid and finds less. Remove the equal held-out texts."
         for where, other in equal[:1]
     ]

@@ -80,9 +80,9 @@ TUNED_TOLD = (
 )
 
 WITHOUT_OTHERS = (
-    "No number of known ones makes it evidence with so few. What needs no known "
-    "texts: extraction "
-    "(docs/extraction.md), and canaries in your next book (docs/canaries.md)."
+    "No number of known ones makes it evidence with so few. What needs no known texts: "
+    "extraction (docs/extraction.md), and canaries in your next book "
+    "(docs/canaries.md)."
 )
 """What whoever has too few works for an audit can do."""
 

@@ -30,8 +30,8 @@ def rows_of_list(texts: Any, labels: Any) -> ListedRows:
     known = [None] * len(given) if labels is None else _values(labels, "labels")
     if len(known) != len(given):
         raise InputError(
-            f"score: {len(given)} texts and {len(known)} labels; give a label "
-            f"for each text, or none."
+            f"score: {len(given)} texts and {len(known)} labels; give a label for each "
+            "text, or none."
         )
     index = texts.index if _is_series(texts) else range(len(given))
     if (
@@ -40,10 +40,9 @@ def rows_of_list(texts: Any, labels: Any) -> ListedRows:
         and not texts.index.equals(labels.index)
     ):
         raise InputError(
-            "score: the Series of labels has another index than that of texts, "
-            "so that a label may belong to another "
-            "text; take both from one table, or give labels=LABELS.tolist() if "
-            "their order is the same."
+            "score: the Series of labels has another index than that of texts, so that "
+            "a label may belong to another text; take both from one table, or give "
+            "labels=LABELS.tolist() if their order is the same."
         )
     rows: list[tuple[str, Row]] = []
     for number, text in enumerate(given):
@@ -64,7 +63,7 @@ def _values(given: Any, what: str) -> list[Any]:
         kind = type(given).__name__
         raise InputError(
             f"score: {what} is a {kind}; give a list, an array, a generator or a "
-            f"Series."
+            "Series."
         )
     # masked ones of numpy are None
     values = given.tolist() if hasattr(given, "tolist") else list(given)

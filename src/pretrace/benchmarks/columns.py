@@ -88,8 +88,8 @@ def _words(text: str) -> str:
         for character in text
     ):
         raise ValueError(
-            "shows nothing, it holds control or zero-width characters; fill it, "
-            "or drop the row"
+            "shows nothing, it holds control or zero-width characters; fill it, or "
+            "drop the row"
         )
     return text
 

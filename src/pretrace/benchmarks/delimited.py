@@ -100,8 +100,8 @@ def _rows_by_name(path: Path, separator: str) -> Iterator[tuple[str, Cells]]:
 def _checked_header(where: str, cells: list[str], separator: str) -> list[str]:
     if cells[0].lstrip().startswith("{"):
         raise InputError(
-            f"{where}: the first line is a JSON object, not the names of "
-            f"columns; end the name of the file in .jsonl."
+            f"{where}: the first line is a JSON object, not the names of columns; end "
+            "the name of the file in .jsonl."
         )
     if len(cells) == 1 and (separated_by := separator_of(cells[0])):
         commas = (
@@ -109,8 +109,8 @@ def _checked_header(where: str, cells: list[str], separator: str) -> list[str]:
             "separator ',')"
         )
         advice = (
-            f"{commas if separator == ',' else 'separate them by tabs'}, or write "
-            f"JSON lines (.jsonl)"
+            f"{commas if separator == ',' else 'separate them by tabs'}, or write JSON "
+            "lines (.jsonl)"
         )
         raise InputError(
             f"{where}: the columns are separated by {separated_by}; {advice}."
@@ -202,8 +202,8 @@ def _rows_by_settings(
     if index_column is None or index_column is False:  # 0 is the first column
         if not isinstance(table.index, pd.RangeIndex):
             raise InputError(
-                f"{path}: rows have more cells than the {len(table.columns)} of "
-                f"the header."
+                f"{path}: rows have more cells than the {len(table.columns)} of the "
+                "header."
             )
     else:
         table = table.reset_index()
@@ -217,8 +217,8 @@ def _rows_by_settings(
         where = f"{path}, row {number}"
         if any(isinstance(value, float) for value in values):
             raise InputError(
-                f"{where}: the row has fewer cells than the {len(columns)} "
-                f"columns; fill it."
+                f"{where}: the row has fewer cells than the {len(columns)} columns; "
+                "fill it."
             )
         cells = {
             column: None

@@ -110,17 +110,15 @@ def read_document(path: Path) -> LaidOutText:
     except ModuleNotFoundError as error:
         raise InputError(
             f"{path}: to read {kind[1:].upper()} needs the module {error.name}; "
-            f"install the extra 'documents': pip "
-            f"install {' '.join(PACKAGES)}"
+            f"install the extra 'documents': pip install {' '.join(PACKAGES)}"
         ) from error
     except (
         Exception
     ) as error:  # what a damaged file makes of a reader is not known before
         said = " ".join(str(error).split())[:100]
         raise InputError(
-            f"{path} cannot be read as {kind[1:].upper()} "
-            f"({type(error).__name__}: {said}). Is it whole? "
-            "Open it, and save it again or as text (.txt)."
+            f"{path} cannot be read as {kind[1:].upper()} ({type(error).__name__}: "
+            f"{said}). Is it whole? Open it, and save it again or as text (.txt)."
         ) from error
     text, hyphens = joined_hyphens(
         reading.text.replace("\0", "").encode(errors="ignore").decode()

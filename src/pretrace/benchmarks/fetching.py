@@ -164,19 +164,16 @@ def _require(
             if name.endswith(".py")
         ]:
             raise InputError(
-                f"{files.hub} at commit {commit} has no data files, only a "
-                f"script ({scripts[0]}), and scripts are "
-                "never run. Many such data sets have Parquet files at revision: "
-                "refs/convert/parquet; or make the data "
-                "once where you trust the script, save them (`save_to_disk`) and "
-                "give the folder under `paths` of "
-                "config.yaml."
+                f"{files.hub} at commit {commit} has no data files, only a script "
+                f"({scripts[0]}), and scripts are never run. Many such data sets have "
+                "Parquet files at revision: refs/convert/parquet; or make the data "
+                "once where you trust the script, save them (`save_to_disk`) and give "
+                "the folder under `paths` of config.yaml."
             )
         missing = list(files.groups)
     if len(missing) == len(files.groups) or (missing and files.every):
         raise InputError(
             f"{files.hub} at commit {commit} has no file like "
-            f"{', '.join(missing[0][:3])}: its layout "
-            "has changed; give the revision that has it, or a path under `paths` "
-            "of config.yaml."
+            f"{', '.join(missing[0][:3])}: its layout has changed; give the revision "
+            "that has it, or a path under `paths` of config.yaml."
         )

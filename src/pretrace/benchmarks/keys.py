@@ -71,8 +71,8 @@ def words_of_text(path: Path) -> list[str]:
     )
     if not words:
         raise InputError(
-            f"{path} has no words of {SHORTEST_WORD} letters in lower case; give "
-            f"a list of words with --words."
+            f"{path} has no words of {SHORTEST_WORD} letters in lower case; give a "
+            "list of words with --words."
         )
     return words
 
@@ -85,14 +85,14 @@ def templates_of(path: Path) -> list[str]:
         if line.strip():
             if SLOT not in line:
                 raise InputError(
-                    f"{path}:{number}: the template has no {SLOT}; write {SLOT} "
-                    f"for each random word."
+                    f"{path}:{number}: the template has no {SLOT}; write {SLOT} for "
+                    "each random word."
                 )
             templates.append(line.strip())
     if not templates:
         raise InputError(
-            f"{path} has no templates; write one a line, as: The {SLOT} of the "
-            f"{SLOT} is {SLOT}."
+            f"{path} has no templates; write one a line, as: The {SLOT} of the {SLOT} "
+            f"is {SLOT}."
         )
     return templates
 
@@ -114,10 +114,9 @@ def draw_canaries(
         slots = template.count(SLOT)
         if perm(len(words), slots) < POSSIBLE * count * (twins + 1):
             raise InputError(
-                f"{len(words)} words for the {slots} places of '{template}' are "
-                f"too few for {count * (twins + 1)} "
-                "different texts that nobody can guess; give more words, or a "
-                "template with more places."
+                f"{len(words)} words for the {slots} places of '{template}' are too "
+                f"few for {count * (twins + 1)} different texts that nobody can guess; "
+                "give more words, or a template with more places."
             )
     seen: set[str] = set()
     drawn = []
@@ -161,8 +160,8 @@ def draw_wordings(path: Path, rng: random.Random) -> list[Drawn]:
         name, texts = _wordings(where, row)
         if name in seen:
             raise InputError(
-                f"{where}: the passage '{name}' was given before, at "
-                f"{seen[name]}; rename one."
+                f"{where}: the passage '{name}' was given before, at {seen[name]}; "
+                "rename one."
             )
         seen[name] = where
         rng.shuffle(texts)
@@ -179,8 +178,8 @@ def _columns_of_wordings(where: str, names: Sequence[str]) -> list[str]:
 def _wordings(where: str, row: Row) -> tuple[str, list[str]]:
     if row.get("document") in (None, ""):
         raise InputError(
-            f"{where}: there is no column 'document'; give each passage a name "
-            f"of its own."
+            f"{where}: there is no column 'document'; give each passage a name of its "
+            "own."
         )
     given = [
         value
@@ -190,14 +189,13 @@ def _wordings(where: str, row: Row) -> tuple[str, list[str]]:
     texts = [" ".join(text.split()) for text in given if isinstance(text, str)]
     if len(texts) < 2 or len(set(texts)) < len(given):
         raise InputError(
-            f"{where}: a passage needs two or more different texts, in columns "
-            f"whose names begin with 'wording' "
-            "(wording_1, wording_2)."
+            f"{where}: a passage needs two or more different texts, in columns whose "
+            "names begin with 'wording' (wording_1, wording_2)."
         )
     if any(text.encode(errors="ignore").decode() != text for text in texts):
         raise InputError(
             f"{where}: a wording holds half a surrogate pair, which is not text; "
-            f"encode it as UTF-8."
+            "encode it as UTF-8."
         )
     return str(row["document"]), [str(text) for text in given]
 
@@ -206,8 +204,8 @@ def _checked(drawn: list[Drawn], remedy: str) -> list[Drawn]:
     ways = prod(len(document.texts) for document in drawn)
     if ways < FEWEST_WAYS:
         raise InputError(
-            f"the test of this key could have no p below 1/{ways}, so it could "
-            f"find nothing; {remedy}."
+            f"the test of this key could have no p below 1/{ways}, so it could find "
+            f"nothing; {remedy}."
         )
     return drawn
 
@@ -224,9 +222,8 @@ def write_key(drawn: Sequence[Drawn], folder: Path, places: Iterable[str]) -> st
     for path in (key, publish):
         if path.exists():
             raise InputError(
-                f"{path} exists, and a key is drawn once: a second draw would "
-                f"make the first one worthless. Name "
-                "another folder with --out."
+                f"{path} exists, and a key is drawn once: a second draw would make the "
+                "first one worthless. Name another folder with --out."
             )
     rows_of_key = [
         {

@@ -42,8 +42,8 @@ def _open_zip(path: Path) -> Any:
     own = [member for member in files if not member.filename.startswith("__MACOSX/")]
     if len(own) != 1:
         raise InputError(
-            f"{path}: the archive has {len(own)} files, and is read if it has "
-            f"one; unpack it."
+            f"{path}: the archive has {len(own)} files, and is read if it has one; "
+            "unpack it."
         )
     if own[0].flag_bits & 1:
         raise InputError(f"{path}: the archive is encrypted; unpack it.")
@@ -117,8 +117,8 @@ def bounded_lines(path: Path, file: IO[Any]) -> Iterator[Any]:
             last = number
         elif number - last > MOST_BLANK_LINES:
             raise InputError(
-                f"{path}:{number}: more than {MOST_BLANK_LINES:,} blank lines; "
-                f"remove them."
+                f"{path}:{number}: more than {MOST_BLANK_LINES:,} blank lines; remove "
+                "them."
             )
         yield line
         number += 1
@@ -157,8 +157,8 @@ def read_lines(
         problem = "the file is UTF-16" if is_utf16 else "this line is not UTF-8"
         advice = " (in Excel: CSV UTF-8)" if format_of(path.name) == CSV else ""
         raise InputError(
-            f"{path}:{number}: {problem} ({error.reason} at byte {error.start}); "
-            f"save the file as UTF-8{advice}."
+            f"{path}:{number}: {problem} ({error.reason} at byte {error.start}); save "
+            f"the file as UTF-8{advice}."
         ) from error
     except BROKEN as error:
         advice = remedy(

@@ -175,8 +175,8 @@ def _folder(package: str) -> Path:
         ]
         hint = nearest(package, meant or installed)
         raise InputError(
-            f"packages: '{package}' is not an installed Python package; {hint} "
-            "(names as in an import statement; or install it and run again)"
+            f"packages: '{package}' is not an installed Python package; {hint} (names "
+            "as in an import statement; or install it and run again)"
         )
     return Path(next(iter(spec.submodule_search_locations)))
 

@@ -143,8 +143,8 @@ def _of_rows(path: Path) -> Iterator[tuple[str, Document]]:
         text = row.get("text", row.get("input"))
         if not isinstance(text, str):
             raise InputError(
-                f"{where}: there is no text in a column 'text' or 'input'; give "
-                f"the document's text."
+                f"{where}: there is no text in a column 'text' or 'input'; give the "
+                "document's text."
             )
         if not text.strip():
             raise InputError(
@@ -177,8 +177,8 @@ def cut_documents(
         if unit == "words" and unit_of(language := language_of(text)) != unit:
             raise InputError(
                 f"{name}: the document has no spaces between words (language "
-                f"{language}), so its words cannot be "
-                f"counted; give --characters {2 * size} in place of --words {size}."
+                f"{language}), so its words cannot be counted; give --characters "
+                f"{2 * size} in place of --words {size}."
             )
         own = _rows(name, text, size, label, most, unit)
         if not own:
@@ -191,8 +191,7 @@ def cut_documents(
         )
         raise InputError(
             f"{which} is shorter than a passage of {size} {unit}: "
-            f"{first_names(short)}. Give "
-            f"a smaller --{unit}, or longer documents."
+            f"{first_names(short)}. Give a smaller --{unit}, or longer documents."
         )
     return cut, short
 

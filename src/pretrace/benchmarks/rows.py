@@ -183,8 +183,8 @@ def _instead_of_jsonl(line: str, number: int) -> str:
         }
         advice = endings.get(separator, "save it as CSV with commas")
         return (
-            f"the file looks like CSV with {separator} between the columns; "
-            f"{advice}, or write one object a line"
+            f"the file looks like CSV with {separator} between the columns; {advice}, "
+            "or write one object a line"
         )
     return "write one object a line"
 

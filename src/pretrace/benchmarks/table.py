@@ -109,8 +109,8 @@ def _check(texts: list[Text], name: str) -> None:
             raise InputError(f"benchmark {name}: the text '{text.text_id}' is empty.")
         if text.label not in (0, 1, None):
             raise InputError(
-                f"benchmark {name}: '{text.text_id}' has label {text.label!r}, "
-                f"not 0, 1 or null."
+                f"benchmark {name}: '{text.text_id}' has label {text.label!r}, not 0, "
+                "1 or null."
             )
 
 

@@ -162,10 +162,9 @@ def check_classes(texts: Iterable[Text], source: str) -> None:
     if not (counts[0] and counts[1]):
         raise InputError(
             f"{source}: metrics and shots need members (label 1) and non-members "
-            f"(label 0), but it has {counts[1]} "
-            f"members, {counts[0]} non-members and {counts[None]} unlabelled "
-            f"texts. Add the missing class, or, to "
-            "audit texts without a label, name artifacts: [audit] in the study "
+            f"(label 0), but it has {counts[1]} members, {counts[0]} non-members and "
+            f"{counts[None]} unlabelled texts. Add the missing class, or, to audit "
+            "texts without a label, name artifacts: [audit] in the study "
             "(docs/audit.md)."
         )
 
@@ -190,10 +189,9 @@ def check_slices(texts: Sequence[Text], source: str) -> None:
     lacking = sum(len(labels) < 2 for labels in classes.values())
     if len(lengths) > MOST_LENGTHS and lacking > len(classes) / 4:
         raise InputError(
-            f"{source}: the column length has {len(lengths)} values for "
-            f"{len(texts)} texts, and {lacking} of "
-            f"{len(classes)} slices (texts of one length and subset) have one "
-            f"class alone. Is it each text's number of "
-            "characters, words or tokens? Leave the column out, or give texts "
-            "that are compared the same length."
+            f"{source}: the column length has {len(lengths)} values for {len(texts)} "
+            f"texts, and {lacking} of {len(classes)} slices (texts of one length and "
+            "subset) have one class alone. Is it each text's number of characters, "
+            "words or tokens? Leave the column out, or give texts that are compared "
+            "the same length."
         )

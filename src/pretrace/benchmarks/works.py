@@ -118,8 +118,8 @@ def works_in(path: Path, *, whole: bool = False) -> tuple[list[Work], list[Path]
         if name in works and is_alone:
             raise InputError(
                 f"{file}: a work '{name}' was given before, at {works[name][0]}; "
-                f"remove one of the two, or put the "
-                "parts of a work in a folder of their own."
+                "remove one of the two, or put the parts of a work in a folder of "
+                "their own."
             )
         works.setdefault(name, []).append(file)
     if not works:
@@ -183,8 +183,8 @@ def read_work(work: Work) -> ReadWork:
         for what, count in (+whole.removed).items():
             removed += f" without its {count} {what}"
         raise InputError(
-            f"{work.path}: the document has no words{removed}; fill it, or leave "
-            f"it out."
+            f"{work.path}: the document has no words{removed}; fill it, or leave it "
+            "out."
         )
     # past prefaces, which may be in another language; enough letters to tell a script
     # by

@@ -105,8 +105,8 @@ def read_documents(
         log.warning("%d of %d documents are empty and left out", empty, empty + number)
     if not number:
         raise InputError(
-            f"the corpus has no document with text (source {entry.source}); "
-            f"check its files"
+            f"the corpus has no document with text (source {entry.source}); check its "
+            "files"
         )
 
 

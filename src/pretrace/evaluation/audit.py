@@ -559,8 +559,8 @@ def _comparable(
         ]
         named = sorted(map("{} of subset '{}'".format, sizes, slices["subset"]))
         log.warning(
-            "%s: %d units cannot be audited: %s has no known non-member (label "
-            "0) among %s",
+            "%s: %d units cannot be audited: %s has no known non-member (label 0) "
+            "among %s",
             audited.name,
             len(lost),
             known.name,
@@ -570,11 +570,10 @@ def _comparable(
         labels = audited.benchmark["label"]
         count = int(labels.isna().sum() or labels.eq(1).sum())
         raise InputError(
-            f"audit of {audited.name}: of {count} texts in question, none has a "
-            f"known non-member (label 0) of "
-            f"{known.name} with its subset and length, scored by the same methods. "
-            "Non-members are comparable where subset and length are the same: "
-            "give some such texts label 0, or name a "
-            "benchmark that has them under the run's key calibrate_on."
+            f"audit of {audited.name}: of {count} texts in question, none has a known "
+            f"non-member (label 0) of {known.name} with its subset and length, scored "
+            "by the same methods. Non-members are comparable where subset and length "
+            "are the same: give some such texts label 0, or name a benchmark that has "
+            "them under the run's key calibrate_on."
         )
     return comparable

@@ -111,8 +111,8 @@ def audit_scores(
         )
         if bound.any():
             log.info(
-                "%s: left out of the audit, because they use the labels or shots "
-                "of their own benchmark: %s",
+                "%s: left out of the audit, because they use the labels or shots of "
+                "their own benchmark: %s",
                 scored.name,
                 ", ".join(sorted(rows.loc[bound, "method"].unique())),
             )
@@ -124,8 +124,8 @@ def audit_scores(
             *(excluded_ids(scored.prefixes, scored.benchmark, draw) for draw in draws)
         )
         log.info(
-            "%s: methods with shots leave out %d texts, which are shots of draws "
-            "%s or overlap them",
+            "%s: methods with shots leave out %d texts, which are shots of draws %s or "
+            "overlap them",
             scored.name,
             len(out),
             ", ".join(map(str, draws)),

@@ -94,8 +94,8 @@ def plan_comparisons(
         )
     for key, name in sorted(ambiguous):
         log.info(
-            "%s: %s %s is not compared with %s, because that method has no "
-            "single matching row",
+            "%s: %s %s is not compared with %s, because that method has no single "
+            "matching row",
             units.name,
             key.method,
             key.reference,

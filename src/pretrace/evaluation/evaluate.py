@@ -120,11 +120,9 @@ def evaluate(
     _note_unevaluated(scores, evaluation_sets, f"{model}/{benchmark_name}")
     if not metrics:
         raise InputError(
-            f"no score of {model} belongs to a labelled text of "
-            f"'{benchmark_name}': metrics need "
-            "scores of members and non-members. Check the run's subsets and "
-            "lengths, or delete the scores "
-            "file and run again."
+            f"no score of {model} belongs to a labelled text of '{benchmark_name}': "
+            "metrics need scores of members and non-members. Check the run's subsets "
+            "and lengths, or delete the scores file and run again."
         )
     return _frame(metrics, METRIC_COLUMNS), _frame(tests, TEST_COLUMNS)
 
@@ -168,8 +166,8 @@ def _note_unevaluated(
                 with_prefix.add(column.method)
     if with_prefix and without:
         log.info(
-            "%s: %s have a prefix and no metrics on the evaluation set %s, "
-            "whose texts include the prefix",
+            "%s: %s have a prefix and no metrics on the evaluation set %s, whose texts "
+            "include the prefix",
             pair,
             ", ".join(sorted(with_prefix)),
             ", ".join(sorted(without)),

@@ -111,8 +111,8 @@ def windows_of(
     )
     if frame.empty:
         message = (
-            "%s: no text has the %d tokens that a window takes: give longer texts, "
-            "or lower the run's extraction."
+            "%s: no text has the %d tokens that a window takes: give longer texts, or "
+            "lower the run's extraction."
         )
         logger.warning(message, index.manifest["benchmark"], window_tokens(extraction))
     frame = frame.join(texts, on="text_id")
@@ -183,10 +183,9 @@ def _past_context(
     if rows and extraction["context"] > manifest["context"] // 2:
         raise InputError(
             f"extraction: context is {extraction['context']}, and texts of "
-            f"{manifest['benchmark']} exceed the model's "
-            f"context of {manifest['context']} tokens: past it a token has half "
-            f"of that before it. Give context: "
-            f"{manifest['context'] // 2} at most."
+            f"{manifest['benchmark']} exceed the model's context of "
+            f"{manifest['context']} tokens: past it a token has half of that before "
+            f"it. Give context: {manifest['context'] // 2} at most."
         )
     return rows
 

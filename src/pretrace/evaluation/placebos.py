@@ -132,9 +132,8 @@ def _documents(benchmark: pd.DataFrame, name: str) -> tuple[str, list[str]]:
     if len(of_nonmembers) != 1 or "" in [*of_nonmembers, *of_members]:
         raise InputError(
             f"benchmark '{name}': placebos need non-members of one document and "
-            f"members of named documents; "
-            f"there are {len(of_nonmembers)} documents of non-members. Leave "
-            f"`placebos` out of its entry."
+            f"members of named documents; there are {len(of_nonmembers)} documents of "
+            "non-members. Leave `placebos` out of its entry."
         )
     return of_nonmembers[0], of_members
 

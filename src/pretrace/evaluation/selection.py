@@ -187,8 +187,8 @@ def choose(units: RankedUnits, rankings: Rankings, settings: Settings) -> Choice
     undecided = int(np.isnan(criteria[:, 0, 1:]).all(axis=0).sum())
     if undecided:
         log.info(
-            "%s: in %d of %d folds the other folds lack a class; the default is "
-            "used there",
+            "%s: in %d of %d folds the other folds lack a class; the default is used "
+            "there",
             units.name,
             undecided,
             len(units.folds),
@@ -240,8 +240,8 @@ def _candidates(units: RankedUnits, settings: Settings) -> dict[Column, list[int
         candidates[key] = [first, *comparable]
         if len(comparable) < len(others):
             log.info(
-                "%s: %s: %d of %d settings are not candidates, because they "
-                "score other texts than the default",
+                "%s: %s: %d of %d settings are not candidates, because they score "
+                "other texts than the default",
                 units.name,
                 key.method,
                 len(others) - len(comparable),

@@ -53,14 +53,13 @@ KIND_EXPLAINS = (
 )
 MORE_DOCUMENTS = "Have {}."
 SAME_KIND = (
-    "Take known texts of the same kind, author, time and length as yours: "
-    "drafts, withheld chapters, texts of the same "
-    "authors from the same years."
+    "Take known texts of the same kind, author, time and length as yours: drafts, "
+    "withheld chapters, texts of the same authors from the same years."
 )
 MORE_TEXTS = "Add documents in question and known documents, with more texts each."
 LARGER_MODEL = (
-    "Nothing can be repaired in the texts: this model, read with these methods, "
-    "shows too little."
+    "Nothing can be repaired in the texts: this model, read with these methods, shows "
+    "too little."
 )
 
 
@@ -114,8 +113,8 @@ def verdict(frame: pd.DataFrame) -> Verdict:
         if design["randomised"] or checks_can_fail(documents, known):
             return Verdict("evidence", p)
         why = (
-            f"{few} are too few to see whether they differ in kind, such as decade "
-            f"or genre"
+            f"{few} are too few to see whether they differ in kind, such as decade or "
+            "genre"
         )
         return Verdict(
             "untested",
@@ -141,21 +140,19 @@ def verdict(frame: pd.DataFrame) -> Verdict:
         return Verdict("none", p)
     if positive.empty:
         why = (
-            f"{finds}, and no verses that the web quotes every day, which most "
-            f"models have read, show how far above "
-            "these lie"
+            f"{finds}, and no verses that the web quotes every day, which most models "
+            "have read, show how far above these lie"
         )
     elif pd.isna(shown):
         why = (
-            "the same methods do not find verses that the web quotes every day, "
-            "which most models have read "
-            f"(p = {positive['p'].min():.2g})"
+            "the same methods do not find verses that the web quotes every day, which "
+            f"most models have read (p = {positive['p'].min():.2g})"
         )
         return Verdict("impossible", p, (why,), (LARGER_MODEL,))
     else:
         why = (
             f"{finds}, and verses that the web quotes every day lie only {shown:.1f} "
-            f"above others"
+            "above others"
         )
     return Verdict("impossible", p, (why,), (MORE_TEXTS,))
 

@@ -127,8 +127,8 @@ def _arrays(batch: "pa.RecordBatch", column: str, dtype: Any) -> list[Any]:
     for bad in np.flatnonzero(~np.isfinite(flat))[:1]:
         id = batch["text_id"][int(np.searchsorted(ends, bad, side="right"))]
         raise InputError(
-            f"the model gave {column} of text '{id}' that are {flat[bad]}. Run "
-            f"the model with dtype: float32."
+            f"the model gave {column} of text '{id}' that are {flat[bad]}. Run the "
+            "model with dtype: float32."
         )
     return np.split(flat, ends[:-1])
 
@@ -173,9 +173,9 @@ class Inputs:
         reads_pass = bool(needs & {"logprobs", *FULL_VOCABULARY})
         if plain not in self.passes.rows and len(frame) and reads_pass:
             raise InputError(
-                f"the passes of {self.passes.name} lack '{plain.name}', which "
-                f"methods of the run need. Delete their "
-                "manifest in results/passes/ and run the same command again."
+                f"the passes of {self.passes.name} lack '{plain.name}', which methods "
+                "of the run need. Delete their manifest in results/passes/ and run the "
+                "same command again."
             )
         altered = {}
         for need, view in ALTERED_VIEWS.items():

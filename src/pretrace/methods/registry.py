@@ -241,8 +241,8 @@ def method(
                 or parameter.annotation is parameter.empty
             ):
                 raise InputError(
-                    f"{where}: parameter '{parameter.name}' needs a type and a "
-                    f"default value."
+                    f"{where}: parameter '{parameter.name}' needs a type and a default "
+                    "value."
                 )
         defaults = {parameter.name: parameter.default for parameter in keywords}
         grids = {name: tuple(values) for name, values in (grid or {}).items()}
@@ -265,7 +265,7 @@ def _mistakes(entry: Method) -> Iterator[str]:
             yield f"unknown need '{need}': {nearest(need, NEEDS)}"
     if len(INPUTS.keys() & set(entry.needs)) > 1:
         yield (
-            f"a score names one reference; it cannot need several of "
+            "a score names one reference; it cannot need several of "
             f"{', '.join(INPUTS)}."
         )
     if entry.scope == "benchmark" and entry.control != "no model":
@@ -287,11 +287,11 @@ def _mistakes(entry: Method) -> Iterator[str]:
     for name in set(entry.costly) - entry.grid.keys():
         yield (
             f"costly parameter '{name}' has no grid. Add a grid, or remove the "
-            f"parameter from costly."
+            "parameter from costly."
         )
     for name, values in entry.grid.items():
         if entry.defaults[name] not in values:
             yield (
-                f"the grid of '{name}' lacks its default {entry.defaults[name]!r}. "
-                f"Add it."
+                f"the grid of '{name}' lacks its default {entry.defaults[name]!r}. Add "
+                "it."
             )

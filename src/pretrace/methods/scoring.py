@@ -390,8 +390,7 @@ def _check_finite(block: ScoreBlock) -> None:
         column = block.columns[place]
         raise InputError(
             f"{column.method} (setting '{column.setting}'): the score of text "
-            f"'{block.ids[row]}' "
-            f"is {block.scores[row, place]} (view {column.view}, start token "
-            f"{column.start_token}). "
-            "A method must give every text a finite number."
+            f"'{block.ids[row]}' is {block.scores[row, place]} (view {column.view}, "
+            f"start token {column.start_token}). A method must give every text a "
+            "finite number."
         )

@@ -142,8 +142,8 @@ def _values(method: Method, name: str, value: Any) -> tuple[Value, ...]:
     values = list(value) if is_list else [value]
     if not values:
         raise InputError(
-            f"parameter '{name}' of method '{method.id}': the list is empty. "
-            f"Give a value."
+            f"parameter '{name}' of method '{method.id}': the list is empty. Give a "
+            "value."
         )
     return tuple(dict.fromkeys(_value(method, name, each) for each in values))
 
@@ -175,8 +175,8 @@ def _value(method: Method, name: str, value: Any) -> Value:
         raise InputError(f"{where}: {value!r} is out of range; it must be {bounds}.")
     if kind is float and float(format(value, "g")) != value:
         raise InputError(
-            f"{where}: {value!r} has more than the 6 digits that a setting's "
-            f"name holds."
+            f"{where}: {value!r} has more than the 6 digits that a setting's name "
+            "holds."
         )
     return kind(value)
 

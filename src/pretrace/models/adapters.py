@@ -56,8 +56,8 @@ def read_adapter(folder: Path) -> Adapter:
     if kind != "LORA":
         raise InputError(
             f"{file}: peft_type is {shorten(repr(kind))}, and LORA alone is read. "
-            "Merge the adapter into its model (peft: merge_and_unload), save that, "
-            "and name its folder."
+            "Merge the adapter into its model (peft: merge_and_unload), save that, and "
+            "name its folder."
         )
     if not (folder / ADAPTER_WEIGHTS).is_file():
         pickled = " Pickled weights (adapter_model.bin) run any code that they hold."

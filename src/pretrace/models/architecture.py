@@ -62,8 +62,8 @@ def read_config(path: Path, *, remote_code: bool = False) -> Any:
                 setattr(text, flag, value)
     if config.is_encoder_decoder:
         raise InputError(
-            f"{path} is an encoder-decoder model ({config.model_type}); a causal "
-            f"one is needed"
+            f"{path} is an encoder-decoder model ({config.model_type}); a causal one "
+            "is needed"
         )
     return config
 
@@ -85,8 +85,8 @@ def loader_of(config: Any, path: Path) -> Any:
             return loader
     raise InputError(
         f"{path} is a model of type {config.model_type}, and transformers "
-        f"{transformers.__version__} has no causal "
-        "language model of that type. Name a causal language model."
+        f"{transformers.__version__} has no causal language model of that type. Name a "
+        "causal language model."
     )
 
 
@@ -148,11 +148,10 @@ def check_weights(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -
     harmless |= {name for name, _ in model.named_buffers()}
     if unused := [*loading["unexpected_keys"] - harmless]:
         raise InputError(
-            f"{checkpoint.path} has weights that {type(model).__name__} does not "
-            f"use as config.json describes it "
-            f"({_few(unused)}): a part of the model would be left out. Put the "
-            f"config.json there that belongs to "
-            "these weights, or save the causal language model alone."
+            f"{checkpoint.path} has weights that {type(model).__name__} does not use "
+            f"as config.json describes it ({_few(unused)}): a part of the model would "
+            "be left out. Put the config.json there that belongs to these weights, or "
+            "save the causal language model alone."
         )
 
 
@@ -161,9 +160,8 @@ def check_filled(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) ->
     that lack their scales."""
     if unset := [*loading["missing_keys"], *map(str, loading["mismatched_keys"])]:
         raise InputError(
-            f"{checkpoint.path} lacks weights of its architecture "
-            f"({_few(unset)}): they would be random. Save the "
-            "whole causal language model there."
+            f"{checkpoint.path} lacks weights of its architecture ({_few(unset)}): "
+            "they would be random. Save the whole causal language model there."
         )
     # transformers sets it where it has read the scales too (false: and dequantised),
     # and names those left over
@@ -179,12 +177,10 @@ def check_filled(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) ->
         is_weight = tensor.name not in whole and not _NO_WEIGHT.fullmatch(tensor.name)
         if is_weight and _QUANTISED.fullmatch(f"{tensor.dtype} {tensor.name}"):
             raise InputError(
-                f"{checkpoint.path / tensor.file} has {tensor.name} as "
-                f"{tensor.dtype}, and config.json has no "
-                f"quantization_config by which transformers "
-                f"{transformers.__version__} reads the scales of such "
-                "weights: save the model in a type of floating point of at least "
-                "16 bits."
+                f"{checkpoint.path / tensor.file} has {tensor.name} as {tensor.dtype}, "
+                "and config.json has no quantization_config by which transformers "
+                f"{transformers.__version__} reads the scales of such weights: save "
+                "the model in a type of floating point of at least 16 bits."
             )
 
 
@@ -216,12 +212,11 @@ def check_rotary(model: Any, path: Path) -> None:
         if named and not is_named:
             raise InputError(
                 f"{path}: config.json names rope_theta "
-                f"{', '.join(f'{base:g}' for base in sorted(named))}, and "
-                f"transformers {transformers.__version__} computes {place} of "
-                f"{type(model).__name__} with {base:g}. "
-                "Name rope_theta for each kind of layer under rope_parameters in "
-                "config.json, as transformers 5 saves "
-                "it."
+                f"{', '.join(f'{base:g}' for base in sorted(named))}, and transformers "
+                f"{transformers.__version__} computes {place} of "
+                f"{type(model).__name__} with {base:g}. Name rope_theta for each kind "
+                "of layer under rope_parameters in config.json, as transformers 5 "
+                "saves it."
             )
 
 
@@ -255,10 +250,9 @@ def check_saved_frequencies(model: Any, checkpoint: Checkpoint) -> None:
         if not any(close):
             raise InputError(
                 f"{checkpoint.path / tensor.file} has {tensor.name} with other "
-                f"frequencies than {type(model).__name__} "
-                "computes from config.json: name the rope_theta and the rotary "
-                "width in config.json that the model was "
-                "trained with."
+                f"frequencies than {type(model).__name__} computes from config.json: "
+                "name the rope_theta and the rotary width in config.json that the "
+                "model was trained with."
             )
 
 
@@ -333,10 +327,9 @@ def check_causal(model: Any, path: Path) -> None:
         # not finite: the text says so that first gives such a number
         if off > (_TOLERANCE if is_exact else _NARROW_TOLERANCE):
             raise InputError(
-                f"{path}: {type(model).__name__} as config.json sets it up is "
-                f"not causal: {cause} the predictions "
-                f"before it (by {off:.2g} of their norm). Name a causal language "
-                f"model, or set is_decoder: true in "
+                f"{path}: {type(model).__name__} as config.json sets it up is not "
+                f"causal: {cause} the predictions before it (by {off:.2g} of their "
+                "norm). Name a causal language model, or set is_decoder: true in "
                 "config.json if it was trained as one."
             )
 

@@ -101,8 +101,8 @@ class Checkpoint:
         for name, file in unknown.items():
             if hashed[name].sha256 != self.files[name]:
                 raise InputError(
-                    f"{file} is not the file that checkpoint.json records "
-                    f"(sha256). {_REMEDY}"
+                    f"{file} is not the file that checkpoint.json records (sha256). "
+                    f"{_REMEDY}"
                 )
         if memory:
             _remember(memory, known, hashed)
@@ -200,16 +200,16 @@ def read_checkpoint(checkpoint_json: Path) -> Checkpoint:
     `Checkpoint.verify`."""
     if not Path(checkpoint_json).is_file():
         raise InputError(
-            f"{checkpoint_json} does not exist: no checkpoint was built or "
-            f"registered there."
+            f"{checkpoint_json} does not exist: no checkpoint was built or registered "
+            "there."
         )
     record = read_json(checkpoint_json)
     if not isinstance(record, dict) or record.get("digest") != digest(
         record.get("files")
     ):
         raise InputError(
-            f"{checkpoint_json} is not a whole checkpoint record. Delete it and "
-            f"run again."
+            f"{checkpoint_json} is not a whole checkpoint record. Delete it and run "
+            "again."
         )
     known = {
         field.name: record[field.name]
@@ -304,9 +304,8 @@ def refuse_adapter(path: Path) -> None:
     if (path / ADAPTER).is_file():
         raise InputError(
             f"{path} has an adapter beside the model ({ADAPTER}): whether it is "
-            f"applied would depend on the packages "
-            "of a machine. Merge it into the model (peft: merge_and_unload) and "
-            "save that, or remove the adapter."
+            "applied would depend on the packages of a machine. Merge it into the "
+            "model (peft: merge_and_unload) and save that, or remove the adapter."
         )
 
 
@@ -314,15 +313,14 @@ def _settings_of(path: Path) -> list[str]:
     refuse_adapter(path)
     if not (path / "config.json").is_file():
         raise InputError(
-            f"{path} has no config.json: a checkpoint as `save_pretrained` "
-            f"writes it is needed"
+            f"{path} has no config.json: a checkpoint as `save_pretrained` writes it "
+            "is needed"
         )
     vocabularies = [name for name in VOCABULARIES if (path / name).is_file()]
     if not vocabularies:
         raise InputError(
-            f"{path} has no tokenizer ({', '.join(VOCABULARIES)}): save the "
-            f"model's tokenizer there with "
-            "`tokenizer.save_pretrained`"
+            f"{path} has no tokenizer ({', '.join(VOCABULARIES)}): save the model's "
+            "tokenizer there with `tokenizer.save_pretrained`"
         )
     return [
         "config.json",
@@ -340,11 +338,10 @@ def _weights_of(path: Path) -> list[str]:
         file.name for pattern in _PICKLED for file in path.glob(pattern)
     ):
         raise InputError(
-            f"{path} has pickled weights only ({pickled[0]}). Loading a pickle "
-            f"runs any code that it holds, so it is "
-            "refused. Convert it once where you trust it: load it with "
-            "transformers and call "
-            "`model.save_pretrained(path)`, which writes safetensors."
+            f"{path} has pickled weights only ({pickled[0]}). Loading a pickle runs "
+            "any code that it holds, so it is refused. Convert it once where you trust "
+            "it: load it with transformers and call `model.save_pretrained(path)`, "
+            "which writes safetensors."
         )
     else:
         raise InputError(
@@ -372,8 +369,8 @@ def _shards_of(index: Path) -> list[str]:
     names = [*shards.values()] if isinstance(shards, dict) else []
     if not names or not all(isinstance(name, str) for name in names):
         raise InputError(
-            f"{index} has no weight_map from the names of weights to files: save "
-            f"the model again."
+            f"{index} has no weight_map from the names of weights to files: save the "
+            "model again."
         )
     return sorted(set(names))
 
@@ -392,6 +389,6 @@ def tensors_in(file: Path) -> list[Tensor]:
             ]
     except SafetensorError as error:
         raise InputError(
-            f"{file} is not a safetensors file, or cut short ({message_of(error)}); replace "
-            f"it by a whole one"
+            f"{file} is not a safetensors file, or cut short ({message_of(error)}); "
+            "replace it by a whole one"
         ) from error

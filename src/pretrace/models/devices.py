@@ -84,10 +84,9 @@ def lock_free(names: Sequence[str], count: int, folder: Path) -> list[int]:
     while len(taken := _take(locks, wanted, choice)) < wanted:
         if not logged:
             log.info(
-                "of %d GPUs %d are needed, and other jobs have too many; "
-                "waiting. Start fewer at once "
-                "(--resources gpu=%d), or share one on purpose (--config "
-                "device=cuda:0)",
+                "of %d GPUs %d are needed, and other jobs have too many; waiting. "
+                "Start fewer at once (--resources gpu=%d), or share one on purpose "
+                "(--config device=cuda:0)",
                 len(names),
                 wanted,
                 len(names),

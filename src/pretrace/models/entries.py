@@ -162,7 +162,7 @@ class Api(Keys):
             if getattr(self, key) and self.endpoint != "completions":
                 raise ValueError(
                     f"{key}: only the completions endpoint scores prompts; set "
-                    f"endpoint: completions"
+                    "endpoint: completions"
                 )
         return self
 
@@ -306,8 +306,8 @@ class ApiModel(ModelEntry):
         scoring = next((key for key in ("top40", "echo") if getattr(self.api, key)), "")
         if scoring and self.tokenizer is None and self.unavailable is None:
             raise ValueError(
-                f"api.{scoring} needs the key 'tokenizer', a local model that "
-                f"has the model's tokenizer"
+                f"api.{scoring} needs the key 'tokenizer', a local model that has the "
+                "model's tokenizer"
             )
         return self
 

@@ -102,7 +102,7 @@ def check_model(hub: str, revision: str, *, remote_code: bool = False) -> Listin
     if ADAPTER in files.files:
         raise InputError(
             f"{hub} at '{revision}' has an adapter beside it ({ADAPTER}): name a "
-            f"merged model."
+            "merged model."
         )
     shards = [
         re.fullmatch(r"(.+-)(\d+)(-of-)(\d+)(\.safetensors)", name)
@@ -185,10 +185,8 @@ def conversion(hub: str, revision: str, commit: str) -> str:
             f"({', '.join(different[:3])})"
         )
     raise InputError(
-        f"{hub} has no safetensors at '{revision}', and {refused}. Loading "
-        f"pickled weights runs any code that they "
-        "hold, so they are refused: convert the model once where you trust it "
-        "(load it with transformers and call "
-        "save_pretrained, the tokenizer's too) and name the folder under `paths` "
-        "of config.yaml."
+        f"{hub} has no safetensors at '{revision}', and {refused}. Loading pickled "
+        "weights runs any code that they hold, so they are refused: convert the model "
+        "once where you trust it (load it with transformers and call save_pretrained, "
+        "the tokenizer's too) and name the folder under `paths` of config.yaml."
     )

@@ -35,10 +35,8 @@ def lacking_package(files: Collection[str]) -> str | None:
         return None
     return (
         f"{vocabulary} alone, which needs the package{'s' * (len(lacking) > 1)} "
-        f"{' and '.join(lacking)}: pip install "
-        f"{' '.join(lacking)}, or save the model with a tokenizer.json and name "
-        f"the folder under `paths` of "
-        "config.yaml."
+        f"{' and '.join(lacking)}: pip install {' '.join(lacking)}, or save the model "
+        "with a tokenizer.json and name the folder under `paths` of config.yaml."
     )
 
 
@@ -130,7 +128,7 @@ def read_sentencepiece(file: Path) -> "tokenizers.Tokenizer":
     else:
         raise InputError(
             f"{file} is neither a unigram nor a BPE model: save the model with a "
-            f"tokenizer.json."
+            "tokenizer.json."
         )
     encoder = tokenizers.Tokenizer(model)
     encoder.normalizer = _normalizer(content.normalizer_spec)

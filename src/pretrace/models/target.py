@@ -77,8 +77,7 @@ class Target:
         }
         too_large = InputError(
             f"{path} does not fit on the GPUs of this job: ask for more of them "
-            f"(resources: gpu) "
-            "or set quantise: 8 or 4 for this model."
+            "(resources: gpu) or set quantise: 8 or 4 for this model."
         )
         with explain_failure(f"transformers cannot load {path}"):
             load = loader_of(config, path).from_pretrained
@@ -204,16 +203,15 @@ def _device(device: str, gpus: int) -> str:
             return "cuda"
         if gpus:
             raise InputError(
-                f"the model asks for {gpus} GPU(s) (resources: gpu), and torch "
-                f"finds none here. Have the scheduler "
-                "give the job a GPU, or compute on the CPU on purpose: --config "
-                "device=cpu"
+                f"the model asks for {gpus} GPU(s) (resources: gpu), and torch finds "
+                "none here. Have the scheduler give the job a GPU, or compute on the "
+                "CPU on purpose: --config device=cpu"
             )
         return "cpu"
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise InputError(
-            f"device '{device}' is asked for, but torch finds no GPU here; use "
-            f"'auto' or 'cpu'"
+            f"device '{device}' is asked for, but torch finds no GPU here; use 'auto' "
+            "or 'cpu'"
         )
     return device
 
@@ -250,6 +248,6 @@ def _quantisation(bits: int | None, device: str) -> str:
     package = "no package bitsandbytes (pip install bitsandbytes)"
     lacking = package if device.startswith("cuda") else "no GPU"
     raise InputError(
-        f"quantise: {bits} needs a GPU and bitsandbytes, and there is {lacking}; "
-        f"leave it out."
+        f"quantise: {bits} needs a GPU and bitsandbytes, and there is {lacking}; leave "
+        "it out."
     )

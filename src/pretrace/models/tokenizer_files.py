@@ -28,7 +28,7 @@ def read_settings(checkpoint: Checkpoint) -> dict[str, Any]:
     ):
         raise InputError(
             f"{file}: model_max_length is '{shorten(longest)}', and a number is "
-            f"needed: correct or remove it."
+            "needed: correct or remove it."
         )
     return settings
 
@@ -77,10 +77,9 @@ def check_ids(
     highest = max(vocabulary.values(), default=-1)
     if highest >= rows:
         raise InputError(
-            f"{checkpoint.path}: the tokenizer has tokens up to number "
-            f"{highest}, and the model's vocabulary has "
-            f"{rows}: they are not of one model. Put the tokenizer there that "
-            f"the model was trained with."
+            f"{checkpoint.path}: the tokenizer has tokens up to number {highest}, and "
+            f"the model's vocabulary has {rows}: they are not of one model. Put the "
+            "tokenizer there that the model was trained with."
         )
 
 
@@ -196,8 +195,8 @@ def without_chance(
     }
     if unplaced:
         log.warning(
-            "%s: the model has no embedding of %s; texts that hold them are read "
-            "as spelled",
+            "%s: the model has no embedding of %s; texts that hold them are read as "
+            "spelled",
             checkpoint.path,
             ", ".join(sorted(unplaced)[:5]),
         )

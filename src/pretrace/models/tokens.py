@@ -150,8 +150,8 @@ def _declared(checkpoint: Checkpoint, tokenizer: Any) -> tuple[Witness | None, s
     except InputError as error:
         name = read_settings(checkpoint).get("tokenizer_class") or "the model's class"
         return None, (
-            f"tokenizer.json is read as it is; it could not be compared with "
-            f"what {name} of transformers builds "
+            "tokenizer.json is read as it is; it could not be compared with what "
+            f"{name} of transformers builds "
             f"({shorten(str(error).partition(f'{checkpoint.path}: ')[2])})"
         )
     backend = getattr(declared, "backend_tokenizer", None)
@@ -166,9 +166,8 @@ def _declared(checkpoint: Checkpoint, tokenizer: Any) -> tuple[Witness | None, s
 
     name = f"{type(declared).__name__}, which transformers builds for this checkpoint"
     remedy = (
-        "Choose in the model's entry: tokenizer_from: file if the model was "
-        "trained with tokenizer.json, which is "
-        "usual, or tokenizer_from: class."
+        "Choose in the model's entry: tokenizer_from: file if the model was trained "
+        "with tokenizer.json, which is usual, or tokenizer_from: class."
     )
     return Witness(name, encode, declared.convert_ids_to_tokens, remedy), ""
 
@@ -264,8 +263,7 @@ def start_token_ids(tokenizer: Any, start_token: str) -> tuple[int, ...]:
         }
         raise InputError(
             f"start_token '{start_token}' is not in the vocabulary of "
-            f"{tokenizer.name_or_path}: "
-            f"{nearest(start_token, named)}"
+            f"{tokenizer.name_or_path}: {nearest(start_token, named)}"
         )
     return (vocabulary[start_token],)
 
@@ -279,8 +277,8 @@ def _prepended(tokenizer: Any) -> tuple[int, ...]:
         if whole[start : start + len(text)] == text:
             return tuple(whole[:start])
     raise InputError(
-        f"the tokenizer of {tokenizer.name_or_path} has no clear start token: "
-        f"name it in start_token of the run"
+        f"the tokenizer of {tokenizer.name_or_path} has no clear start token: name it "
+        "in start_token of the run"
     )
 
 
@@ -305,11 +303,10 @@ def bos_contradiction(tokenizer: Any) -> str:
         return ""
     instead = "none" if start else f"'{tokenizer.bos_token or '<s>'}'"
     return (
-        f"tokenizer_config.json says add_bos_token: {str(declared).lower()}, but "
-        f"the tokenizer itself puts "
-        f"{_written(tokenizer, start) or 'no token'} first, and its texts are "
-        f"read so. If the model was trained "
-        f"otherwise, set start_token: {instead} in the run"
+        f"tokenizer_config.json says add_bos_token: {str(declared).lower()}, but the "
+        f"tokenizer itself puts {_written(tokenizer, start) or 'no token'} first, and "
+        "its texts are read so. If the model was trained otherwise, set start_token: "
+        f"{instead} in the run"
     )
 
 

@@ -48,15 +48,13 @@ PROBE_TEXTS = (
     "It was the best of times, it was the",
 )
 _LONG_TEXT = (  # several blocks of a server's prefix cache
-    "Four score and seven years ago our fathers brought forth on this continent, "
-    "a new nation, conceived in Liberty, "
-    "and dedicated to the proposition that all men are created equal. Now we are "
-    "engaged in a great civil war, testing "
-    "whether that nation, or any nation so conceived and so dedicated, can long "
-    "endure. We are met on a great "
-    "battle-field of that war. We have come to dedicate a portion of that field, "
-    "as a final resting place for those "
-    "who here gave their lives that that nation might live."
+    "Four score and seven years ago our fathers brought forth on this continent, a new "
+    "nation, conceived in Liberty, and dedicated to the proposition that all men are "
+    "created equal. Now we are engaged in a great civil war, testing whether that "
+    "nation, or any nation so conceived and so dedicated, can long endure. We are met "
+    "on a great battle-field of that war. We have come to dedicate a portion of that "
+    "field, as a final resting place for those who here gave their lives that that "
+    "nation might live."
 )
 _ENDINGS = (" It is altogether fitting", " The brave men, living and dead")
 # nats, and of a value: precision differs by batch
@@ -236,9 +234,8 @@ class Probe:
         ]
         if not all(_agree(*pair) for pair in pairs):
             raise self._wrong(
-                "gives the tokens of one text other log-probabilities when it is "
-                "asked again, or after a text that "
-                f"begins alike: {STALE}."
+                "gives the tokens of one text other log-probabilities when it is asked "
+                f"again, or after a text that begins alike: {STALE}."
             )
 
     def _logprobs(self, prompt: list[int], again: int = 0) -> list[float]:
@@ -274,13 +271,12 @@ class Probe:
                 # precision differs by batch
                 if not math.isclose(generated, echoed, abs_tol=0.1, rel_tol=0.02):
                     raise self._wrong(
-                        f"does not score prompts rightly: after '{text}' it "
-                        f"generates '{piece}' with log-probability "
-                        f"{generated:.3f}, and echoes it with {echoed:.3f}. Its "
-                        f"list is probably shifted by a token, "
-                        "as llama-cpp-python shifts it where a prompt has no "
-                        "start token: set start_token in the run, "
-                        "or use a server that scores prompts rightly."
+                        f"does not score prompts rightly: after '{text}' it generates "
+                        f"'{piece}' with log-probability {generated:.3f}, and echoes "
+                        f"it with {echoed:.3f}. Its list is probably shifted by a "
+                        "token, as llama-cpp-python shifts it where a prompt has no "
+                        "start token: set start_token in the run, or use a server that "
+                        "scores prompts rightly."
                     )
                 compared += 1
         return compared
@@ -339,9 +335,9 @@ class Probe:
     def _wrong(self, what: str) -> InputError:
         endpoint = self._client.endpoint
         return InputError(
-            f"{endpoint.name}: {endpoint.base_url} {what} Without scored prompts "
-            f"the model has no gray-box methods: "
-            "leave `echo` out of its entry to ask it questions only."
+            f"{endpoint.name}: {endpoint.base_url} {what} Without scored prompts the "
+            "model has no gray-box methods: leave `echo` out of its entry to ask it "
+            "questions only."
         )
 
 
@@ -370,9 +366,8 @@ def echo_target(
     """
     if checkpoint_json is None:
         raise InputError(
-            f"{client.endpoint.name}: texts are scored by their token ids; name "
-            f"a local model that has the same "
-            "tokenizer as tokenizer in the model's entry."
+            f"{client.endpoint.name}: texts are scored by their token ids; name a "
+            "local model that has the same tokenizer as tokenizer in the model's entry."
         )
     # one token is generated, and thrown away, with every text that is scored
     context = None if max_length is None else max_length - 1
@@ -407,8 +402,8 @@ class EchoScorer:
         has_likeliest = self._target.client.endpoint.top40 is not None
         if statistics not in ("logprobs", "likeliest" if has_likeliest else "logprobs"):
             raise InputError(
-                f"{self._name}: an API gives no full-vocabulary statistics; ask "
-                f"for logprobs."
+                f"{self._name}: an API gives no full-vocabulary statistics; ask for "
+                "logprobs."
             )
         size = len(TOKEN_STATISTICS[statistics])
         scored = [
@@ -485,9 +480,9 @@ class EchoScorer:
         span = span_of(echo, text, len(ids))
         if span is None:
             raise InputError(
-                f"{self._name}: the server does not echo the {len(ids)} tokens "
-                f"that were sent, '{text[:40]}...', but "
-                f"{echo.pieces[:8]} ... Check the tokenizer of the model's entry."
+                f"{self._name}: the server does not echo the {len(ids)} tokens that "
+                f"were sent, '{text[:40]}...', but {echo.pieces[:8]} ... Check the "
+                "tokenizer of the model's entry."
             )
         if span.start != len(prompt_prefix.start):
             raise InputError(

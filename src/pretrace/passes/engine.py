@@ -49,8 +49,8 @@ class Engine:
         self._encoded: EncodedPrefix | None = None
         if not self.features.has_separate_head:
             log.info(
-                "%s: the output layer is not plain linear; its logits are taken "
-                "from the whole model",
+                "%s: the output layer is not plain linear; its logits are taken from "
+                "the whole model",
                 name,
             )
 
@@ -112,7 +112,7 @@ class Engine:
             raise InputError(
                 f"{self.name}: text '{request.text_id}' has token {highest}, and the "
                 f"model has embeddings of {self.features.vocabulary} tokens. Put the "
-                f"tokenizer there that the model was trained with."
+                "tokenizer there that the model was trained with."
             )
 
     def _started(
@@ -139,8 +139,8 @@ class Engine:
             except IndexError as error:
                 raise InputError(
                     f"{self.name} has no place for {longest} tokens, as text "
-                    f"'{first.text_id}' has ({error}): set a "
-                    "lower max_length for this model."
+                    f"'{first.text_id}' has ({error}): set a lower max_length for this "
+                    "model."
                 ) from error
             if computed is None:
                 self._back_off(requests, longest, prompt_prefix)
@@ -195,11 +195,10 @@ class Engine:
         for request, values in zip(batch, arrays, strict=True):
             if not np.isfinite(values).all():
                 raise InputError(
-                    f"{self.name} gives a probability that is not a number for "
-                    f"text '{request.text_id}': "
-                    "weights or activations overflow. Set dtype: float32 for "
-                    "this model; if it is float32, "
-                    "its weights are damaged: fetch or save the checkpoint again."
+                    f"{self.name} gives a probability that is not a number for text "
+                    f"'{request.text_id}': weights or activations overflow. Set dtype: "
+                    "float32 for this model; if it is float32, its weights are "
+                    "damaged: fetch or save the checkpoint again."
                 )
         return arrays
 

@@ -32,7 +32,7 @@ class PassIndex:
             if key in rows:
                 raise InputError(
                     f"the passes of {self.name} have '{key.name}' twice; run "
-                    f"run_passes again."
+                    "run_passes again."
                 )
             rows[key] = row
         return rows
@@ -71,8 +71,8 @@ class PassIndex:
         reached."""
         if key not in self.rows:
             raise InputError(
-                f"the passes of {self.name} have no '{key.name}'; run run_passes "
-                f"with a request for it"
+                f"the passes of {self.name} have no '{key.name}'; run run_passes with "
+                "a request for it"
             )
         for stored in self.rows[key]["files"]:
             file = Path(self.store) / stored["file"]
@@ -93,6 +93,6 @@ class PassIndex:
         manifest.unlink(missing_ok=True)
         raise InputError(
             f"{file} is {state} (its sha256 is not the manifest's). It and the "
-            f"manifest of {self.name} "
-            "were removed: run the same command again to compute it."
+            f"manifest of {self.name} were removed: run the same command again to "
+            "compute it."
         )

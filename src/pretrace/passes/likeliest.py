@@ -46,9 +46,9 @@ def score_texts(
             pairs = list(zip(places, ids, strict=False))[first:]
             if len(places) != len(ids) or not all(id in values for values, id in pairs):
                 raise InputError(
-                    f"{client.endpoint.name}: {client.endpoint.base_url} scores "
-                    f"other tokens than the {len(ids)} that "
-                    "it was sent. Check the tokenizer of the model's entry."
+                    f"{client.endpoint.name}: {client.endpoint.base_url} scores other "
+                    f"tokens than the {len(ids)} that it was sent. Check the tokenizer "
+                    "of the model's entry."
                 )
             yield (
                 np.array([of_place(*pair) for pair in pairs], dtype=np.float32)
@@ -112,8 +112,8 @@ def prompt_logprobs(
     for place in places[1:]:
         if len(place) < TOP:
             raise MalformedAnswerError(
-                f"{len(place)} likeliest tokens instead of {TOP}; start vLLM "
-                f"with --max-logprobs {TOP}"
+                f"{len(place)} likeliest tokens instead of {TOP}; start vLLM with "
+                f"--max-logprobs {TOP}"
             )
         check_likeliest(place.values(), vocabulary)
     return places

@@ -63,8 +63,8 @@ def smaller_budget(
         torch.cuda.empty_cache()
     if items == 1:
         raise InputError(
-            f"{reader.name}: {alone}; set {lower} for this model, a narrower "
-            f"dtype, or run it on a larger device"
+            f"{reader.name}: {alone}; set {lower} for this model, a narrower dtype, or "
+            "run it on a larger device"
         )
     fewer = max(min(reader.batch_tokens, items * longest) // 2, 1)
     log.warning(

@@ -90,8 +90,8 @@ def prompt_prefix_of(
             break
     if len(used) < len(texts):
         log.warning(
-            "prefix '%s' (draw %s): %d of %d shots fit into the context of %s "
-            "tokens beside texts of up to %d",
+            "prefix '%s' (draw %s): %d of %d shots fit into the context of %s tokens "
+            "beside texts of up to %d",
             shots.prefix.name,
             shots.draw,
             len(used),
@@ -109,9 +109,8 @@ def _encode_with_end(
     every shot."""
     if not end:
         raise InputError(
-            f"prefix '{prefix}' puts the start token between shots, and the run "
-            f"has none: set start_token in the "
-            "run, or choose another separator."
+            f"prefix '{prefix}' puts the start token between shots, and the run has "
+            "none: set start_token in the run, or choose another separator."
         )
     shots = tokenizer(texts, add_special_tokens=False)["input_ids"]
     ids = [(*shot, *end) for shot in shots]
@@ -136,8 +135,8 @@ def _encode_suffixes(
             if following == encoded([before + text for text in texts], tokenizer):
                 raise InputError(
                     f"{tokenizer.name_or_path}: the tokenizer drops newlines, so that "
-                    f"separator: newline joins shots as another one does; choose "
-                    f"another separator."
+                    "separator: newline joins shots as another one does; choose "
+                    "another separator."
                 )
     suffixes: list[tuple[Ids, ...]] = []
     for first in range(len(texts)):
@@ -159,6 +158,6 @@ def _ids_behind_text(texts: list[str], tokenizer: Any) -> list[Ids]:
         if all(own[: len(border)] == border for own in joined):
             return [own[len(border) :] for own in joined]
     raise InputError(
-        f"{tokenizer.name_or_path}: the tokenizer joins shots with what is "
-        f"before them; choose another separator."
+        f"{tokenizer.name_or_path}: the tokenizer joins shots with what is before "
+        "them; choose another separator."
     )

@@ -191,8 +191,8 @@ def sharing_of(features: Features, name: str) -> PrefixSharing | None:
         if is_out_of_memory(error):
             raise
         log.warning(
-            "%s: a prefix cannot be shared (%s: %s); it is put before every "
-            "text, which takes many times as long",
+            "%s: a prefix cannot be shared (%s: %s); it is put before every text, "
+            "which takes many times as long",
             name,
             type(error).__name__,
             error,
@@ -244,11 +244,9 @@ def _is_exact(way: PrefixSharing, features: Features, name: str) -> bool:
             features.attention = trial.attention
             return True
     log.warning(
-        "%s: a prefix that is shared by %s gives features that are off by %.2g "
-        "of their norm from those of plain "
-        "concatenation, in a few layers in float32 (tolerance %g); it is put "
-        "before every text, which takes "
-        "many times as long",
+        "%s: a prefix that is shared by %s gives features that are off by %.2g of "
+        "their norm from those of plain concatenation, in a few layers in float32 "
+        "(tolerance %g); it is put before every text, which takes many times as long",
         name,
         way.way,
         off,

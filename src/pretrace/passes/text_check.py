@@ -65,10 +65,9 @@ class TextCheck:
                 token = self._tokenizer.convert_ids_to_tokens(max(ids))
                 raise InputError(
                     f"text '{text_id}' holds '{token}', token {max(ids)} of the "
-                    f"tokenizer, and the model's vocabulary "
-                    f"has {self._vocabulary}: it was added to the tokenizer "
-                    f"alone. Set special_tokens: as_spelled in "
-                    "the model's entry, remove the token from tokenizer.json, or "
+                    f"tokenizer, and the model's vocabulary has {self._vocabulary}: it "
+                    "was added to the tokenizer alone. Set special_tokens: as_spelled "
+                    "in the model's entry, remove the token from tokenizer.json, or "
                     "leave out the text."
                 )
             if spelled := self._spelled(text):
@@ -126,11 +125,11 @@ class TextCheck:
             ours = self._tokenizer.convert_ids_to_tokens(list(ids[place : place + 5]))
             theirs = self._witness.pieces(list(other[place : place + 5]))
             raise InputError(
-                f"{self._tokenizer.name_or_path}: text '{text_id}' has "
-                f"{len(ids)} tokens by its tokenizer's file and "
-                f"{len(other)} by {self._witness.name}; from token {place + 1} "
-                f"on {' '.join(map(str, ours))} ... and "
-                f"{' '.join(map(str, theirs))} ... {self._witness.remedy}"
+                f"{self._tokenizer.name_or_path}: text '{text_id}' has {len(ids)} "
+                f"tokens by its tokenizer's file and {len(other)} by "
+                f"{self._witness.name}; from token {place + 1} on "
+                f"{' '.join(map(str, ours))} ... and {' '.join(map(str, theirs))} ... "
+                f"{self._witness.remedy}"
             )
 
     def refuse(self, text_ids: Collection[str]) -> None:
@@ -138,12 +137,11 @@ class TextCheck:
         unreadable = [id for id in text_ids if self._lost.get(id, 0) > MOST_LOST]
         if len(unreadable) > MOST_LOST * len(text_ids):
             raise InputError(
-                f"{self._tokenizer.name_or_path}: the tokenizer does not know or "
-                f"drops more than "
-                f"{MOST_LOST:.0%} of the characters of "
-                f"{_name_texts(unreadable)}, {len(unreadable)} of {len(text_ids)}"
-                ", whose scores would be about other texts. Leave them out, or "
-                "choose a model that reads their script."
+                f"{self._tokenizer.name_or_path}: the tokenizer does not know or drops "
+                f"more than {MOST_LOST:.0%} of the characters of "
+                f"{_name_texts(unreadable)}, {len(unreadable)} of {len(text_ids)}, "
+                "whose scores would be about other texts. Leave them out, or choose a "
+                "model that reads their script."
             )
 
     def facts(self, start_tokens: Iterable[str]) -> dict[str, Any]:
@@ -165,14 +163,13 @@ class TextCheck:
         if self._lost:
             worst = max(self._lost, key=lambda id: (self._lost[id], id))
             yield (
-                f"characters that the tokenizer does not know or drops in "
-                f"{_name_texts(self._lost)}; unknown tokens: "
-                f"{self._unknown.total()}; most in '{worst}', "
-                f"{self._lost[worst]:.0%} of its characters"
+                "characters that the tokenizer does not know or drops in "
+                f"{_name_texts(self._lost)}; unknown tokens: {self._unknown.total()}; "
+                f"most in '{worst}', {self._lost[worst]:.0%} of its characters"
             )
         if self._changed:
             yield (
-                f"white space, case or letters that the tokenizer changes in "
+                "white space, case or letters that the tokenizer changes in "
                 f"{_name_texts(self._changed)}"
             )
         if self._special:
@@ -183,8 +180,8 @@ class TextCheck:
             )
             first = next(iter(self._special.values()))
             yield (
-                f"special tokens such as {first} in {_name_texts(self._special)}, "
-                f"read {way}"
+                f"special tokens such as {first} in {_name_texts(self._special)}, read "
+                f"{way}"
             )
 
 

@@ -118,8 +118,8 @@ def _cross_fitted(means: pd.DataFrame) -> Floats:
             deltas[places] = _deltas(clean)
             if clean.empty:
                 log.warning(
-                    "%s, length %s: no clean document outside fold %d to "
-                    "calibrate its %d documents on",
+                    "%s, length %s: no clean document outside fold %d to calibrate its "
+                    "%d documents on",
                     paraphraser,
                     length,
                     fold,
@@ -137,16 +137,15 @@ def _held(means: pd.DataFrame, held: pd.DataFrame) -> Floats:
         of_length = clean[clean["length"] == length]
         if of_length.empty:
             raise InputError(
-                f"calibrate_on: no clean document (label 0) of length {length} "
-                f"there has answers with probabilities; "
-                f"lengths: {sorted(set(clean['length'])) or 'none'}."
+                f"calibrate_on: no clean document (label 0) of length {length} there "
+                "has answers with probabilities; lengths: "
+                f"{sorted(set(clean['length'])) or 'none'}."
             )
         same = of_length[of_length["paraphraser"] == paraphraser]
         if same.empty:
             log.warning(
                 "calibrate_on: no clean document there is paraphrased by %s; its "
-                "answers of length %s are calibrated "
-                "on those of %s",
+                "answers of length %s are calibrated on those of %s",
                 paraphraser,
                 length,
                 ", ".join(sorted(set(of_length["paraphraser"]))),

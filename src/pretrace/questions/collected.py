@@ -88,9 +88,8 @@ def check_answers(path: Path, model: str | None = None, *, metrics: bool) -> set
     )
     if metrics and not (documents[0] and documents[1]):
         raise InputError(
-            f"{path}: metrics need documents of both labels, but it has "
-            f"{documents[1]} with label 1 and "
-            f"{documents[0]} with label 0. Add those that are missing."
+            f"{path}: metrics need documents of both labels, but it has {documents[1]} "
+            f"with label 1 and {documents[0]} with label 0. Add those that are missing."
         )
     if answers["answer"].null_count == len(answers):
         raise InputError(
@@ -165,9 +164,8 @@ def _check_questions(questions: "pa.Table", place: Callable[[int], str]) -> None
         before = first.setdefault(group["document"], group)
         if group is not before:
             raise InputError(
-                f"{place(group['row_min'])}: label of document "
-                f"'{group['document']}' is {_shown(group['label'])}, "
-                f"and was {_shown(before['label'])} at "
+                f"{place(group['row_min'])}: label of document '{group['document']}' "
+                f"is {_shown(group['label'])}, and was {_shown(before['label'])} at "
                 f"{place(before['row_min'])}; a document has one label."
             )
     keys = [key for key in _KEY if key in questions.column_names]
@@ -176,11 +174,10 @@ def _check_questions(questions: "pa.Table", place: Callable[[int], str]) -> None
         twice = (row for row in answered.to_pylist() if row["row_min"] < row["row_max"])
         question = min(twice, key=lambda row: row["row_min"])
         raise InputError(
-            f"{place(question['row_max'])}: this question was answered before, "
-            f"at {place(question['row_min'])} "
-            f"(document '{question['document']}', passage {question['passage']}, "
-            f"permutation "
-            f"{question['permutation']}); give one answer each."
+            f"{place(question['row_max'])}: this question was answered before, at "
+            f"{place(question['row_min'])} (document '{question['document']}', passage "
+            f"{question['passage']}, permutation {question['permutation']}); give one "
+            "answer each."
         )
 
 
@@ -340,8 +337,8 @@ def _check_probabilities(where: str, probabilities: Row) -> None:
     for column, value in given.items():
         if value is None:
             raise InputError(
-                f"{where}: {column} is empty; give a probability, as for the "
-                f"other letters."
+                f"{where}: {column} is empty; give a probability, as for the other "
+                "letters."
             )
         try:
             is_probability = 0 <= float(value) <= 1
@@ -354,8 +351,8 @@ def _check_probabilities(where: str, probabilities: Row) -> None:
     total = sum(map(float, given.values()))
     if total > 1 + ROUNDING:
         raise InputError(
-            f"{where}: {', '.join(given)} sum to {total:.4g}; probabilities of "
-            f"the letters sum to at most 1."
+            f"{where}: {', '.join(given)} sum to {total:.4g}; probabilities of the "
+            "letters sum to at most 1."
         )
 
 
@@ -406,8 +403,8 @@ def _read_released(path: Path, model: str) -> "pa.Table":
                 _check_probabilities(f"{path}, row {row}", values)
         if not asked.any():
             raise InputError(
-                f"{path}: all probabilities of '{model}' are empty; give at "
-                f"least one answer."
+                f"{path}: all probabilities of '{model}' are empty; give at least one "
+                "answer."
             )
         questions, shares = questions.filter(asked), shares[asked]
         answer = pa.array(np.array(OPTION_LETTERS)[shares.argmax(axis=1)])
@@ -478,8 +475,8 @@ def _read_columns(path: Path, columns: Iterable[str]) -> "pa.Table":
             )
             if pa.types.is_nested(kind):
                 raise InputError(
-                    f"{path}: column '{column.name}' holds lists or structures; "
-                    f"give plain values."
+                    f"{path}: column '{column.name}' holds lists or structures; give "
+                    "plain values."
                 )
             plain.append((column.name, kind))
         return table.cast(pa.schema(plain)).combine_chunks()
@@ -509,8 +506,8 @@ def released_scores(path: Path, model: str) -> list[tuple[str, str, str, float]]
                 score = math.inf
             if math.isinf(score):
                 raise InputError(
-                    f"{where}: {model}:{name} is {value!r:.60}; it must be a "
-                    f"number, or empty."
+                    f"{where}: {model}:{name} is {value!r:.60}; it must be a number, "
+                    "or empty."
                 )
             if not math.isnan(score):
                 scores.append((title, *method, -score))

@@ -33,9 +33,8 @@ def document_units(benchmark: pd.DataFrame) -> pd.DataFrame:
     mixed = grouped["label"].nunique(dropna=False).reset_index()["label"] > 1
     if mixed.any():
         raise InputError(
-            f"the document '{units.loc[mixed, 'document'].iloc[0]}' has passages "
-            f"of both labels; a document is "
-            "a member or a non-member as a whole."
+            f"the document '{units.loc[mixed, 'document'].iloc[0]}' has passages of "
+            "both labels; a document is a member or a non-member as a whole."
         )
     units["fold"] = (
         grouped["fold"].agg(lambda folds: folds.mode().iloc[0]).to_numpy(np.int64)

@@ -320,10 +320,9 @@ class LocalAnswerer:
     def _letters(self, probabilities: tuple[float, float, float, float]) -> Letters:
         if not all(map(math.isfinite, probabilities)):
             raise InputError(
-                f"{self._name} gives a probability that is not a number: weights "
-                f"or activations overflow. Set "
-                "dtype: float32 for this model; if it is float32, its weights "
-                "are damaged."
+                f"{self._name} gives a probability that is not a number: weights or "
+                "activations overflow. Set dtype: float32 for this model; if it is "
+                "float32, its weights are damaged."
             )
         return Letters(
             probabilities, OPTION_LETTERS[probabilities.index(max(probabilities))]
@@ -354,9 +353,9 @@ class LocalAnswerer:
                 ids_of[text.strip()].append(id)
         if lacking := [letter for letter in OPTION_LETTERS if not ids_of[letter]]:
             raise InputError(
-                f"{self._name}: no token of its vocabulary is the letter "
-                f"{lacking[0]}, so it can answer no "
-                "multiple-choice question; leave de_cop out of its runs."
+                f"{self._name}: no token of its vocabulary is the letter {lacking[0]}, "
+                "so it can answer no multiple-choice question; leave de_cop out of its "
+                "runs."
             )
         log.info(
             "%s: tokens of each letter: %s",

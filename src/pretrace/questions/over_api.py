@@ -81,9 +81,9 @@ class ApiAnswerer:
         """
         if any(prompt.written for prompt in _prompts_of(questions)):
             raise InputError(
-                "an API gives the probabilities of the first token that it "
-                "writes, and the benchmark's question asks "
-                "for a later one; use another question of config/prompts/de_cop.yaml."
+                "an API gives the probabilities of the first token that it writes, and "
+                "the benchmark's question asks for a later one; use another question "
+                "of config/prompts/de_cop.yaml."
             )
         top = self._endpoint.top_logprobs
         if not top:
@@ -271,8 +271,8 @@ def _first_logprobs(choice: Mapping[str, Any], text: str) -> list[tuple[str, flo
         if not text:
             return []
         raise NoLogprobsError(
-            "no top log-probabilities; if the API gives none, leave top_logprobs "
-            "out of its entry"
+            "no top log-probabilities; if the API gives none, leave top_logprobs out "
+            "of its entry"
         ) from None
     if not all(isinstance(token, str) for token, _ in tops):
         raise MalformedAnswerError("a log-probability without a token")

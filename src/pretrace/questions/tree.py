@@ -170,10 +170,9 @@ class Reader:
             )
         if not shares and written:
             raise InputError(
-                f"{self.name} cannot continue from cached tokens, and the "
-                f"benchmark's question asks for the letter "
-                f"after {written} tokens that the model writes; use another "
-                f"question of config/prompts/de_cop.yaml."
+                f"{self.name} cannot continue from cached tokens, and the benchmark's "
+                f"question asks for the letter after {written} tokens that the model "
+                "writes; use another question of config/prompts/de_cop.yaml."
             )
         if not shares:
             root, past = separate(prompts), None

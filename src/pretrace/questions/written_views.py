@@ -87,14 +87,13 @@ def paraphrase(
     if not paraphrases:
         raise InputError(
             f"{name}: no answer in {ROUNDS} rounds had the form 'Example B: ... "
-            f"Example C: ... Example D: ...'. Use a "
-            "model that follows instructions, or paraphrases in a file of the "
-            "benchmark."
+            "Example C: ... Example D: ...'. Use a model that follows instructions, or "
+            "paraphrases in a file of the benchmark."
         )
     if without:
         log.warning(
-            "%s: %d of %d passages have no three paraphrases after %d rounds and "
-            "are skipped: %s%s",
+            "%s: %d of %d passages have no three paraphrases after %d rounds and are "
+            "skipped: %s%s",
             name,
             len(without),
             len(variants),

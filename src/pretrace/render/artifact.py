@@ -222,9 +222,8 @@ class Artifact(Keys):
         selection = self.selection[0] if self.selection else "default"
         if selection == "held_out":
             raise self.error(
-                "selection 'held_out' has a setting for each fold, which this "
-                "figure does not draw; use default or "
-                "best_on_test"
+                "selection 'held_out' has a setting for each fold, which this figure "
+                "does not draw; use default or best_on_test"
             )
         return selection
 

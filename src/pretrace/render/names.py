@@ -95,9 +95,8 @@ MARK_NOTES = {
     "no test "
     "between methods",
     PUBLISHED_TEST: (
-        "above the baseline by what the paper's star probably is, a t-test over "
-        "ten resamples; more resamples alone "
-        "would give it more stars"
+        "above the baseline by what the paper's star probably is, a t-test over ten "
+        "resamples; more resamples alone would give it more stars"
     ),
     FEW_TEXTS: "fewer than 5 texts in a class: no interval and no test",
     FALSE_ALARM: "a false alarm: found in a model that read neither class",

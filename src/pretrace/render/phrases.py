@@ -62,9 +62,8 @@ def exceeding_placebos(panel: Panel, frame: pd.DataFrame) -> str:
     count = int(frame["placebos"].max())
     return (
         f"On {panel.name}, methods above all {count} placebos: {names}. If the "
-        f"non-members' document were "
-        f"like the others, each method would be above them with probability "
-        f"{1 / (count + 1):.2f}."
+        "non-members' document were like the others, each method would be above them "
+        f"with probability {1 / (count + 1):.2f}."
     )
 
 
@@ -74,9 +73,8 @@ def multiplicity_note(families: int, what: str = "column") -> list[str]:
         return []
     return [
         f"The correction holds within a {what}, not over all of them: if nothing "
-        f"differed anywhere, up to "
-        f"{STAR_LEVEL * families:.2g} of these {families} {what}s would be "
-        f"expected to have a star by chance."
+        f"differed anywhere, up to {STAR_LEVEL * families:.2g} of these {families} "
+        f"{what}s would be expected to have a star by chance."
     ]
 
 
@@ -84,9 +82,8 @@ def false_alarms(found: int, tested: int, what: str, level: float) -> str:
     """Count what is found in models that read neither class beside its expectation, at
     the `level` of one finding."""
     return (
-        f"False alarms in models that read neither class: {found} of {tested} "
-        f"{what} (at most {level * tested:.2g} "
-        "expected)."
+        f"False alarms in models that read neither class: {found} of {tested} {what} "
+        f"(at most {level * tested:.2g} expected)."
     )
 
 
@@ -112,9 +109,9 @@ def without_controls(methods: Iterable[str]) -> list[str]:
     if not questions or any(map(is_control, questions)):
         return []
     return [
-        "No control is shown: longest option and odd one out need the texts of "
-        "the options, which these answers "
-        "do not have. How much of an accuracy the options give away is unknown."
+        "No control is shown: longest option and odd one out need the texts of the "
+        "options, which these answers do not have. How much of an accuracy the options "
+        "give away is unknown."
     ]
 
 
@@ -168,18 +165,16 @@ def _evaluation_sets(artifact: Artifact, rows: Sequence[Record]) -> str:
 
 
 DASHES = (
-    "A dash means that a method does not apply, was not run, or lacks shots that "
-    "fit into the model's context; the "
-    "report's warnings name such shots."
+    "A dash means that a method does not apply, was not run, or lacks shots that fit "
+    "into the model's context; the report's warnings name such shots."
 )
 INTERVALS = f"Brackets hold 95 % intervals by stratified bootstrap. {DASHES}"
 OF_THIS_SIZE = (
-    "A true positive rate and its interval are for test sets of this size: with "
-    "few non-members the rate is on average "
-    "higher than with many."
+    "A true positive rate and its interval are for test sets of this size: with few "
+    "non-members the rate is on average higher than with many."
 )
 OVER_DOCUMENTS = (
-    "over documents. A document's score is the share of its answers that are "
-    "right (DE-COP: over 24 orders of the "
-    "options of each passage), or the mean over its passages."
+    "over documents. A document's score is the share of its answers that are right "
+    "(DE-COP: over 24 orders of the options of each passage), or the mean over its "
+    "passages."
 )

@@ -38,7 +38,7 @@ class NotShown:
         whose = _place_in_own_renderer(self.error) or "a defect of pretrace"
         return (
             f"{type(self.error).__name__}: {self.error} ({whose}; its job's log has "
-            f"the traceback)"
+            "the traceback)"
         )
 
     def __str__(self) -> str:
@@ -89,9 +89,8 @@ def render(artifact: Artifact, results: Results, folder: Path) -> dict[str, Path
             for name, reason in reasons.items()
         ]
     lacking = [
-        f"{artifact.title_of(view.view)} of {artifact.title_of(view.benchmark)} "
-        f"could not be made, so nothing of it is "
-        f"shown: {view.reason.rstrip('.')}."
+        f"{artifact.title_of(view.view)} of {artifact.title_of(view.benchmark)} could "
+        f"not be made, so nothing of it is shown: {view.reason.rstrip('.')}."
         for view in results.unmade
     ]
     try:

@@ -68,8 +68,8 @@ class Results:
     def path(self, kind: str, key: PairSlugs | str) -> Path:
         if not self.has(kind, key):
             raise InputError(
-                f"no {kind} of {key} were given: the renderer has to name {kind} "
-                f"under needs"
+                f"no {kind} of {key} were given: the renderer has to name {kind} under "
+                "needs"
             )
         return Path(self.paths[kind][key])
 
@@ -141,9 +141,8 @@ class Results:
         rows = self.rows(artifact, panel, kind, **keys)
         if twice := records_of(rows[rows[key].duplicated()]):
             raise artifact.error(
-                f"{twice[0]['selection']} has two rows of {twice[0][key]}; the "
-                f"file is not as evaluate writes it: "
-                "delete it and run again",
+                f"{twice[0]['selection']} has two rows of {twice[0][key]}; the file is "
+                "not as evaluate writes it: delete it and run again",
                 panel,
             )
         return {str(row[key]): row for row in records_of(rows)}

@@ -54,10 +54,9 @@ def fetch_package(
         if not (Path(folder) / filename).is_file():
             raise InputError(
                 f"{filename} (sha256 {sha256}) of {name} {version} could not be "
-                f"fetched in {attempts} attempts; pip "
-                f"says:\n{output}\nRun again when the network is back, give pip "
-                f"an index with the file "
-                "(PIP_INDEX_URL), or name a folder that holds it in PIP_FIND_LINKS."
+                f"fetched in {attempts} attempts; pip says:\n{output}\nRun again when "
+                "the network is back, give pip an index with the file (PIP_INDEX_URL), "
+                "or name a folder that holds it in PIP_FIND_LINKS."
             )
         log.info("%s", output)
         move_finished(Path(folder) / filename, out)

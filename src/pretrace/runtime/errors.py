@@ -78,16 +78,16 @@ def remedy(error: BaseException, otherwise: str = "") -> str:
     # torch raises errors of its own
     if any(words in str(error) for words in OF_GPU_MEMORY):
         return (
-            "Memory of the GPU ran out: see nvidia-smi for other processes on "
-            "it, lower batch_tokens, set a narrower "
-            "dtype or quantise for this model, or give it a larger GPU."
+            "Memory of the GPU ran out: see nvidia-smi for other processes on it, "
+            "lower batch_tokens, set a narrower dtype or quantise for this model, or "
+            "give it a larger GPU."
         )
     if isinstance(error, MemoryError) or any(
         words in str(error) for words in _OF_MEMORY
     ):
         return (
-            "Memory ran out: give the job more, or lower threads, batch_tokens or "
-            "the number of jobs (--cores)."
+            "Memory ran out: give the job more, or lower threads, batch_tokens or the "
+            "number of jobs (--cores)."
         )
     return (
         _REMEDIES.get(error.errno or 0, otherwise)

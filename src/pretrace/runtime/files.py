@@ -376,8 +376,8 @@ def _kept_contents() -> dict[str, str]:
         isinstance(value, str) for value in kept.values()
     ):
         raise InputError(
-            f"{CONTENTS} is damaged. Delete it: then the large files are hashed "
-            f"once more."
+            f"{CONTENTS} is damaged. Delete it: then the large files are hashed once "
+            "more."
         )
     return kept
 

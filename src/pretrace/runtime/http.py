@@ -172,7 +172,7 @@ def _copy(answer: "httpx2.Response", part: Path, *, append: bool) -> int:
                 if file.tell() - counted < _LEAST_BYTES:
                     raise TimeoutError(
                         f"less than {_LEAST_BYTES} bytes came in {_SLOW_FOR:.0f} "
-                        f"seconds"
+                        "seconds"
                     )
                 since, counted = time.monotonic(), file.tell()
             progress.update(-(-(file.tell() - before) // _MEGABYTE) - progress.done)

@@ -234,14 +234,14 @@ def fetch_file(
     stated = (metadata.etag or "").strip('"')
     if metadata.size is not None and path.stat().st_size != metadata.size:
         raise InputError(
-            f"{hub}/{name}: received {path.stat().st_size} of {metadata.size} "
-            f"bytes. Run again."
+            f"{hub}/{name}: received {path.stat().st_size} of {metadata.size} bytes. "
+            "Run again."
         )
     if len(stated) == hashlib.sha256().digest_size * 2 and sha256_file(path) != stated:
         path.unlink()
         raise InputError(
-            f"{hub}/{name}: the received file differs from the hub's (sha256). "
-            f"Run again."
+            f"{hub}/{name}: the received file differs from the hub's (sha256). Run "
+            "again."
         )
     return path, commit
 
@@ -355,12 +355,10 @@ def explain_failures(hub: str, kind: RepositoryKind, revision: str) -> Iterator[
         handler.setFormatter(LogFormatter("%(message)s"))
     place = f"{constants.ENDPOINT}/{'datasets/' if kind == 'dataset' else ''}{hub}"
     unreached = (
-        f"{hub} at '{revision}' is not in the hub's cache "
-        f"({constants.HF_HUB_CACHE}), and the hub at "
-        f"{constants.ENDPOINT} is not reached ({{error}}). Fetch it on a machine "
-        f"with a network (HF_HUB_OFFLINE "
-        "unset), set HF_ENDPOINT to a mirror, or give a path under `paths` of "
-        "config.yaml."
+        f"{hub} at '{revision}' is not in the hub's cache ({constants.HF_HUB_CACHE}), "
+        f"and the hub at {constants.ENDPOINT} is not reached ({{error}}). Fetch it on "
+        "a machine with a network (HF_HUB_OFFLINE unset), set HF_ENDPOINT to a mirror, "
+        "or give a path under `paths` of config.yaml."
     )
     # the first that fits counts: most of them are kinds of the last
     messages: dict[type[Exception], str] = {
@@ -389,9 +387,8 @@ def explain_failures(hub: str, kind: RepositoryKind, revision: str) -> Iterator[
         OSError,
     ) as error:
         otherwise = (
-            f"{hub} at '{revision}' could not be fetched from "
-            f"{constants.ENDPOINT}: {{error}}. "
-            f"{remedy(error, 'The received part is kept; run again.')}"
+            f"{hub} at '{revision}' could not be fetched from {constants.ENDPOINT}: "
+            f"{{error}}. {remedy(error, 'The received part is kept; run again.')}"
         )
         message = next(
             (text for kind, text in messages.items() if isinstance(error, kind)),
@@ -407,11 +404,9 @@ def explain_failures(hub: str, kind: RepositoryKind, revision: str) -> Iterator[
         RecursionError,
     ) as error:
         raise InputError(
-            f"{hub} at '{revision}': what {constants.ENDPOINT} answers is not "
-            f"the answer of a hub "
-            f"({type(error).__name__}: {_first_line(error):.200}). Is it the "
-            f"page of a proxy? Check HF_ENDPOINT "
-            "and the network."
+            f"{hub} at '{revision}': what {constants.ENDPOINT} answers is not the "
+            f"answer of a hub ({type(error).__name__}: {_first_line(error):.200}). Is "
+            "it the page of a proxy? Check HF_ENDPOINT and the network."
         ) from error
 
 

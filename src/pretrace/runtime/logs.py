@@ -36,9 +36,9 @@ def prepare_terminal() -> None:
     os.environ.setdefault("USER", str(os.getuid()))
     if re.search(r"\s", sys.executable):
         raise InputError(
-            f"the path of Python has a blank, which Snakemake cannot run: "
-            f"{sys.executable}. Move the folder with the "
-            "environment to a path without blanks."
+            "the path of Python has a blank, which Snakemake cannot run: "
+            f"{sys.executable}. Move the folder with the environment to a path without "
+            "blanks."
         )
 
 

@@ -29,8 +29,8 @@ def check_study_name(name: str) -> str:
     folder of that name."""
     if (size := len(name.encode())) > MOST_BYTES:
         raise ValueError(
-            f"{shorten(repr(name))} has {size} bytes in UTF-8; give a name of at "
-            f"most {MOST_BYTES}"
+            f"{shorten(repr(name))} has {size} bytes in UTF-8; give a name of at most "
+            f"{MOST_BYTES}"
         )
     if name.casefold() in (*SHARED_FOLDERS, "readme.md"):
         raise ValueError(f"{name!r} is reserved; choose another")
@@ -65,9 +65,8 @@ def check_path(path: str | Path, where: str = "") -> None:
     if expanded is not None:
         what = "braces" if expanded["braces"] else expanded[0]
         raise InputError(
-            f"{place}{_end_of(path)}: the name has {what}, which Snakemake takes "
-            f"for wildcards; rename the file or "
-            "folder."
+            f"{place}{_end_of(path)}: the name has {what}, which Snakemake takes for "
+            "wildcards; rename the file or folder."
         )
     check_encoding(path, where)
 

@@ -109,8 +109,8 @@ def _lost_shots(views: Iterable[Mapping[str, Any]]) -> list[str]:
             key = (place or "all texts", view["shots"])
             used[key] = min(used.get(key, fit), fit)
     return [
-        f"{place}: {fit} of {shots} shots fit into the model's context, so "
-        f"methods with {shots} shots " + ("are marked" if fit else "have a dash")
+        f"{place}: {fit} of {shots} shots fit into the model's context, so methods "
+        f"with {shots} shots " + ("are marked" if fit else "have a dash")
         for (place, shots), fit in sorted(used.items())
     ]
 

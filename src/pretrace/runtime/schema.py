@@ -274,8 +274,8 @@ ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
 def _language(code: str) -> str:
     if len(code) == 2 and code not in _LANGUAGES.split():
         raise ValueError(
-            f"{code!r} is not a language of ISO 639-1; write en for English, zh "
-            f"for Chinese"
+            f"{code!r} is not a language of ISO 639-1; write en for English, zh for "
+            "Chinese"
         )
     return code
 
@@ -397,14 +397,13 @@ def parse_entry(slug: str, entry: Any, sources: Sources, where: str) -> Any:
         ]:
             raise InputError(
                 f"{where}: unknown key '{slug}.{key}': it is a key of source "
-                f"{' or '.join(others)}, and this source "
-                f"is '{entry['source']}'"
+                f"{' or '.join(others)}, and this source is '{entry['source']}'"
             )
     for key, field in fields_of(kind).items():
         if field.is_required() and key not in entry:
             raise InputError(
-                f"{where}: {slug}: missing key '{key}', which source "
-                f"{entry['source']} needs"
+                f"{where}: {slug}: missing key '{key}', which source {entry['source']} "
+                "needs"
             )
     return parse(entry, kind, where, slug)
 

@@ -283,9 +283,8 @@ def _require_smaller(
     least = min(sizes, key=lambda slug: sizes[slug])
     if sizes[least] > most:
         raise InputError(
-            f"config: max_parameters={most:.2g} is below every model of {where}; "
-            f"the smallest, {least}, has "
-            f"{sizes[least]:.2g} parameters."
+            f"config: max_parameters={most:.2g} is below every model of {where}; the "
+            f"smallest, {least}, has {sizes[least]:.2g} parameters."
         )
 
 
@@ -304,10 +303,9 @@ def _choose_artifacts(
     papers = config.papers
     if not artifacts:
         raise InputError(
-            f"{where}: artifacts is empty, so that nothing would be shown. Name "
-            f"tables and figures of "
-            "config/artifacts.yaml, as artifacts: [results_auc], or leave the "
-            "key out for the default ones."
+            f"{where}: artifacts is empty, so that nothing would be shown. Name tables "
+            "and figures of config/artifacts.yaml, as artifacts: [results_auc], or "
+            "leave the key out for the default ones."
         )
     ablations: set[str] = set()
     for artifact in artifacts.values():
@@ -334,8 +332,8 @@ def _choose_artifacts(
     of_papers = [slug for slug, artifact in chosen.items() if artifact.paper]
     if not chosen or (papers and not only and not of_papers):
         raise InputError(
-            f"config: no artifact of {where} is selected by papers and only; "
-            f"change one of them."
+            f"config: no artifact of {where} is selected by papers and only; change "
+            "one of them."
         )
     return chosen
 
@@ -521,8 +519,8 @@ def registered_artifacts(path: Path) -> dict[str, WrittenArtifact]:
                 raise InputError(f"{path}: {slug}: missing key '{key}'")
         if entry.panels is not None:
             raise InputError(
-                f"{path}: {slug}.panels: a study says what is shown; give the "
-                f"panels there."
+                f"{path}: {slug}.panels: a study says what is shown; give the panels "
+                "there."
             )
         artifact_of(slug, entry, entry, [], f"artifacts.{slug}")
     return registered
@@ -558,8 +556,7 @@ def resolve_artifact(
         ):
             raise InputError(
                 f"{where}.panels.{number}: no run has model '{panel.model}' and "
-                f"benchmark "
-                f"'{panel.benchmark}'; add one under runs, or use one of "
+                f"benchmark '{panel.benchmark}'; add one under runs, or use one of "
                 f"{sorted(read)}."
             )
     if not artifact.unavailable:
@@ -567,8 +564,8 @@ def resolve_artifact(
             check(artifact.renderer, options, artifact.metric)
             if not panels:
                 raise InputError(
-                    "it has no panel; give at least one model and benchmark "
-                    "under panels"
+                    "it has no panel; give at least one model and benchmark under "
+                    "panels"
                 )
             _check_methods(artifact)
             _check_parameters(artifact.renderer, options)
@@ -624,9 +621,8 @@ def _require_offered(choice: Choice, panel: Panel, where: str) -> None:
     for name in choice.named:
         if name is not None and name not in choice.offered:
             raise InputError(
-                f"{where}.{choice.key}: no run of {panel.model} on "
-                f"{panel.benchmark} has "
-                f"{shorten(repr(name))}: {nearest(name, map(str, choice.offered))}"
+                f"{where}.{choice.key}: no run of {panel.model} on {panel.benchmark} "
+                f"has {shorten(repr(name))}: {nearest(name, map(str, choice.offered))}"
             )
 
 
@@ -871,9 +867,9 @@ def prefix_cautions(
     if not small:
         return []
     return [
-        f"These small models cannot test ReCall or Con-ReCall: "
-        f"{join_words(small)}. They were trained here from random "
-        "weights and hardly use what comes before a text."
+        f"These small models cannot test ReCall or Con-ReCall: {join_words(small)}. "
+        "They were trained here from random weights and hardly use what comes before a "
+        "text."
     ]
 
 
@@ -913,8 +909,8 @@ def _check_parameters(renderer: str, options: Options) -> None:
     lines = renderer == "method_lines"
     if isinstance(options.x, list) and not lines:
         raise InputError(
-            f"options.x: a list where one parameter is needed; only method_lines "
-            f"takes {options.x}"
+            "options.x: a list where one parameter is needed; only method_lines takes "
+            f"{options.x}"
         )
     places = parameters.union(X_PLACES) if lines else parameters
     for name in _as_list(options.x):

@@ -59,17 +59,16 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
     if path != folder / "studies" / f"{NAME}.yaml":
         if named:
             raise InputError(
-                f"config: {named[0]} belongs to the study audit, and this run is "
-                f"of {path}. "
-                f"Add study={NAME} after the same --config, or leave {named[0]} out."
+                f"config: {named[0]} belongs to the study audit, and this run is of "
+                f"{path}. Add study={NAME} after the same --config, or leave "
+                f"{named[0]} out."
             )
         return given
     if config.texts is None or config.model is None:
         missing = "model" if config.texts else "texts"
         raise InputError(
             f"config: the study audit needs {missing}=...: snakemake --cores all "
-            f"--config study=audit "
-            "texts=my_texts.jsonl model=EleutherAI/pythia-1.4b"
+            "--config study=audit texts=my_texts.jsonl model=EleutherAI/pythia-1.4b"
         )
     inputs = {"texts": config.texts, "known": config.known or "", "model": config.model}
     if config.base is not None:
@@ -82,9 +81,9 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
         if kinds[key] not in ("file", "folder"):
             place = "" if Path(file).is_absolute() else f" in {Path.cwd()}"
             raise InputError(
-                f"config: {key}: {shorten(file)} does not exist{place}; give "
-                f"works (a folder, or a file: "
-                f"{DOCUMENT_FORMATS}), or a file of passages: {FORMATS}."
+                f"config: {key}: {shorten(file)} does not exist{place}; give works (a "
+                f"folder, or a file: {DOCUMENT_FORMATS}), or a file of passages: "
+                f"{FORMATS}."
             )
     for key, value in inputs.items():
         if kinds[key]:
@@ -177,18 +176,17 @@ def _cut(texts: Path, known: Path | None, left_out: Sequence[str]) -> Cut | None
         return None
     if known is None:
         raise InputError(
-            f"config: known: an audit compares the works of {texts} with works "
-            f"of the same kind that the model cannot "
-            "have read; give them as known=FOLDER (docs/audit.md)."
+            f"config: known: an audit compares the works of {texts} with works of the "
+            "same kind that the model cannot have read; give them as known=FOLDER "
+            "(docs/audit.md)."
         )
     if not (are_works(texts) and are_works(known)):
         works, file = (texts, known) if are_works(texts) else (known, texts)
         raise InputError(
-            f"config: {works} has works and {file} has passages, which are cut "
-            f"in another way. Give folders or "
-            "documents for both, or cut the works to the same length: pretrace "
-            "cut --words 64 --most "
-            f"20 --label {'none' if works == texts else '0'} {works} > passages.jsonl"
+            f"config: {works} has works and {file} has passages, which are cut in "
+            "another way. Give folders or documents for both, or cut the works to the "
+            "same length: pretrace cut --words 64 --most 20 --label "
+            f"{'none' if works == texts else '0'} {works} > passages.jsonl"
         )
     return cut_of_sides(side_of(texts, left_out), side_of(known, left_out))
 
@@ -317,8 +315,8 @@ def _model(
         hint = f"write {key}={hub_id[1]}" if hub_id else nearest(named, registered)
         raise InputError(
             f"config: {key}: '{shorten(named)}' is not a name of config/models.yaml, a "
-            "folder, or an id of the Hugging Face hub such as EleutherAI/pythia-1.4b"
-            f"{'' if hint.startswith('valid') else f': {hint}'}"
+            "folder, or an id of the Hugging Face hub such as "
+            f"EleutherAI/pythia-1.4b{'' if hint.startswith('valid') else f': {hint}'}"
         )
     elif parameters := parameters_in(named):
         entry["parameters"] = parameters

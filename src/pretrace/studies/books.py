@@ -129,8 +129,8 @@ def check_readable(paths: Sequence[Path]) -> None:
     if errors:
         listed = "".join(f"\n  {error}" for error in errors.values())
         raise InputError(
-            f"{len(errors)} works cannot be read. Mend them, or leave all of "
-            f"them out: unreadable=leave_out{listed}"
+            f"{len(errors)} works cannot be read. Mend them, or leave all of them out: "
+            f"unreadable=leave_out{listed}"
         )
 
 
@@ -163,9 +163,8 @@ def cut_of_sides(ours: Side, theirs: Side) -> Cut:
             (other for other in theirs.reports if other.name == work.name), None
         ):
             raise InputError(
-                f"{work.path} and {other.path}: the work '{work.name}' is in "
-                f"question and known; decide which "
-                "it is, or rename one of the two."
+                f"{work.path} and {other.path}: the work '{work.name}' is in question "
+                "and known; decide which it is, or rename one of the two."
             )
     cut = _unit_of_sides(ours, theirs)
 
@@ -229,15 +228,13 @@ def plan_of_works(ours: Side, theirs: Side, cut: Cut) -> Iterator[str]:
         else ""
     )
     yield (
-        f"cut: {count_noun(cut.each, 'passage')} of {cut.size} {cut.unit} of "
-        f"each work{why}, spread alike over each "
-        f"without its first and last {MARGIN:.0%}"
+        f"cut: {count_noun(cut.each, 'passage')} of {cut.size} {cut.unit} of each "
+        f"work{why}, spread alike over each without its first and last {MARGIN:.0%}"
     )
     yield from _told_alike(ours, theirs, cut)
     yield (
-        "an audit finds in four of five cases, in standard deviations of a "
-        "passage, if a tenth of their variance lies "
-        "between works:"
+        "an audit finds in four of five cases, in standard deviations of a passage, if "
+        "a tenth of their variance lies between works:"
     )
     for each in sorted({cut.each, 5, 10, 20, 40}):
         counts = [side.count_of_works(cut, each) for side in (ours, theirs)]
@@ -247,9 +244,8 @@ def plan_of_works(ours: Side, theirs: Side, cut: Cut) -> Iterator[str]:
                 for known in (counts[1], 2 * counts[1])
             )
             yield (
-                f"  {count_noun(each, 'passage')} of {counts[0]} works in "
-                f"question and {counts[1]} unread: {now}; with "
-                f"{2 * counts[1]} unread works: "
+                f"  {count_noun(each, 'passage')} of {counts[0]} works in question and "
+                f"{counts[1]} unread: {now}; with {2 * counts[1]} unread works: "
                 f"{more}{' (this audit)' * (each == cut.each)}"
             )
 
@@ -276,7 +272,7 @@ def _plan_of_side(side: Side, which: str, cut: Cut) -> Iterator[str]:
         )
     if side.unread:
         yield (
-            f"  left out, because they cannot be read: "
+            "  left out, because they cannot be read: "
             f"{', '.join(map(shorten, side.unread))}"
         )
     for line in not_read(str(path.relative_to(side.path)) for path in side.left_out):
@@ -294,8 +290,8 @@ def _told_alike(ours: Side, theirs: Side, cut: Cut) -> Iterator[str]:
         ]
         told = ", ".join(end for end in ends if not end.startswith("0 + 0 "))
         yield (
-            f"  written alike: line ends, each passage in one line (works in "
-            f"question + unread: {told})"
+            "  written alike: line ends, each passage in one line (works in question + "
+            f"unread: {told})"
         )
     for kind in cut.alike:
         means = [
@@ -304,8 +300,7 @@ def _told_alike(ours: Side, theirs: Side, cut: Cut) -> Iterator[str]:
         ]
         yield (
             f"  written alike: {SIGNS_TOLD[kind]} (typeset in works in question: "
-            f"{means[0]:.0%}, in unread ones: "
-            f"{means[1]:.0%})"
+            f"{means[0]:.0%}, in unread ones: {means[1]:.0%})"
         )
 
 

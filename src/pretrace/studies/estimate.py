@@ -297,18 +297,16 @@ def table(plan: Plan, jobs: Sequence[Job]) -> list[str]:
     lines += [
         _row("all", jobs, "", fetched),
         "",
-        f"Disk: {fetched:,.0f} GB of weights to fetch and {stored:,.0f} GB of "
-        f"passes, without data sets and corpora; "
-        "check_hub asks the hub for their sizes.",
+        f"Disk: {fetched:,.0f} GB of weights to fetch and {stored:,.0f} GB of passes, "
+        "without data sets and corpora; check_hub asks the hub for their sizes.",
     ]
     for card in CARDS:
         lines += _times(jobs, card)
     lines.append(
-        "Times: as measured on an H200 for passes over short texts in 16 bits, "
-        "without loading models and counting "
-        "corpora. Questions and other cards were not measured. A model on N GPUs "
-        "holds all and computes on one at a "
-        "time. Weights need a few GB more in memory; batches shrink until they fit."
+        "Times: as measured on an H200 for passes over short texts in 16 bits, without "
+        "loading models and counting corpora. Questions and other cards were not "
+        "measured. A model on N GPUs holds all and computes on one at a time. Weights "
+        "need a few GB more in memory; batches shrink until they fit."
     )
     return lines
 
@@ -337,8 +335,8 @@ def _times(jobs: Sequence[Job], card: str) -> Iterator[str]:
         times.append(f"{max(reserved / count, longest.hours(card)):,.1f} with {count}")
     yield (
         f"{card}: {reserved:,.1f} GPU hours; the longest job, {longest}, takes "
-        f"{longest.hours(card):,.1f} hours on "
-        f"{longest.gpus}, and all takes no less. Hours in all: {', '.join(times)}."
+        f"{longest.hours(card):,.1f} hours on {longest.gpus}, and all takes no less. "
+        f"Hours in all: {', '.join(times)}."
     )
 
 
@@ -353,17 +351,17 @@ def budget(
     whether the budget suffices."""
     left = budget_usd - spent
     lines = [
-        f"Stored already, and not asked again: {answers:,} answers of {model}, "
-        f"for {cost:.2f}."
+        f"Stored already, and not asked again: {answers:,} answers of {model}, for "
+        f"{cost:.2f}."
         for model, (answers, cost) in sorted(stored.items())
     ]
     lines.append(
-        f"Of budget_usd = {budget_usd:g}, {spent:.2f} are spent and {left:.2f} "
-        f"are left."
+        f"Of budget_usd = {budget_usd:g}, {spent:.2f} are spent and {left:.2f} are "
+        "left."
     )
     if dollars - spent > left:
         lines.append(
-            "That may not suffice: the run would stop before it passes the "
-            "budget, and go on once it is raised."
+            "That may not suffice: the run would stop before it passes the budget, and "
+            "go on once it is raised."
         )
     return lines

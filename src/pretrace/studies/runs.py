@@ -143,10 +143,9 @@ def _check_names(run: WrittenRun, where: str, registries: Registries) -> None:
         benchmarks.require(run.calibrate_on, f"{where}.calibrate_on")
     if run.start_token.lower() in ("bos", "eos"):
         raise InputError(
-            f"{where}.start_token: '{run.start_token}' would be read as these "
-            f"three letters; write tokenizer for the "
-            "token that the model's tokenizer puts first, none, or the token "
-            "itself, as <s>."
+            f"{where}.start_token: '{run.start_token}' would be read as these three "
+            "letters; write tokenizer for the token that the model's tokenizer puts "
+            "first, none, or the token itself, as <s>."
         )
     for corpus in run.corpora:
         corpora.require(corpus, f"{where}.corpora")
@@ -155,7 +154,7 @@ def _check_names(run: WrittenRun, where: str, registries: Registries) -> None:
         if reference == run.model:
             raise InputError(
                 f"{where}.references: {reference} is the model of the run; name "
-                f"another model."
+                "another model."
             )
     for slug in run.shadows:
         models.require(slug, f"{where}.shadows")
@@ -191,16 +190,15 @@ def _check_part(run: WrittenRun, where: str, benchmark: BenchmarkEntry) -> None:
         # the user's own files say it themselves: `user_files`
         if not declared and named and benchmark.source not in ("local", "answers"):
             raise InputError(
-                f"{where}.{key}: the entry of {run.benchmark} has no {key} to "
-                f"choose from; take {key} out of the "
-                f"run, or give the entry {key}: {list(named)}, if the benchmark "
-                f"has them."
+                f"{where}.{key}: the entry of {run.benchmark} has no {key} to choose "
+                f"from; take {key} out of the run, or give the entry {key}: "
+                f"{list(named)}, if the benchmark has them."
             )
         for value in named:
             if declared and value not in declared:
                 raise InputError(
-                    f"{where}.{key}: {run.benchmark} has no "
-                    f"{shorten(repr(value))}; it has {declared}."
+                    f"{where}.{key}: {run.benchmark} has no {shorten(repr(value))}; it "
+                    f"has {declared}."
                 )
 
 
@@ -217,19 +215,18 @@ def _check_shadows(run: WrittenRun, models: Models, slug: str, where: str) -> No
         ]
         raise InputError(
             f"{where}: {slug} has no shadow models; name one that has "
-            f"({', '.join(having)}), or give the entry of a "
-            "model that is trained here shadows: 4."
+            f"({', '.join(having)}), or give the entry of a model that is trained here "
+            "shadows: 4."
         )
     if model.training.benchmark != run.benchmark:
         raise InputError(
-            f"{where}: {slug} is trained on {model.training.benchmark}, and this "
-            f"run is about {run.benchmark}; name a "
-            "model that is trained on it."
+            f"{where}: {slug} is trained on {model.training.benchmark}, and this run "
+            f"is about {run.benchmark}; name a model that is trained on it."
         )
     if run.start_token != SEPARATOR:
         raise InputError(
-            f"{where}: shadow models read every text after {SEPARATOR}; give the "
-            f"run start_token: {SEPARATOR}."
+            f"{where}: shadow models read every text after {SEPARATOR}; give the run "
+            f"start_token: {SEPARATOR}."
         )
 
 
@@ -253,8 +250,8 @@ def _check_paraphraser(
     if name not in VIEWS or VIEWS[name].family not in PARAPHRASING:
         raise InputError(
             f"{where}.paraphraser: '{name}' is not a view of paraphrases; use "
-            f"paraphrase (the benchmark's own), "
-            "paraphrase_by_NAME or substitution_by_MODEL-PERCENT."
+            "paraphrase (the benchmark's own), paraphrase_by_NAME or "
+            "substitution_by_MODEL-PERCENT."
         )
     options = benchmark.question is not None and any(
         QUESTION_METHODS[item.method].options for item in questions
@@ -279,15 +276,13 @@ def _check_view(
     writer = view_writer(view, benchmark)
     if writer and isinstance(models.require(writer, where), AnswersModel):
         raise InputError(
-            f"{where}: {writer} has collected answers only and cannot write; "
-            f"give its paraphrases as a view of {slug}, "
-            "or name a model that can be asked."
+            f"{where}: {writer} has collected answers only and cannot write; give its "
+            f"paraphrases as a view of {slug}, or name a model that can be asked."
         )
     if not writer and benchmark.source not in VIEW_LOADERS:
         raise InputError(
-            f"{where}: {slug} has no such view; give a file of it in its entry, "
-            f"as views: {{{view}: FILE}}, or name "
-            "a view that a model makes."
+            f"{where}: {slug} has no such view; give a file of it in its entry, as "
+            f"views: {{{view}: FILE}}, or name a view that a model makes."
         )
 
 
@@ -410,15 +405,15 @@ def _resolve_methods(
     if any(prefix.kind == ZERO_ACCESS for prefix, _ in needed):
         if not (run.lengths or benchmark.lengths):
             raise InputError(
-                f"{where}.methods: access: zero completes openings to the length "
-                f"of the texts; give {run.benchmark} "
-                "lengths (in words), in its entry or in the run."
+                f"{where}.methods: access: zero completes openings to the length of "
+                f"the texts; give {run.benchmark} lengths (in words), in its entry or "
+                "in the run."
             )
         if isinstance(model, ApiModel):
             raise InputError(
-                f"{where}.methods: access: zero has the target itself complete "
-                f"known openings, which is done for "
-                f"local models only; {run.model} is behind an API. Use access: partial."
+                f"{where}.methods: access: zero has the target itself complete known "
+                f"openings, which is done for local models only; {run.model} is behind "
+                "an API. Use access: partial."
             )
     if shots and benchmark.prefix is not None:
         _check_prefix(run, where, shots, benchmark.prefix)
@@ -431,16 +426,14 @@ def _check_prefix(run: WrittenRun, where: str, shots: int, prefix: PrefixDraws) 
     if shots > prefix.pool:
         raise InputError(
             f"{where}.methods: {shots} shots are asked for, and prefix.pool of "
-            f"{run.benchmark} is {prefix.pool}; "
-            "raise it, or ask for fewer shots."
+            f"{run.benchmark} is {prefix.pool}; raise it, or ask for fewer shots."
         )
     draws = prefix.draws + prefix.placebos
     if beyond := [draw for draw in run.draws or () if draw >= draws]:
         raise InputError(
-            f"{where}.draws: draw {beyond[0]} is asked for, and {run.benchmark} "
-            f"has draws 0 to {draws - 1} "
-            "(prefix.draws, then prefix.placebos); raise these, or ask for one "
-            "of its draws."
+            f"{where}.draws: draw {beyond[0]} is asked for, and {run.benchmark} has "
+            f"draws 0 to {draws - 1} (prefix.draws, then prefix.placebos); raise "
+            "these, or ask for one of its draws."
         )
 
 
@@ -469,11 +462,10 @@ def _check_extraction(run: WrittenRun, where: str, model: ModelEntry) -> None:
     """Check that the model gives what an extraction needs."""
     if run.extraction is not None and "top40" in lacking_statistics(model):
         raise InputError(
-            f"{where}.extraction: {run.model} does not run here, and extraction "
-            f"needs the 40 most likely tokens at "
-            "each position. Take extraction out, or name a model whose weights "
-            "can be loaded, or a server that returns "
-            "them (top40 in its api)."
+            f"{where}.extraction: {run.model} does not run here, and extraction needs "
+            "the 40 most likely tokens at each position. Take extraction out, or name "
+            "a model whose weights can be loaded, or a server that returns them (top40 "
+            "in its api)."
         )
 
 
@@ -497,33 +489,30 @@ def _resolve_questions(
     if questions and not asked_about and run.methods is not None:
         raise InputError(
             f"{where}.methods: {questions[0].method} cannot be computed: "
-            f"{run.benchmark} asks no questions. To have "
-            f"it, add the key question to the benchmark's entry; else leave "
-            f"{questions[0].method} out."
+            f"{run.benchmark} asks no questions. To have it, add the key question to "
+            f"the benchmark's entry; else leave {questions[0].method} out."
         )
     elsewhere = isinstance(model, AnswersModel)
     if run.calibration is not None and not elsewhere:
         raise InputError(
-            f"{where}.calibration: {run.model} answers itself, and deltas that "
-            f"were read from other answers do not "
-            "fit its own: another prompt, or another place or spelling of the "
-            "letters, shifts them. Take calibration "
-            "out, and its answers are cross-fitted on the benchmark's own "
-            "non-members, or name a benchmark of known "
-            "non-members under calibrate_on. Given deltas are for answers "
-            "collected elsewhere (source: answers)."
+            f"{where}.calibration: {run.model} answers itself, and deltas that were "
+            "read from other answers do not fit its own: another prompt, or another "
+            "place or spelling of the letters, shifts them. Take calibration out, and "
+            "its answers are cross-fitted on the benchmark's own non-members, or name "
+            "a benchmark of known non-members under calibrate_on. Given deltas are for "
+            "answers collected elsewhere (source: answers)."
         )
     if benchmark.source == "answers" and not elsewhere:
         raise InputError(
             f"{where}.model: {run.benchmark} holds no texts, only answers from "
-            f"elsewhere; {run.model} cannot "
-            "read it. Use a model with source: answers, or a benchmark with texts."
+            f"elsewhere; {run.model} cannot read it. Use a model with source: answers, "
+            "or a benchmark with texts."
         )
     if elsewhere and not asked_about:
         raise InputError(
             f"{where}.benchmark: {run.model} has answers to questions, and "
-            f"{run.benchmark} asks none. Use a "
-            "benchmark with source: answers, or one with questions."
+            f"{run.benchmark} asks none. Use a benchmark with source: answers, or one "
+            "with questions."
         )
     if not asked_about:
         return [], {
@@ -552,17 +541,16 @@ def _check_scored_by_api(run: WrittenRun, where: str, models: Models) -> None:
     for reference in run.references:
         if not scores_prompts(models.entries[reference]):
             raise InputError(
-                f"{where}.references: {reference} gives no log-probabilities of "
-                f"a text's tokens; use a local model, or "
-                "one behind an API that scores prompts (echo: true)."
+                f"{where}.references: {reference} gives no log-probabilities of a "
+                "text's tokens; use a local model, or one behind an API that scores "
+                "prompts (echo: true)."
             )
     model = models.entries[str(run.model)]
     if isinstance(model, ApiModel) and run.corpora and model.tokenizer is None:
         raise InputError(
-            f"{where}.corpora: {run.model} is behind an API, and its entry names "
-            f"no tokenizer, so that no corpus "
-            "can be counted in its tokens. Name a model with the same tokenizer "
-            "there, or leave the corpora out."
+            f"{where}.corpora: {run.model} is behind an API, and its entry names no "
+            "tokenizer, so that no corpus can be counted in its tokens. Name a model "
+            "with the same tokenizer there, or leave the corpora out."
         )
 
 
@@ -597,8 +585,8 @@ def _check_two(where: str, run: Run, other: Run) -> None:
         ours, theirs = getattr(run, key), getattr(other, key)
         if None not in (ours, theirs) and ours != theirs:
             raise InputError(
-                f"{where}.{key}: {another} gives a different one; give one, or "
-                f"put them into two studies."
+                f"{where}.{key}: {another} gives a different one; give one, or put "
+                "them into two studies."
             )
     if run.extraction and other.extraction and run.start_token != other.start_token:
         raise InputError(
@@ -610,9 +598,8 @@ def _check_two(where: str, run: Run, other: Run) -> None:
     )
     if run.methods and other.methods and same and run.inner_start != other.inner_start:
         raise InputError(
-            f"{where}.inner_start: {another} differs in it on the same texts, "
-            f"but scores do not record it; put them "
-            "into two studies."
+            f"{where}.inner_start: {another} differs in it on the same texts, but "
+            "scores do not record it; put them into two studies."
         )
 
 
@@ -632,12 +619,12 @@ def _check_known(where: str, run: Run, known: list[Run]) -> None:
     if run.methods and not any(other.methods for other in known):
         raise InputError(
             f"{key}: no run has {run.model} read {other}; add one with the same "
-            f"methods."
+            "methods."
         )
     if run.extraction and run.extraction not in [other.extraction for other in known]:
         raise InputError(
-            f"{key}: no run has {run.model} read {other} with the same "
-            f"extraction; add one."
+            f"{key}: no run has {run.model} read {other} with the same extraction; add "
+            "one."
         )
 
 

@@ -43,9 +43,9 @@ def read_seals(path: Path) -> list[Seal]:
         seals = None
     if not isinstance(seals, list) or not all(map(_is_seal, seals)):
         raise InputError(
-            f"{path} does not hold the seals that pretrace wrote there. Put a "
-            f"copy of it back, or delete it: then the "
-            "plan is sealed once more, and the report says so if scores exist."
+            f"{path} does not hold the seals that pretrace wrote there. Put a copy of "
+            "it back, or delete it: then the plan is sealed once more, and the report "
+            "says so if scores exist."
         )
     return seals
 
@@ -126,13 +126,13 @@ def edited(seals: Sequence[Seal], code: str) -> list[str]:
     warnings = []
     if versions.get("code", code) != code:
         warnings.append(
-            "pretrace's code was edited after the plan was sealed: the answer "
-            "may follow from the edit."
+            "pretrace's code was edited after the plan was sealed: the answer may "
+            "follow from the edit."
         )
     if str(versions.get("pretrace")).endswith("-dirty"):
         warnings.append(
-            "The plan was sealed with code that no commit holds, so that nobody "
-            "else can run the same."
+            "The plan was sealed with code that no commit holds, so that nobody else "
+            "can run the same."
         )
     return warnings
 
@@ -257,9 +257,9 @@ def repeats(seals: Sequence[Seal], others: Mapping[str, Sequence[Seal]]) -> list
         return []
     audits = count_noun(len(texts | models), "other audit")
     return [
-        f"{audits} in results/ with texts ({len(texts)}) or the model "
-        f"({len(models)}) of this one. Of twenty audits "
-        "of unread texts, one finds evidence: report all of them, not the best."
+        f"{audits} in results/ with texts ({len(texts)}) or the model ({len(models)}) "
+        "of this one. Of twenty audits of unread texts, one finds evidence: report all "
+        "of them, not the best."
     ]
 
 

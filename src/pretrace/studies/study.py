@@ -80,9 +80,8 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
     """
     if own := {"runs", "artifacts"} & config.keys():
         raise InputError(
-            f"config: the key '{min(own)}' belongs into a study file; name that "
-            f"file by --config study=FILE, not by "
-            "--configfile."
+            f"config: the key '{min(own)}' belongs into a study file; name that file "
+            "by --config study=FILE, not by --configfile."
         )
     settings = parse(config, Config, "config/config.yaml or --config")
     path = study_path(settings.study, folder)
@@ -92,7 +91,7 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
     if registered.is_file() and not registered.samefile(path):
         raise InputError(
             f"{path}: study: '{file.study}' is the study of {registered}; choose "
-            f"another name."
+            "another name."
         )
     registries = load_registries(file, path, settings, folder)
     runs = resolve_runs(file.runs, path, registries)
@@ -123,12 +122,12 @@ def study_path(name: str, folder: Path) -> Path:
     if name.endswith((".yaml", ".yml")):
         where = "" if Path(name).is_absolute() else f" in {Path.cwd()}"
         raise InputError(
-            f"config: study: there is no file {shorten(name)}{where}; give the "
-            f"path of a study file."
+            f"config: study: there is no file {shorten(name)}{where}; give the path of "
+            "a study file."
         )
     hint = nearest(name, registered).rstrip("?")
     raise InputError(
         f"config: study: '{shorten(name)}' is neither a file nor one of "
-        f"config/studies/ ({hint}). "
-        "A study file is given by its path, as --config study=my_study.yaml."
+        f"config/studies/ ({hint}). A study file is given by its path, as --config "
+        "study=my_study.yaml."
     )

@@ -139,18 +139,17 @@ def check_study_file(study: Study) -> None:
     known = read_json(record) if record.is_file() else {"study_file": file}
     if not isinstance(known, dict) or not isinstance(known.get("study_file"), str):
         raise InputError(
-            f"{record} is damaged. Delete it, if the results beside it are those "
-            f"of {study.path}."
+            f"{record} is damaged. Delete it, if the results beside it are those of "
+            f"{study.path}."
         )
     was_moved = not Path(known["study_file"]).exists() and known.get(
         "sha256"
     ) == sha256_file(study.path)
     if known["study_file"] != file and not was_moved:
         raise InputError(
-            f"{study.path}: study: results/{study.name}/ has the results of "
-            f"another study file of that name, "
-            f"{known['study_file']}. Give this study another name; or, if it is "
-            f"the same study, delete {record}."
+            f"{study.path}: study: results/{study.name}/ has the results of another "
+            f"study file of that name, {known['study_file']}. Give this study another "
+            f"name; or, if it is the same study, delete {record}."
         )
 
 
@@ -367,11 +366,10 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     )
     return [
         *(_works_told(entry) if cut_of(entry) is not None else []),
-        f"was {config['model']} trained on {_count(suspects)}? They are compared "
-        f"with {_count(known)} "
-        f"given as unread: {tokens:,.0f} tokens in all{ratio}, on the {device}, "
-        f"{_time(hours)}. "
-        f"The answer will be in results/{study.name}/report.html",
+        f"was {config['model']} trained on {_count(suspects)}? They are compared with "
+        f"{_count(known)} given as unread: {tokens:,.0f} tokens in all{ratio}, on the "
+        f"{device}, {_time(hours)}. The answer will be in "
+        f"results/{study.name}/report.html",
         *[named] * any(text.document for text in texts),
         *_base_told(plan, config, suspects),
     ]
@@ -393,9 +391,9 @@ def _sent(plan: Plan, model: ModelEntry) -> Iterator[str]:
     )
     [job] = jobs_of(plan, {TEXTS_SLUG: sizes})
     yield (
-        f"how much does {plan.model(job.model.slug).slug} give back of {_count(suspects)}, and of "
-        f"{_count(known)} given as unread? The answer will be in "
-        f"results/{plan.study.name}/report.html"
+        f"how much does {plan.model(job.model.slug).slug} give back of "
+        f"{_count(suspects)}, and of {_count(known)} given as unread? The answer will "
+        f"be in results/{plan.study.name}/report.html"
     )
     yield (
         f"in question: {_name_documents(suspects)}; given as unread: "
@@ -405,8 +403,8 @@ def _sent(plan: Plan, model: ModelEntry) -> Iterator[str]:
         yield f"no p can be as low as 0.05: it takes {known_for_p(len(suspects))}"
     yield (
         f"PASSAGES OF ALL THESE WORKS ARE SENT to {model.api.base_url} (model "
-        f"{model.api.model}): the {CONTEXT} words before up to 20 places in each. Do not "
-        "ask about confidential texts. A dry run and estimate send nothing"
+        f"{model.api.model}): the {CONTEXT} words before up to 20 places in each. Do "
+        "not ask about confidential texts. A dry run and estimate send nothing"
     )
     yield (
         f"at most {job.read / 1e6:,.2f} million tokens are read and "

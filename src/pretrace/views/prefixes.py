@@ -104,8 +104,8 @@ def _placebo_documents(benchmark: "pd.DataFrame", count: int, seed: int) -> list
     if len(documents) < count:
         raise InputError(
             f"{count} placebos are asked for, and the members come from "
-            f"{len(documents)} documents; "
-            "lower `placebos` under the benchmark's key prefix."
+            f"{len(documents)} documents; lower `placebos` under the benchmark's key "
+            "prefix."
         )
     return sorted(_order(documents, "placebo", seed)[:count])
 
@@ -144,9 +144,8 @@ def _check_pool(pool: int, count: int, where: str, length: int | None) -> None:
     if count <= pool:
         raise InputError(
             f"a pool of {pool} {where} leaves none of the "
-            f"{count}{f' of length {length}' if length else ''} to "
-            "evaluate; lower `pool` under the benchmark's key prefix, or ask for "
-            "fewer shots."
+            f"{count}{f' of length {length}' if length else ''} to evaluate; lower "
+            "`pool` under the benchmark's key prefix, or ask for fewer shots."
         )
 
 
@@ -184,9 +183,8 @@ def _evaluation_texts(
         if len(cell) < texts:
             raise InputError(
                 f"{texts} texts of label {label} and length {length} are to be "
-                f"evaluated, and beside the shots there "
-                f"are {len(cell)}; lower `texts` or `pool` under the benchmark's "
-                f"key prefix."
+                f"evaluated, and beside the shots there are {len(cell)}; lower `texts` "
+                "or `pool` under the benchmark's key prefix."
             )
         yield from _rows(
             length, EVALUATED, _order(cell["text_id"], EVALUATED, seed)[:texts]
@@ -384,8 +382,8 @@ def shot_texts(
     if prefix.kind == ZERO_ACCESS:
         if completions is None:
             raise InputError(
-                "zero-access shots are asked for, and the target's completions "
-                "are not among the inputs."
+                "zero-access shots are asked for, and the target's completions are not "
+                "among the inputs."
             )
         rows = completions[of_length(completions, texts.length)].sort_values("position")
         available = dict(zip(rows["position"].astype(str), rows["text"], strict=True))
@@ -403,16 +401,15 @@ def shot_texts(
             )
             if lacking := sorted(available.keys() - seen.keys()):
                 raise InputError(
-                    f"view '{view}' has no text of '{lacking[0]}', which is a "
-                    f"shot of {prefix.name}."
+                    f"view '{view}' has no text of '{lacking[0]}', which is a shot of "
+                    f"{prefix.name}."
                 )
             available = seen
     if len(available) < shots.count:
         raise InputError(
-            f"{shots.count} {prefix.kind} shots of length {texts.length} are "
-            f"asked for, and draw {shots.draw} has "
-            f"{len(available)}; raise `pool` under the benchmark's key prefix, "
-            f"or ask for fewer shots."
+            f"{shots.count} {prefix.kind} shots of length {texts.length} are asked "
+            f"for, and draw {shots.draw} has {len(available)}; raise `pool` under the "
+            "benchmark's key prefix, or ask for fewer shots."
         )
     return list(available.values())[: shots.count]
 

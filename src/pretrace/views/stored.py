@@ -92,8 +92,8 @@ def _made(
     if is_masked(checkpoint):
         if view.family != "neighbours":
             raise InputError(
-                f"view '{view.name}': {view.model} is a masked language model; "
-                f"it makes neighbours."
+                f"view '{view.name}': {view.model} is a masked language model; it "
+                "makes neighbours."
             )
         model = load_masked_model(checkpoint, device)
         return neighbours_by_masked_model(
@@ -153,8 +153,8 @@ def imported_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataF
         given = checked_row(where, row, ViewRow)
         if given["id"] not in known:
             raise InputError(
-                f"{where}: id '{given['id']}' is not a text of the benchmark; "
-                f"give the ids of its table."
+                f"{where}: id '{given['id']}' is not a text of the benchmark; give the "
+                "ids of its table."
             )
         variants = texts.setdefault(given["id"], {})
         number = given.get("variant")
@@ -162,7 +162,7 @@ def imported_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataF
         if number in variants:
             raise InputError(
                 f"{where}: variant {number} of '{given['id']}' was given before; "
-                f"number them 0, 1, ..."
+                "number them 0, 1, ..."
             )
         variants[number] = given["text"]
     ordered = {
@@ -203,10 +203,9 @@ def _check_joined(
     """
     remedy = (
         "Rows are joined to texts by their number, so the texts were built from "
-        "another file, or one of both has "
-        "another order. Fetch both again, or name a file of the view with the "
-        "ids of the texts in the benchmark's "
-        f"entry, as views: {{{name}: FILE}}."
+        "another file, or one of both has another order. Fetch both again, or name a "
+        "file of the view with the ids of the texts in the benchmark's entry, as "
+        f"views: {{{name}: FILE}}."
     )
     known = benchmark[benchmark["label"].notna()]
     labels = dict(zip(known["text_id"], known["label"].astype(int), strict=True))
@@ -216,16 +215,14 @@ def _check_joined(
         joined.add(row.text_id)
         if row.text.strip() and row.text_id not in text_ids:
             raise InputError(
-                f"{row.where}: view '{name}' has this row for '{row.text_id}', "
-                f"which is not a text of the benchmark. "
-                f"{remedy}"
+                f"{row.where}: view '{name}' has this row for '{row.text_id}', which "
+                f"is not a text of the benchmark. {remedy}"
             )
         label = labels.get(row.text_id)
         if None not in (label, row.label) and label != row.label:
             raise InputError(
-                f"{row.where}: view '{name}' has this row for '{row.text_id}' "
-                f"with label {row.label}, and that text's "
-                f"label is {label}. {remedy}"
+                f"{row.where}: view '{name}' has this row for '{row.text_id}' with "
+                f"label {row.label}, and that text's label is {label}. {remedy}"
             )
     # a whole length or subset may have no view
     for _, part in benchmark.groupby(["subset", "length"], dropna=False)["text_id"]:
@@ -233,8 +230,7 @@ def _check_joined(
         if without and len(without) < len(part):
             raise InputError(
                 f"view '{name}' has no row for '{without[0]}' ({len(without)} of "
-                f"{len(part)} texts of its subset and "
-                f"length). {remedy}"
+                f"{len(part)} texts of its subset and length). {remedy}"
             )
 
 
@@ -354,8 +350,8 @@ def rendered_texts(
     alteration = VIEWS[altered or "original"]
     if alteration.materialised and view != "original":
         raise InputError(
-            f"view '{altered}' is made of the benchmark's own texts; it cannot "
-            f"be combined with view '{view}'."
+            f"view '{altered}' is made of the benchmark's own texts; it cannot be "
+            f"combined with view '{view}'."
         )
     for text_id, text in zip(text_ids, texts, strict=True):
         for seen in _variants(
@@ -379,7 +375,7 @@ def _variants(
         return view.variants(text, seed_of(*seed))
     if view.name not in stored:
         raise InputError(
-            f"view '{view.name}' is a stored table, and it is not among this "
-            f"job's inputs."
+            f"view '{view.name}' is a stored table, and it is not among this job's "
+            "inputs."
         )
     return stored[view.name].get(text_id, ())

@@ -131,11 +131,10 @@ def require_wordnet() -> Path:
         if place.is_file() or (place / "data.noun").is_file():
             return place
     raise InputError(
-        "the synonym views need WordNet's data, and it is not on this machine. "
-        "Install it (python -m "
-        "nltk.downloader wordnet, or the system's package wordnet-base), or use "
-        "synonym_by_MODEL-PERCENT, "
-        "which takes the nearest words in a model's embedding table."
+        "the synonym views need WordNet's data, and it is not on this machine. Install "
+        "it (python -m nltk.downloader wordnet, or the system's package wordnet-base), "
+        "or use synonym_by_MODEL-PERCENT, which takes the nearest words in a model's "
+        "embedding table."
     )
 
 

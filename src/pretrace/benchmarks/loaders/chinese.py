@@ -69,8 +69,8 @@ def load_news(entry: PeoplesDaily, sources: list[Path], seed: int) -> list[Text]
     log.info("%d words, %d stretches of %d", len(words), stretches, longest)
     if stretches < 2 * wanted:
         raise InputError(
-            f"texts: {wanted} of each class are asked for, the month holds "
-            f"{stretches} stretches."
+            f"texts: {wanted} of each class are asked for, the month holds {stretches} "
+            "stretches."
         )
     drawn = []
     for order, stretch in enumerate(

@@ -247,8 +247,8 @@ def _folder(entry: DataSet, source: Path) -> Path:
         )
     if odd := sorted(set("*?[]") & set(str(folder))):
         raise InputError(
-            f"{folder}: datasets cannot read a folder with {' '.join(odd)} in "
-            f"its path; rename it."
+            f"{folder}: datasets cannot read a folder with {' '.join(odd)} in its "
+            "path; rename it."
         )
     return folder
 
@@ -276,8 +276,8 @@ def _splits(
         for file in named:
             if not file.is_relative_to(folder):
                 raise InputError(
-                    f"{folder}: its configs name {file}, which is not in it and "
-                    f"is not read."
+                    f"{folder}: its configs name {file}, which is not in it and is not "
+                    "read."
                 )
         files[split] = _unpacked(named, folder, cache)
     written = _readme_of(folder, builder.config.name)
@@ -322,8 +322,8 @@ def _tell_links(folder: Path) -> None:
     if unread:
         names = ", ".join(str(file.relative_to(folder)) for file in unread)
         tell(
-            "%s: %d files are not read, because datasets follows no links to "
-            "folders: %s; copy them here",
+            "%s: %d files are not read, because datasets follows no links to folders: "
+            "%s; copy them here",
             folder,
             len(unread),
             names,
@@ -521,9 +521,9 @@ def _read_files(
     for given in own[1:]:
         if lacking := _difference(entry, first, given):
             raise InputError(
-                f"{given.path}: the files of a split have the same columns; "
-                f"{lacking}. Rename the column, or give the "
-                "files splits of their own (configs in README.md)."
+                f"{given.path}: the files of a split have the same columns; {lacking}. "
+                "Rename the column, or give the files splits of their own (configs in "
+                "README.md)."
             )
     left_out = []
     for file in split.others:
@@ -608,15 +608,14 @@ def _columns(
     if len({"text", "input"} & set(given)) != 1:
         listed = ", ".join(columns)
         raise InputError(
-            f"{where}: set columns.text to the column that holds the texts, one "
-            f"of {listed}."
+            f"{where}: set columns.text to the column that holds the texts, one of "
+            f"{listed}."
         )
     if "label" not in given and "label" not in shared:
         raise InputError(
-            f"{where}: no column is called label: set columns.label to the one "
-            f"with 1 for members and 0 for "
-            f"non-members, of {', '.join(columns)}, or give a split's rows one "
-            f"label: splits: {{NAME: {{label: 1}}}}."
+            f"{where}: no column is called label: set columns.label to the one with 1 "
+            f"for members and 0 for non-members, of {', '.join(columns)}, or give a "
+            f"split's rows one label: splits: {{NAME: {{label: 1}}}}."
         )
     return {name: column for name, column in given.items() if name not in shared}
 
@@ -664,7 +663,7 @@ def _class_name(where: str, value: Any, names: Sequence[str]) -> Any:
     if number >= len(names):
         listed = ", ".join(names)
         raise InputError(
-            f"{where}: label is {value}, and the classes are 0 to "
-            f"{len(names) - 1}: {listed}."
+            f"{where}: label is {value}, and the classes are 0 to {len(names) - 1}: "
+            f"{listed}."
         )
     return names[number] if number >= 0 else None

@@ -77,8 +77,8 @@ def _passages(
         length = LENGTHS[row["Length"]] if books else None
         if labels.setdefault(document, label) != label:
             raise InputError(
-                f"{where}: '{document}' has both labels; a document is suspect "
-                f"(1) or clean (0)."
+                f"{where}: '{document}' has both labels; a document is suspect (1) or "
+                "clean (0)."
             )
         number = numbers[document, length]
         numbers[document, length] += 1
@@ -88,8 +88,8 @@ def _passages(
         title, _, author = document.partition("_-_") if books else (document, "", "")
         if books and not (title and author):
             raise InputError(
-                f"{where}: the ID '{document}' is not Title_-_Author, as "
-                f"BookTection writes it."
+                f"{where}: the ID '{document}' is not Title_-_Author, as BookTection "
+                "writes it."
             )
         text_id = f"{document}{'' if length is None else f'-{length:03d}'}-{number:03d}"
         about = {

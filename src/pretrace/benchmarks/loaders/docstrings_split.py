@@ -118,7 +118,6 @@ def _split(
                 label: sorted(stretches[:quota]) for label, stretches in split.items()
             }
     raise InputError(
-        f"packages: {package} holds {min(map(len, split.values()))} snippets of "
-        f"one class where {quota} are asked "
-        "for; give more packages or fewer texts."
+        f"packages: {package} holds {min(map(len, split.values()))} snippets of one "
+        f"class where {quota} are asked for; give more packages or fewer texts."
     )

@@ -64,8 +64,8 @@ def released_since(catalogue: Path, day: str) -> list[tuple[str, str]]:
             name for name in _NEEDED if name not in (reader.fieldnames or ())
         ]:
             raise InputError(
-                f"{catalogue} has no column {lacking[0]!r}: not Project "
-                f"Gutenberg's catalogue."
+                f"{catalogue} has no column {lacking[0]!r}: not Project Gutenberg's "
+                "catalogue."
             )
         texts = (
             row for row in reader if row["Type"] == "Text" and row["Language"] == "en"
@@ -147,7 +147,7 @@ def load(entry: DolmaBook, sources: list[Path], seed: int) -> list[Text]:
         if name not in files:
             raise InputError(
                 f"{sources[0]} has no {name}; its books were not fetched, or the "
-                f"folder is another."
+                "folder is another."
             )
         for _, row in rows(files[name]):
             words = row["text"].split()

@@ -145,10 +145,9 @@ def _quoted_and_others(
         drawn = list(islice(apart, others * len(quoted)))
         if len(drawn) < others * len(quoted):
             raise InputError(
-                f"others: {others} passages are asked for beside each verse of "
-                f"the day; {book} has {len(quoted)} of "
-                f"these and room for {len(drawn)} passages in all. Ask for "
-                f"fewer, or for shorter lengths."
+                f"others: {others} passages are asked for beside each verse of the "
+                f"day; {book} has {len(quoted)} of these and room for {len(drawn)} "
+                "passages in all. Ask for fewer, or for shorter lengths."
             )
         for place in of_book:
             if place in quoted or place in drawn:

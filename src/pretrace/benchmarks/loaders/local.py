@@ -100,13 +100,13 @@ def _known_texts(known: GivenRows, source: str, own: list[Text]) -> list[Text]:
     for text in texts_of(known, prefix="known-"):
         if text.label == 1:
             raise InputError(
-                f"{text.where}: the label is 1, and the texts of this file are "
-                f"known non-members: give 0 or none."
+                f"{text.where}: the label is 1, and the texts of this file are known "
+                "non-members: give 0 or none."
             )
         if text.text_id in ids:
             raise InputError(
-                f"{text.where}: the id '{text.text_id}' is also one of {source}; "
-                f"ids must be unique."
+                f"{text.where}: the id '{text.text_id}' is also one of {source}; ids "
+                "must be unique."
             )
         texts.append(replace(text, label=0))
     return texts

@@ -52,8 +52,8 @@ def load(entry: Mimir, sources: list[Path], seed: int) -> list[Text]:
             for number, (where, value) in enumerate(_values(path)):
                 if not isinstance(value, str):
                     raise InputError(
-                        f"{where}: {json.dumps(value)[:40]} is not a text; each "
-                        f"line of MIMIR is a JSON string."
+                        f"{where}: {json.dumps(value)[:40]} is not a text; each line "
+                        "of MIMIR is a JSON string."
                     )
                 if value.strip():
                     texts.append(
@@ -122,8 +122,8 @@ def _file(source: Path, folder: str, names: tuple[str, ...]) -> Path:
         if path := files.get((folder, f"{name}.jsonl")):
             return path
     raise InputError(
-        f"{source} has no {folder}/{names[0]}.jsonl; is the source MIMIR, with "
-        f"this set?"
+        f"{source} has no {folder}/{names[0]}.jsonl; is the source MIMIR, with this "
+        "set?"
     )
 
 

@@ -92,10 +92,9 @@ def load_sotu(entry: Sotu, sources: list[Path], seed: int) -> list[Text]:
             starts = _starts(speech, longest)
             if len(starts) < entry.texts:
                 raise InputError(
-                    f"texts: the address {speech.fileid} holds {len(starts)} "
-                    f"snippets of {longest} words where "
-                    f"{entry.texts} are asked for; ask for fewer, or for shorter "
-                    f"lengths."
+                    f"texts: the address {speech.fileid} holds {len(starts)} snippets "
+                    f"of {longest} words where {entry.texts} are asked for; ask for "
+                    "fewer, or for shorter lengths."
                 )
             for start in sorted(rng.sample(starts, entry.texts)):
                 texts += _snippet(speech, start, entry.lengths, label, speech.fileid)
@@ -206,9 +205,8 @@ def _draw(
     class."""
     if len(stretches) < count:
         raise InputError(
-            f"{which}: these years hold {len(stretches)} snippets of a class "
-            f"where {count} are asked for; "
-            f"give more years or fewer texts."
+            f"{which}: these years hold {len(stretches)} snippets of a class where "
+            f"{count} are asked for; give more years or fewer texts."
         )
     turns = sorted({stretch[0] for stretch in stretches})
     rng.shuffle(turns)
@@ -370,9 +368,9 @@ def _passages(
     places = range(number * size, (number + 1) * size - lengths[-1] + 1, lengths[-1])
     if len(places) < entry.passages:
         raise InputError(
-            f"passages: a section of {speech.fileid} has {size} words, too few "
-            f"for {entry.passages} passages of "
-            f"{lengths[-1]}; ask for fewer or shorter ones, or for fewer documents."
+            f"passages: a section of {speech.fileid} has {size} words, too few for "
+            f"{entry.passages} passages of {lengths[-1]}; ask for fewer or shorter "
+            "ones, or for fewer documents."
         )
     document = f"{speech.fileid}-{number + 1}"
     about = {"label": label, "document": document, "author": speech.speaker}
@@ -405,9 +403,9 @@ def nested_lengths(lengths: Sequence[int]) -> list[int]:
     for shorter, longer in pairwise(ordered):
         if longer % shorter:
             raise InputError(
-                f"lengths: {shorter} does not divide {longer}, so longer texts "
-                f"would not contain the shorter "
-                f"ones whole; choose lengths that do, such as [32, 64, 128, 256]."
+                f"lengths: {shorter} does not divide {longer}, so longer texts would "
+                "not contain the shorter ones whole; choose lengths that do, such as "
+                "[32, 64, 128, 256]."
             )
     return ordered
 
@@ -427,9 +425,8 @@ def _addresses_between(
     chosen = [speech for speech in addresses if first <= speech.year <= last]
     if not chosen:
         raise InputError(
-            f"{which}: no address was given in the years {first} to {last}; "
-            f"they run from {addresses[0].year} to {addresses[-1].year}, some "
-            f"years without one."
+            f"{which}: no address was given in the years {first} to {last}; they run "
+            f"from {addresses[0].year} to {addresses[-1].year}, some years without one."
         )
     return chosen
 

@@ -54,8 +54,8 @@ def load(entry: WikiMia, sources: list[Path], seed: int) -> list[Text]:
         split = list(_split(sources[0], f"WikiMIA_length{length}"))
         if not split:
             raise InputError(
-                f"{sources[0]} has no split WikiMIA_length{length}, which "
-                f"lengths of the benchmark names."
+                f"{sources[0]} has no split WikiMIA_length{length}, which lengths of "
+                "the benchmark names."
             )
         released += [
             replace(
@@ -84,16 +84,14 @@ def views(entry: WikiMia, sources: list[Path]) -> Mapping[str, list[ReleasedVari
         count = len(changed) // len(rewritten)
         if len(changed) % len(rewritten):
             raise InputError(
-                f"{sources[0]}: {len(changed)} perturbed texts of length "
-                f"{length} are not as many for each of "
-                f"{len(rewritten)}; fetch them again."
+                f"{sources[0]}: {len(changed)} perturbed texts of length {length} are "
+                f"not as many for each of {len(rewritten)}; fetch them again."
             )
         if count != entry.neighbours:
             raise InputError(
-                f"{sources[0]}: there are {count} perturbed texts of each text "
-                f"of length {length}, and the entry's "
-                f"neighbours is {entry.neighbours}; write neighbours: {count}, "
-                f"or fetch them again."
+                f"{sources[0]}: there are {count} perturbed texts of each text of "
+                f"length {length}, and the entry's neighbours is {entry.neighbours}; "
+                f"write neighbours: {count}, or fetch them again."
             )
         paraphrases += _numbered(rewritten, length, count=1)
         neighbours += _numbered(changed, length, count)
@@ -139,7 +137,7 @@ def load_snippets(entry: FromHub, sources: list[Path], seed: int) -> list[Text]:
         if row["label"] not in (0, 1):
             raise InputError(
                 f"{where}: label is {row['label']!r}; it must be 1 (member) or 0 "
-                f"(non-member)."
+                "(non-member)."
             )
         book = str(row["book_id"])
         text = "".join(

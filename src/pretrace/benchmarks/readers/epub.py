@@ -94,9 +94,9 @@ def read_epub(data: bytes, path: Path) -> LaidOutText:
         files = [book.file(name) for name in book.items if name not in pictures]
     if pictures and not any(file.words for file in files):
         raise InputError(
-            f"{path}: the pages of the EPUB are pictures ({pictures[0]} and so "
-            f"on); recognise their text first, as by: "
-            "ebook-convert IN.epub OUT.pdf; ocrmypdf OUT.pdf TEXT.pdf"
+            f"{path}: the pages of the EPUB are pictures ({pictures[0]} and so on); "
+            "recognise their text first, as by: ebook-convert IN.epub OUT.pdf; "
+            "ocrmypdf OUT.pdf TEXT.pdf"
         )
     words = sum(file.words for file in files)
     texts = []
@@ -177,7 +177,7 @@ class _Book:
         if locked & self.items.keys():
             raise InputError(
                 f"{self.path}: the EPUB is encrypted (DRM); take a copy without "
-                f"protection."
+                "protection."
             )
 
     def file(self, name: str) -> _File:

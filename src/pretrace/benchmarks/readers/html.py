@@ -253,6 +253,6 @@ def _placed(
             around.pop()
         if len(around) > limits.MOST_OPEN:
             raise InputError(
-                f"{path}: more than {limits.MOST_OPEN:,} tags are open at once; "
-                f"close them, or save it as text."
+                f"{path}: more than {limits.MOST_OPEN:,} tags are open at once; close "
+                "them, or save it as text."
             )

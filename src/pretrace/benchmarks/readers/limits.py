@@ -27,8 +27,8 @@ square."""
 
 def document_too_large(path: Path) -> InputError:
     return InputError(
-        f"{path}: the document is larger than {LARGEST_DOCUMENT >> 20} MB, "
-        f"unpacked; divide it."
+        f"{path}: the document is larger than {LARGEST_DOCUMENT >> 20} MB, unpacked; "
+        "divide it."
     )
 
 

@@ -49,7 +49,7 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
     if not data.startswith(b"PK"):
         raise InputError(
             f"{path}: the file is encrypted or of an older Word; save it as DOCX "
-            f"without a password."
+            "without a password."
         )
     with open_zip(data, path) as archive:
         check_members(archive, path)
@@ -244,8 +244,8 @@ def read_rtf(data: bytes, path: Path) -> LaidOutText:
 
     if not data.startswith(b"{\\rtf"):
         raise InputError(
-            f"{path}: the file is no RTF; save it as RTF or DOCX, or name it by "
-            f"what it is."
+            f"{path}: the file is no RTF; save it as RTF or DOCX, or name it by what "
+            "it is."
         )
     source = data.decode("cp1252", "replace")
     check_pieces(source.count("\\"), "words of RTF", path)

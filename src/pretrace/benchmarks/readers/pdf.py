@@ -81,15 +81,14 @@ def read_pdf(data: bytes, path: Path) -> LaidOutText:
     words = sum(count_words(line.text) for page in pages for line in page)
     if words < FEWEST_WORDS_OF_A_PAGE * len(pages):
         raise InputError(
-            f"{path}: {empty} of {len(pages)} pages of the PDF have no text; it "
-            f"is probably scanned. Read its text "
-            "first, as by: ocrmypdf IN.pdf OUT.pdf"
+            f"{path}: {empty} of {len(pages)} pages of the PDF have no text; it is "
+            "probably scanned. Read its text first, as by: ocrmypdf IN.pdf OUT.pdf"
         )
     if len(pages) >= PAGES_REPEATED and len({_digitless(page) for page in pages}) == 1:
         raise InputError(
-            f"{path}: all {len(pages)} pages of the PDF have the same text: it "
-            f"is probably scanned, with a "
-            "watermark. Read its text first, as by: ocrmypdf --force-ocr IN.pdf OUT.pdf"
+            f"{path}: all {len(pages)} pages of the PDF have the same text: it is "
+            "probably scanned, with a watermark. Read its text first, as by: ocrmypdf "
+            "--force-ocr IN.pdf OUT.pdf"
         )
     size = _usual_size(pages)
     notes = 0
@@ -143,8 +142,8 @@ def _strings_of(page: Any, path: Path) -> int:
     if strings > limits.MOST_STRINGS_OF_A_PAGE:
         raise InputError(
             f"{path}: page {page.page_number + 1} of the PDF has more than "
-            f"{limits.MOST_STRINGS_OF_A_PAGE:,} strings; "
-            "print it anew, or save it as plain text."
+            f"{limits.MOST_STRINGS_OF_A_PAGE:,} strings; print it anew, or save it as "
+            "plain text."
         )
     return strings
 

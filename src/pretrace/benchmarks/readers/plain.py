@@ -69,8 +69,7 @@ def decode(data: bytes, path: Path) -> tuple[str, str]:
         if read is None:
             raise InputError(
                 f"{path}: the file is not text in an encoding that can be told "
-                f"({error.reason} at byte "
-                f"{error.start}); save it as UTF-8."
+                f"({error.reason} at byte {error.start}); save it as UTF-8."
             ) from error
         return read
 

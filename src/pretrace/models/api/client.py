@@ -23,8 +23,8 @@ from pretrace.runtime.logs import log
 
 OF_MODEL = (
     "Set up the server to give the log-probabilities of the model itself (vLLM: "
-    "--logprobs-mode raw_logprobs), not "
-    "logits, and leave out temperature and penalties."
+    "--logprobs-mode raw_logprobs), not logits, and leave out temperature and "
+    "penalties."
 )
 
 T = TypeVar("T")
@@ -148,8 +148,8 @@ class ApiClient:
         except MalformedAnswerError as error:
             raise InputError(
                 f"{self.endpoint.name}: the stored answer {key} cannot be read "
-                f"({error}). Take it out of "
-                f"{self.store.path} to have it asked for again."
+                f"({error}). Take it out of {self.store.path} to have it asked for "
+                "again."
             ) from error
 
 
@@ -200,10 +200,9 @@ class _Asking:
             left = len(self.missing) - self.answered
             failed = BudgetUsedUpError if self._is_used_up else InputError
             raise failed(
-                f"{self.endpoint.name}: {self._failure} {self.answered} answers "
-                f"were stored in this run "
-                f"({self.store.path}); running the same command again asks for "
-                f"the {left} missing ones only."
+                f"{self.endpoint.name}: {self._failure} {self.answered} answers were "
+                f"stored in this run ({self.store.path}); running the same command "
+                f"again asks for the {left} missing ones only."
             )
 
     async def _run(self) -> None:
@@ -314,9 +313,8 @@ class _Asking:
         if cost > bound * self._dearer:
             self._dearer = cost / bound
             log.warning(
-                "%s: the server counts %.1f times the tokens that a request can "
-                "have here; this much is put aside "
-                "for each from now on",
+                "%s: the server counts %.1f times the tokens that a request can have "
+                "here; this much is put aside for each from now on",
                 self.endpoint.name,
                 self._dearer,
             )
@@ -363,11 +361,11 @@ class _Asking:
                         else ""
                     )
                     self._fail(
-                        f"the budget is used up: of budget_usd = "
-                        f"{self.budget / NANO:g} (config.yaml), {spent:.6g} "
-                        f"dollars are spent{also}, and the next request can cost "
-                        f"up to {most / NANO:.6g}. Nothing "
-                        "more was asked; raise budget_usd to go on."
+                        "the budget is used up: of budget_usd = "
+                        f"{self.budget / NANO:g} (config.yaml), {spent:.6g} dollars "
+                        f"are spent{also}, and the next request can cost up to "
+                        f"{most / NANO:.6g}. Nothing more was asked; raise budget_usd "
+                        "to go on."
                     )
                     self._is_used_up = True
                     break
@@ -551,8 +549,8 @@ def connect(
             tally = client.tally
             log.info(
                 "%s: %d answers were stored before, %d were asked for (%d failed "
-                "requests were repeated, and %d that "
-                "the server wanted later), %.4f US dollars",
+                "requests were repeated, and %d that the server wanted later), %.4f US "
+                "dollars",
                 name,
                 tally["stored"],
                 tally["asked"],

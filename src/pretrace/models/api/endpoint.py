@@ -53,10 +53,9 @@ class Endpoint(Api):
         key = os.environ.get(self.key_env)
         if not key:
             raise InputError(
-                f"models.{self.name}: the environment variable {self.key_env}, "
-                f"which holds the key of "
-                f"{self.base_url}, is not set. Export it and run again; keys are "
-                f"never read from a file."
+                f"models.{self.name}: the environment variable {self.key_env}, which "
+                f"holds the key of {self.base_url}, is not set. Export it and run "
+                "again; keys are never read from a file."
             )
         return key
 

@@ -72,9 +72,8 @@ def fault_of(error: openai.OpenAIError) -> FailedRequestError:
     if isinstance(error, openai.APIStatusError) and 300 <= error.status_code < 400:
         place = error.response.headers.get("location", "another address")
         return FailedRequestError(
-            f"status {error.status_code}: it redirects to {place}, and requests "
-            f"are not sent to other addresses; if "
-            "that one is right, give it as base_url",
+            f"status {error.status_code}: it redirects to {place}, and requests are "
+            "not sent to other addresses; if that one is right, give it as base_url",
             temporary=False,
         )
     if isinstance(error, openai.APIStatusError):

@@ -31,9 +31,8 @@ def check_own(own: float, likeliest: Collection[float]) -> None:
     """
     if own > max(likeliest) + _LOOSE:
         raise ImpossibleAnswerError(
-            f"a text's own token has log-probability {own:.2f}, and the "
-            f"likeliest token of its place "
-            f"{max(likeliest):.2f} ({STALE})"
+            f"a text's own token has log-probability {own:.2f}, and the likeliest "
+            f"token of its place {max(likeliest):.2f} ({STALE})"
         )
 
 
@@ -53,6 +52,6 @@ def check_likeliest(values: Collection[float], vocabulary: int | None = None) ->
         )
     if highest < chance - _LOOSE:
         raise ImpossibleAnswerError(
-            f"the likeliest token has log-probability {highest:.2f}, less than "
-            f"chance ({chance:.2f})"
+            f"the likeliest token has log-probability {highest:.2f}, less than chance "
+            f"({chance:.2f})"
         )

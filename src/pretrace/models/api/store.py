@@ -50,8 +50,8 @@ _REMEDIES = {
     "again.",
 }
 _DAMAGED = (
-    "Move it away to start a new one: the answers in it would be asked, and paid "
-    "for, again."
+    "Move it away to start a new one: the answers in it would be asked, and paid for, "
+    "again."
 )
 
 

@@ -98,9 +98,8 @@ def continue_model(
     target = load_checkpoint(start, dtype="float32", device="cpu")
     if target.context is not None and training.window > target.context:
         raise InputError(
-            f"models.{name}.training.window is {training.window}, and "
-            f"{training.start} reads {target.context} "
-            "tokens at most; lower it."
+            f"models.{name}.training.window is {training.window}, and {training.start} "
+            f"reads {target.context} tokens at most; lower it."
         )
     # an error before the weights are loaded
     start_token_ids(target.tokenizer, SEPARATOR)

@@ -125,10 +125,9 @@ def _containing_text(benchmark: pd.DataFrame) -> npt.NDArray[np.int64]:
         place = next((place for place in longest if text in texts[place]), None)
         if place is None:
             raise InputError(
-                f"shadow models: the text '{id}' is not part of a text of the "
-                f"longest length, so it is unknown "
-                "whether a shadow model was trained on it; use a benchmark whose "
-                "shorter texts are parts of longer."
+                f"shadow models: the text '{id}' is not part of a text of the longest "
+                "length, so it is unknown whether a shadow model was trained on it; "
+                "use a benchmark whose shorter texts are parts of longer."
             )
         places.append(place)
     return np.array(places)

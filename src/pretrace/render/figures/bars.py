@@ -122,9 +122,8 @@ def ablation_bars(artifact: Artifact, results: Results) -> Drawing:
         for label, setting in (panel.settings or artifact.options.settings).items():
             if setting not in grid:
                 raise artifact.error(
-                    f"{label} has no row, because the run does not score "
-                    f"{method} with {setting}; it scores: "
-                    f"{', '.join(sorted(grid))}",
+                    f"{label} has no row, because the run does not score {method} with "
+                    f"{setting}; it scores: {', '.join(sorted(grid))}",
                     panel,
                 )
             about = {"group": label, "method": method, "metric": metric}

@@ -101,10 +101,9 @@ def _ties(panel: Panel, rows: RowsByMethod, frame: pd.DataFrame) -> list[str]:
             ].iloc[1]
             sentences.append(
                 f"{panel.name}: {100 * members:.0f} % of the members and "
-                f"{100 * nonmembers:.0f} % of the non-members "
-                f"have no surprising token and tie at {method_label(name)}'s "
-                f"highest score, 0 (the straight part of "
-                "its curve)."
+                f"{100 * nonmembers:.0f} % of the non-members have no surprising token "
+                f"and tie at {method_label(name)}'s highest score, 0 (the straight "
+                "part of its curve)."
             )
     return sentences
 

@@ -287,12 +287,10 @@ def _chance_of_first(
         [f"{name} for {int(highest['document'].eq(name).sum())}" for name in ends]
     )
     return (
-        f"Some method is first more often than one of them: {first} of the "
-        f"{documents} documents are first for at "
-        f"least one of {methods} methods, which is the chance if all documents "
-        f"are alike. Where scores drift, the "
-        f"documents at both ends of time are first more often: {at_ends} of "
-        f"{methods} methods."
+        f"Some method is first more often than one of them: {first} of the {documents} "
+        f"documents are first for at least one of {methods} methods, which is the "
+        "chance if all documents are alike. Where scores drift, the documents at both "
+        f"ends of time are first more often: {at_ends} of {methods} methods."
     )
 
 
@@ -398,9 +396,9 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     )
     more = f"; and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     sentences = [
-        f"In {len(found)} of {tests} tests a method found training that no "
-        f"control explains (it is above chance, the bag of words, every placebo and a "
-        f"model that read neither class, where these are shown): {shown}{more}."
+        f"In {len(found)} of {tests} tests a method found training that no control "
+        "explains (it is above chance, the bag of words, every placebo and a model "
+        f"that read neither class, where these are shown): {shown}{more}."
         if found
         else "In no test did a method find training that no control explains."
     ]
@@ -528,8 +526,8 @@ def _meaning(row: Record, blind: Record | None) -> str:
         return "Nothing is found, as it should be: the model read neither class."
     if blind and blind["value"] >= row["value"]:
         return (
-            "Words alone tell the classes apart better, without the model: this "
-            "shows no training."
+            "Words alone tell the classes apart better, without the model: this shows "
+            "no training."
         )
     if not row["above_chance"]:
         return "No method is surely above chance."

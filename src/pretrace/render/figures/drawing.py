@@ -256,8 +256,8 @@ class Drawing:
                     )
         lacking = undrawable(self.figure)
         boxes = (
-            f"This machine has no font for {lacking}: the figure shows boxes, the "
-            f"data have the names."
+            f"This machine has no font for {lacking}: the figure shows boxes, the data "
+            "have the names."
         )
         write_text(files["csv"], csv_text(self.frame))
         write_text(

@@ -72,8 +72,8 @@ CHECKS = {
     ),
     LETTERS: (
         "letters and signs",
-        "Can a classifier tell them by their letters and signs (spelling, "
-        "scanning errors, language)?",
+        "Can a classifier tell them by their letters and signs (spelling, scanning "
+        "errors, language)?",
     ),
     WORD: ("single words", "Does a single word tell them, such as a stage direction?"),
     FORM: (
@@ -83,8 +83,8 @@ CHECKS = {
     SIZES: ("size", "Have your texts another size in characters or words?"),
     SPREAD: (
         "spread of form and words",
-        "Do documents of one side differ from those of the other side, or more "
-        "from each other?",
+        "Do documents of one side differ from those of the other side, or more from "
+        "each other?",
     ),
     EXPLAINED: (
         "higher without form",
@@ -124,29 +124,25 @@ def audit(artifact: Artifact, results: Results) -> Table:
 
 
 _NOTES = (
-    f"p of a document: its rank among the known ones. q is p corrected for the "
-    f"number of documents (Benjamini and "
-    f"Hochberg). A document is named if q is at most {LEVEL:g}: about one in "
-    f"twenty named ones is a false alarm.",
+    "p of a document: its rank among the known ones. q is p corrected for the number "
+    "of documents (Benjamini and Hochberg). A document is named if q is at most "
+    f"{LEVEL:g}: about one in twenty named ones is a false alarm.",
     "All methods together are the mean of their scores on a common scale. Single "
-    "methods only show where the result "
-    "comes from.",
+    "methods only show where the result comes from.",
     "The checks by words, letters, single words, form, size and spread exchange "
-    "documents as well. Each p is corrected "
-    f"for their number; a check fails if it is at most {CHECK_LEVEL:g}. Another "
-    f"check takes form off the scores, all "
-    f"of it together and each feature alone: it fails if any p of what is left "
-    f"is above {LEVEL:g}.",
-    "Lies above: how much higher the model scores the text than the known "
-    "documents, in standard deviations of a "
-    "single text.",
+    "documents as well. Each p is corrected for their number; a check fails if it is "
+    f"at most {CHECK_LEVEL:g}. Another check takes form off the scores, all of it "
+    "together and each feature alone: it fails if any p of what is left is above "
+    f"{LEVEL:g}.",
+    "Lies above: how much higher the model scores the text than the known documents, "
+    "in standard deviations of a single text.",
 )
 
 
 _WITH_BASE = (
     "With a base model a difference of texts fails no check by itself. Words, letters "
-    "and form, all of them and their main components, are taken off the scores, and the "
-    "last check fails if any p of what is left is above 0.05."
+    "and form, all of them and their main components, are taken off the scores, and "
+    "the last check fails if any p of what is left is above 0.05."
 )
 
 
@@ -155,18 +151,17 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
     the terminal."""
     result = verdict(frame)
     p = (
-        f"(p = "
+        "(p = "
         f"{p_text(result.p)}{f', {one_in(result.p)}' if result.p <= LEVEL else ''})"
     )
     reasons = join_words(result.reasons) if result.reasons else ""
     by_design = bool(_design(frame).get("randomised"))
     if result.kind == "evidence" and frame["null_model"].any():
         return (
-            f"A false alarm: {model} finds {_found(frame)} more familiar than "
-            f"the known texts {p}.",
-            f"It was trained here on neither, so this is chance "
-            f"({one_in(result.p)}), or the texts differ in more than "
-            "what the checks see.",
+            f"A false alarm: {model} finds {_found(frame)} more familiar than the "
+            f"known texts {p}.",
+            f"It was trained here on neither, so this is chance ({one_in(result.p)}), "
+            "or the texts differ in more than what the checks see.",
         )
     base = base_of(frame)
     if result.kind == "evidence" and base:
@@ -179,9 +174,8 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
         )
     if result.kind == "evidence":
         follows = (
-            "What is published was drawn at random, so only reading it, copies "
-            "of it, or chance "
-            f"({one_in(result.p)}) explain this."
+            "What is published was drawn at random, so only reading it, copies of it, "
+            f"or chance ({one_in(result.p)}) explain this."
             if by_design
             else "If the known texts are unread and of the same kind, the likeliest "
             "reason is that the model was "
@@ -190,21 +184,21 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
             "quoted score higher, too."
         )
         return (
-            f"Evidence of training: {model} finds {_found(frame)} more familiar "
-            f"than the known texts {p}.",
+            f"Evidence of training: {model} finds {_found(frame)} more familiar than "
+            f"the known texts {p}.",
             follows + _silent_control(frame),
         )
     if result.kind == "untested":
         return (
-            f"Higher than the known texts; whether they are comparable could not "
-            f"be tested {p}.",
+            "Higher than the known texts; whether they are comparable could not be "
+            f"tested {p}.",
             f"Nothing follows about training: {reasons}.",
         )
     if result.kind == "invalid":
         return (
             f"The comparison is invalid, because {reasons}.",
-            "Nothing follows about training: your texts differ from the known "
-            "ones in more than what the model read.",
+            "Nothing follows about training: your texts differ from the known ones in "
+            "more than what the model read.",
         )
     if result.kind == "impossible":
         return (
@@ -214,15 +208,15 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
     nothing = f"No evidence of training found {p}."
     if base:
         nothing = (
-            f"No evidence of training found: your texts are not, or no longer, more "
+            "No evidence of training found: your texts are not, or no longer, more "
             f"familiar to {model} than to {base}, beside the known texts {p}."
         )
     return (
         nothing,
-        "This does not show that the texts were left out: in four of five cases "
-        "such an audit finds a difference only "
-        f"if {_percent(_design(frame)['smallest_effect'])} of the passages score "
-        f"above the middle of the known ones.",
+        "This does not show that the texts were left out: in four of five cases such "
+        "an audit finds a difference only if "
+        f"{_percent(_design(frame)['smallest_effect'])} of the passages score above "
+        "the middle of the known ones.",
     )
 
 
@@ -239,10 +233,9 @@ def _silent_control(frame: pd.DataFrame) -> str:
     if p is None:
         return ""
     return (
-        " But the same methods do not find passages that most models of the web "
-        "have read "
-        f"(p = {p_text(p)}): either this model has not read them, or take the "
-        f"evidence with more care."
+        " But the same methods do not find passages that most models of the web have "
+        f"read (p = {p_text(p)}): either this model has not read them, or take the "
+        "evidence with more care."
     )
 
 
@@ -313,8 +306,8 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
     )
     if result.kind == "evidence":
         not_shown = (
-            "How often the model read the texts, from which source, and whether "
-            "every passage was among them."
+            "How often the model read the texts, from which source, and whether every "
+            "passage was among them."
         )
     base = base_of(frame)
     lines = [
@@ -371,11 +364,10 @@ def _meaning_of_p(design: Mapping[str, float]) -> str:
         "exact" if design.get("randomised") or design.get("even") else "nearly exact"
     )
     return (
-        f"Of all ways to deal the {exchanged} out into yours and known ones, the "
-        f"share in which yours would score at "
-        f"least as high. It is {exact} if the model read none of them and all "
-        f"are of one kind. It is not the "
-        "probability that the model did not read them."
+        f"Of all ways to deal the {exchanged} out into yours and known ones, the share "
+        f"in which yours would score at least as high. It is {exact} if the model read "
+        "none of them and all are of one kind. It is not the probability that the "
+        "model did not read them."
     )
 
 
@@ -401,8 +393,8 @@ def works_compared(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
         )
         yield (
             "Compared with",
-            f"{count_noun(len(known), 'private text')} of the same places, drawn "
-            f"in the same way",
+            f"{count_noun(len(known), 'private text')} of the same places, drawn in "
+            "the same way",
         )
         return
     if in_question:
@@ -459,8 +451,8 @@ def _checked(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     if _design(frame).get("randomised"):
         yield (
             "Not checked",
-            f"{', '.join(open_ones)}: not needed, because what is published was "
-            f"drawn at random",
+            f"{', '.join(open_ones)}: not needed, because what is published was drawn "
+            "at random",
         )
         return
     yield (
@@ -540,9 +532,8 @@ def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
     left = unlabelled - int(design.get("texts", 0)) - int(stood_out)
     if left > 0 and not frame[frame["unit"] == "text"].empty:
         words.append(
-            f"{count_noun(left, 'passage')} without a label: no score, or no "
-            f"known text of the same length "
-            "and subset."
+            f"{count_noun(left, 'passage')} without a label: no score, or no known "
+            "text of the same length and subset."
         )
     return " ".join(words)
 
@@ -584,8 +575,8 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
             else "more than a million"
         )
         yield (
-            f"Ways to deal the labels out (of more than {DRAWN + 1:,}, {DRAWN:,} "
-            f"are drawn)",
+            f"Ways to deal the labels out (of more than {DRAWN + 1:,}, {DRAWN:,} are "
+            "drawn)",
             ways,
         )
     if pd.notna(icc := design.get("icc", float("nan"))):
@@ -596,7 +587,7 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     if isfinite(effect := design.get("smallest_effect", float("inf"))):
         words = (
             f"{effect:.1f} standard deviations ({_percent(effect)} of passages above "
-            f"the middle known one)"
+            "the middle known one)"
         )
         yield "Found in four of five cases: if all lie above by", words
     if "texts_needed" in design and not design["randomised"]:
@@ -620,8 +611,8 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
             f"{p_text(row['p'])})"
         )
         yield (
-            f"{FOUND_AT_ALL} ({row['texts']:.0f} verses in English, against "
-            f"others of the same books)",
+            f"{FOUND_AT_ALL} ({row['texts']:.0f} verses in English, against others of "
+            "the same books)",
             words,
         )
     if not positive:

@@ -73,18 +73,14 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
             records_of(frame),
             " ".join(["Held-out settings.", INTERVALS, *others]),
         ),
-        "Placebos: each document of the members in turn plays the non-members, "
-        "against the other members; mean ± "
-        "standard deviation of the values. z: distance of the benchmark's value "
-        "from their mean, in standard "
-        "deviations. Rank: its place among them from the top; bold: the first. "
-        "If the non-members' document were like "
-        "the members', every rank would be equally likely.",
+        "Placebos: each document of the members in turn plays the non-members, against "
+        "the other members; mean ± standard deviation of the values. z: distance of "
+        "the benchmark's value from their mean, in standard deviations. Rank: its "
+        "place among them from the top; bold: the first. If the non-members' document "
+        "were like the members', every rank would be equally likely.",
         "Beats words? (*): above the bag of words by the paired bootstrap, "
-        "Holm-corrected over the panel's methods, "
-        f"p ≤ {STAR_LEVEL:g}. No test: of a control, and where a class has fewer "
-        f"than ten documents. "
-        f"{families}".rstrip(),
+        f"Holm-corrected over the panel's methods, p ≤ {STAR_LEVEL:g}. No test: of a "
+        f"control, and where a class has fewer than ten documents. {families}".rstrip(),
     ]
     if len(without):
         starred = with_false_alarms(artifact, without.assign(bold=False))
@@ -95,8 +91,8 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
         beaten = own.loc[own["star"], "panel"].nunique()
         if count := own["panel"].nunique():
             reading.append(
-                f"Of {count} panels without placebos, a method beats the bag of "
-                f"words on {beaten or 'none'}."
+                f"Of {count} panels without placebos, a method beats the bag of words "
+                f"on {beaten or 'none'}."
             )
         reading += false_alarms_of(starred)
     return table_of(artifact, blocks, notes, frame, " ".join(reading))
@@ -146,11 +142,11 @@ def split_table(artifact: Artifact, results: Results) -> Table:
     ]
     notes = [
         conditions(artifact, records_of(shown), f"Held-out settings. {INTERVALS}"),
-        "A split draws its texts anew, says by a coin which of them are members, and has "
-        "a training of its own. One model that read neither class reads the texts of all "
-        "splits. Means have Student's 95 % interval over the splits, whose spread is that "
-        "of the draw, the coin and the training. Intervals of the difference pay for the "
-        "choice among methods (Bonferroni).",
+        "A split draws its texts anew, says by a coin which of them are members, and "
+        "has a training of its own. One model that read neither class reads the texts "
+        "of all splits. Means have Student's 95 % interval over the splits, whose "
+        "spread is that of the draw, the coin and the training. Intervals of the "
+        "difference pay for the choice among methods (Bonferroni).",
     ]
     reading = [*_read_splits(means, null, count), *false_alarms_of(shown)]
     averages = [*means[TRAINED].values(), *means[NULL].values()]

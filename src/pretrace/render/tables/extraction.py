@@ -49,9 +49,8 @@ def given_back(model: str, frame: pd.DataFrame) -> str:
         + "s" * (best["known"] != 1)
     )
     sentence = (
-        f"{model} gives back {_percent(best['extractable'])} of {name}{most} "
-        f"word for word (greedy decoding: "
-        f"{_percent(best['greedy'])}; {fifty}), and "
+        f"{model} gives back {_percent(best['extractable'])} of {name}{most} word for "
+        f"word (greedy decoding: {_percent(best['greedy'])}; {fifty}), and "
         f"{known if best['known'] else 'there is no known work beside it'}."
     )
     if best["measured"] < 0.5:
@@ -78,7 +77,7 @@ def _percent(share: float) -> str:
 
 def _not_measurable(row: Record) -> str:
     return (
-        f"not measurable: "
+        "not measurable: "
         f"{'repeats itself' if row['repeats'] else 'shorter than {least} tokens'.format(**row)}"
     )
 
@@ -102,14 +101,13 @@ def extraction(artifact: Artifact, results: Results) -> Table:
 
 
 NOTES = (
-    "Measured: tokens in a window that does not repeat its text. A window is "
-    "left out if half of its tokens or more "
-    "are in runs that the text had before: a model copies these from what it "
-    "reads, trained on them or not.",
-    "Greedy: windows that come when the likeliest token is always taken. "
-    f"50 after 50: {FIFTY} tokens that follow at least {FIFTY} others, at the "
-    f"same threshold; a dash: too short. "
-    "Longest: tokens of the longest stretch that is given back without a gap.",
+    "Measured: tokens in a window that does not repeat its text. A window is left out "
+    "if half of its tokens or more are in runs that the text had before: a model "
+    "copies these from what it reads, trained on them or not.",
+    "Greedy: windows that come when the likeliest token is always taken. 50 after 50: "
+    f"{FIFTY} tokens that follow at least {FIFTY} others, at the same threshold; a "
+    "dash: too short. Longest: tokens of the longest stretch that is given back "
+    "without a gap.",
 )
 
 
@@ -126,13 +124,11 @@ def _settings(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterat
 
 def _setting(row: Record) -> str:
     return (
-        f"Shares are of a work's tokens. A token is given back if it is in a "
-        f"window of {row['suffix']} tokens that the "
-        "model emits after all tokens before it in its text, as far as the "
-        "model's context reaches, with a probability "
-        f"above {row['threshold']:g}; in n tries: at least once in "
-        f"{row['tries']:,} samples with a probability of one "
-        "half."
+        "Shares are of a work's tokens. A token is given back if it is in a window of "
+        f"{row['suffix']} tokens that the model emits after all tokens before it in "
+        "its text, as far as the model's context reaches, with a probability above "
+        f"{row['threshold']:g}; in n tries: at least once in {row['tries']:,} samples "
+        "with a probability of one half."
     )
 
 
@@ -143,8 +139,8 @@ def _left_out(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterat
         classes = frame[frame["unit"] == "class"]
         if short := int(classes["short"].sum()):
             yield (
-                f"{panel.name}: {short:,} of {int(classes['texts'].sum()):,} texts "
-                f"are shorter than a window."
+                f"{panel.name}: {short:,} of {int(classes['texts'].sum()):,} texts are "
+                "shorter than a window."
             )
     known = pd.concat(
         [frame.loc[frame["unit"] == "document", "known"] for frame in frames]
@@ -153,21 +149,19 @@ def _left_out(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterat
         yield "There are no known non-members to compare with."
         return
     yield (
-        "Known non-members: the share of their tokens that is given back "
-        "although the model never read them, because "
-        "they are common or predictable."
+        "Known non-members: the share of their tokens that is given back although the "
+        "model never read them, because they are common or predictable."
     )
     if known.ge(LEAST_KNOWN).any():
         yield (
-            "p: share of known non-members' documents with at least the same "
-            "share given back, the document itself "
-            "counted."
+            "p: share of known non-members' documents with at least the same share "
+            "given back, the document itself counted."
         )
     if known.lt(LEAST_KNOWN).any():
         yield (
-            f"A p takes {LEAST_KNOWN} documents of known non-members, or it "
-            f"cannot be as low as 0.05; where there is "
-            f"no p there are at most {known[known.lt(LEAST_KNOWN)].max()}."
+            f"A p takes {LEAST_KNOWN} documents of known non-members, or it cannot be "
+            "as low as 0.05; where there is no p there are at most "
+            f"{known[known.lt(LEAST_KNOWN)].max()}."
         )
 
 

@@ -131,10 +131,9 @@ def document_times(artifact: Artifact, results: Results) -> Table:
         frame, panels, [SECONDS], label=setting_label, by=("method", "setting")
     )
     notes = [
-        "Measured on one machine, on the run that computed each answer and pass: "
-        "not reproducible to the byte. "
-        "A method of token statistics takes as long as the passes that it reads; "
-        "several share them.",
+        "Measured on one machine, on the run that computed each answer and pass: not "
+        "reproducible to the byte. A method of token statistics takes as long as the "
+        "passes that it reads; several share them.",
         *results.cautions(panels),
     ]
     return table_of(artifact, blocks, notes, frame)

@@ -99,8 +99,8 @@ SELECTION_TITLES = {
     "held_out": "Held out (settings chosen on the other folds; the headline)",
     "default": "Default (each method's default setting)",
     "best_on_test": (
-        "Best on test (settings chosen on the evaluated texts themselves, as "
-        "papers report it; optimistic)"
+        "Best on test (settings chosen on the evaluated texts themselves, as papers "
+        "report it; optimistic)"
     ),
 }
 
@@ -119,23 +119,22 @@ def _notes(
     if frame["bold"].any():
         second = ", the runner-up underlined" * options.runner_up
         marked.append(
-            f"Bold is the highest method of a column{second}, if it is above "
-            f"chance by an interval that pays for the "
-            "choice among them (Bonferroni); rows without a model are not in contest."
+            f"Bold is the highest method of a column{second}, if it is above chance by "
+            "an interval that pays for the choice among them (Bonferroni); rows "
+            "without a model are not in contest."
         )
     if frame["star"].any():
         tested = single[single["difference"].notna()]
         marked.append(
             f"* above {method_label(artifact.baseline)} by the paired stratified "
-            f"bootstrap on held-out "
-            f"settings, Holm-corrected over the column's methods, p ≤ {STAR_LEVEL:g}."
+            "bootstrap on held-out settings, Holm-corrected over the column's methods, "
+            f"p ≤ {STAR_LEVEL:g}."
         )
         marked += multiplicity_note(len(tested[["panel", "metric"]].drop_duplicates()))
     if options.draws:
         means.append(
-            f"Each number is the mean over {len(options.draws)} draws of shots "
-            f"with their standard deviation (±); a "
-            "star holds in every draw."
+            f"Each number is the mean over {len(options.draws)} draws of shots with "
+            "their standard deviation (±); a star holds in every draw."
         )
     means += other_texts_note(panels, single)
     means += [AVERAGE_NOTES[options.average]] if len(single) < len(frame) else []
@@ -188,8 +187,8 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
     notes = [
         conditions(artifact, records_of(varied), INTERVALS),
         "Every other parameter is at its default. Bold is the highest value of a "
-        "column, if it is "
-        "above chance by an interval that pays for the choice (Bonferroni).",
+        "column, if it is above chance by an interval that pays for the choice "
+        "(Bonferroni).",
     ]
     return table_of(artifact, blocks, notes, frame)
 
@@ -234,12 +233,10 @@ def pairwise_tests(artifact: Artifact, results: Results) -> Table:
     )
     notes = [
         conditions(artifact, records, "Intervals and p are in the CSV."),
-        "Each cell is the row's method minus the column's, at held-out settings; "
-        "a dash where the two have "
-        "no test, as of a method against itself.",
-        f"* significantly different by the paired stratified bootstrap, "
-        f"Holm-corrected over the column's "
-        f"methods, p ≤ {STAR_LEVEL:g}. {' '.join(families)}".rstrip(),
+        "Each cell is the row's method minus the column's, at held-out settings; a "
+        "dash where the two have no test, as of a method against itself.",
+        "* significantly different by the paired stratified bootstrap, Holm-corrected "
+        f"over the column's methods, p ≤ {STAR_LEVEL:g}. {' '.join(families)}".rstrip(),
     ]
     return table_of(artifact, blocks, notes, frame)
 
@@ -301,10 +298,9 @@ def selection_gap(artifact: Artifact, results: Results) -> Table:
     )
     notes = [
         conditions(artifact, records_of(frame), DASHES),
-        "Gap: best on test minus held out, of the same texts and therefore "
-        "without an interval; 0 for a "
-        "method with one setting. Average: mean and standard deviation over the "
-        "columns.",
+        "Gap: best on test minus held out, of the same texts and therefore without an "
+        "interval; 0 for a method with one setting. Average: mean and standard "
+        "deviation over the columns.",
     ]
     return table_of(artifact, by_method(frame, panels, ["gap"]), notes, frame)
 

@@ -85,11 +85,10 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
     )
     notes = [
         conditions(artifact, records, INTERVALS, SHOWN_ACCURACIES),
-        "Gap: members minus non-members; bold is the widest. Chance is not a "
-        "fixed share: the controls "
-        "show how much the options give away without a model.",
-        f"Average: mean over the {average.replace('panel', 'column')}s, without "
-        f"an interval." * bool(averages),
+        "Gap: members minus non-members; bold is the widest. Chance is not a fixed "
+        "share: the controls show how much the options give away without a model.",
+        f"Average: mean over the {average.replace('panel', 'column')}s, without an "
+        "interval." * bool(averages),
         " ".join([*without_controls(frame["method"]), *results.cautions(panels)]),
     ]
     return table_of(artifact, blocks, notes, frame)
@@ -182,11 +181,10 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
             metrics,
         ),
         "p: Welch's t-test of the mean scores of members' and of non-members' "
-        "documents (two-sided, uncorrected); * "
-        f"where Holm's correction over the methods leaves p ≤ {STAR_LEVEL:g}. "
-        f"None where every document has the same "
-        "score. The CSV has the differences, in each method's own unit, with "
-        "their intervals.",
+        "documents (two-sided, uncorrected); * where Holm's correction over the "
+        f"methods leaves p ≤ {STAR_LEVEL:g}. None where every document has the same "
+        "score. The CSV has the differences, in each method's own unit, with their "
+        "intervals.",
         *multiplicity_note(len(panels), "panel"),
         " ".join([*without_controls(order), *results.cautions(panels)]),
     ]
@@ -214,8 +212,8 @@ def de_cop_lines(frame: pd.DataFrame) -> list[str]:
             if is_control(name)
         ]
         lines.append(
-            f"{model} on {benchmark}: DE-COP ranks a book in question above one that the "
-            f"model cannot have read in {aucs['de_cop']:.0%} of pairs ({told})"
+            f"{model} on {benchmark}: DE-COP ranks a book in question above one that "
+            f"the model cannot have read in {aucs['de_cop']:.0%} of pairs ({told})"
             + f"; without a model: {', '.join(blind)}" * bool(blind)
             + ". One half is chance."
         )
@@ -284,14 +282,11 @@ def calibration_table(artifact: Artifact, results: Results) -> Table:
         )
         blocks += rows_of(panel.name, rows, "Documents")
     notes = [
-        f"In range: every letter's mean probability over the document's answers "
-        f"lies within {RANGE[0]:g} and "
-        f"{RANGE[1]:g}. Brackets hold 95 % intervals of a share (Wilson). Added: "
-        f"mean over documents; "
-        "cross-fitted, each gets what the non-members of other folds say. "
-        "Longest option and odd one out choose "
-        "without probabilities and are not shown here; their accuracies are next "
-        "to DE-COP's.",
+        "In range: every letter's mean probability over the document's answers lies "
+        f"within {RANGE[0]:g} and {RANGE[1]:g}. Brackets hold 95 % intervals of a "
+        "share (Wilson). Added: mean over documents; cross-fitted, each gets what the "
+        "non-members of other folds say. Longest option and odd one out choose without "
+        "probabilities and are not shown here; their accuracies are next to DE-COP's.",
         *results.cautions(panels),
     ]
     return table_of(artifact, blocks, notes, of_panels(frames, panels))

@@ -185,20 +185,16 @@ def _place(row: Record, *without: str) -> str:
 
 def _notes(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[str]:
     notes = [
-        "Numbers: those that the paper prints and that can be compared. "
-        "Differences: measured less published, of "
-        "p-values the common logarithm of their ratio; their median and largest "
-        "are of AUCs, accuracies and rates.",
-        "Agree: on a released benchmark both numbers are of the same texts, so "
-        "no interval is asked. They may differ "
-        "by 0.005 where nothing is drawn, or as the authors drew it (0 of "
-        "counts), else by the standard deviation of "
-        "our draws, or of the paper's resamples, 0.005 at least; and by the "
-        "rounding of the paper's digits. About half "
-        "of the numbers that differ "
-        "by the draw alone are that near. On a rebuilt benchmark the texts are "
-        "others: the published number has to lie "
-        "in our 95 % interval (bootstrap of our texts).",
+        "Numbers: those that the paper prints and that can be compared. Differences: "
+        "measured less published, of p-values the common logarithm of their ratio; "
+        "their median and largest are of AUCs, accuracies and rates.",
+        "Agree: on a released benchmark both numbers are of the same texts, so no "
+        "interval is asked. They may differ by 0.005 where nothing is drawn, or as the "
+        "authors drew it (0 of counts), else by the standard deviation of our draws, "
+        "or of the paper's resamples, 0.005 at least; and by the rounding of the "
+        "paper's digits. About half of the numbers that differ by the draw alone are "
+        "that near. On a rebuilt benchmark the texts are others: the published number "
+        "has to lie in our 95 % interval (bootstrap of our texts).",
     ]
     protocols = []
     for paper in papers.values():
@@ -231,8 +227,8 @@ def _read_comparison(paper: Paper, numbers: pd.DataFrame) -> str:
         counts = summarise_comparison(numbers[numbers["protocol"] == protocol])
         if counts["distance"] is not None:
             parts.append(
-                f"as the {protocol}, {counts['agree']} of {counts['judged']} "
-                f"measured numbers agree with the published "
-                f"ones (median distance {counts['distance']:.3f})"
+                f"as the {protocol}, {counts['agree']} of {counts['judged']} measured "
+                "numbers agree with the published ones (median distance "
+                f"{counts['distance']:.3f})"
             )
     return f"{paper.title}: {join_words(parts) if parts else 'nothing was measured'}."
