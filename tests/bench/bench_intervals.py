@@ -1,13 +1,12 @@
 """Coverage of 95 % intervals of true positive rates and size of tests, by simulation:
 as they are and centred.
 
-python tests/bench/bench_intervals.py --repetitions 2000 --resamples 400
-python tests/bench/bench_intervals.py --sizes --repetitions 120   # of 1 + 1 to 60 + 60
-                                                                  texts, and of few
-                                                                  documents
-python tests/bench/bench_intervals.py --stars --repetitions 400   # of true positive
-                                                                  rates, as tables
-                                                                  compare them
+    python tests/bench/bench_intervals.py --repetitions 2000 --resamples 400
+    python tests/bench/bench_intervals.py --sizes --repetitions 120
+    python tests/bench/bench_intervals.py --stars --repetitions 400
+
+`--sizes`: of 1 + 1 to 60 + 60 texts, and of few documents. `--stars`: of true positive
+rates, as tables compare them.
 """
 
 import argparse
