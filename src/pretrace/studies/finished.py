@@ -1,0 +1,121 @@
+"""A finished study: what its page says beside tables and figures, and the lines that its
+run ends with."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pretrace.render.artifact import Artifact, outputs, rendering_of
+from pretrace.render.figures.dots import headline_lines
+from pretrace.render.report import named
+from pretrace.render.results import in_print
+from pretrace.render.tables.audit import audit_lines
+from pretrace.render.tables.extraction import extraction_lines
+from pretrace.render.tables.given_back import given_back_lines
+from pretrace.render.tables.questions import de_cop_lines
+from pretrace.runtime.provenance import whole_code_digest
+from pretrace.studies.sealing import (
+    Seal,
+    edited,
+    read_seals,
+    repeats,
+    resealed,
+    told,
+    told_on_cover,
+)
+
+CONCLUDING: Mapping[str, Callable[[pd.DataFrame], list[str]]] = {
+    "audit": audit_lines,
+    "extraction": extraction_lines,
+    "given_back_by_chat": given_back_lines,
+    "headline": headline_lines,
+    "de_cop_table1": de_cop_lines,
+}
+"""Artifacts or renderers whose data end a run on the terminal, in this order."""
+
+
+@dataclass(frozen=True)
+class FinishedStudy:
+    """A study whose artifacts lie in `folder` (results/{study}); `seals` are those of an
+    audit's plan, none of another study."""
+
+    artifacts: Sequence[Artifact]
+    folder: Path
+    seals: Sequence[Seal] = ()
+
+    @cached_property
+    def _rendered(self) -> dict[str, dict[str, Any]]:
+        """The record of each artifact by its slug."""
+        records = {}
+        for artifact in self.artifacts:
+            records[artifact.slug] = dict(rendering_of(artifact, self.folder))
+        return records
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What models, benchmarks and the like are called in print, by slug."""
+        names: dict[str, str] = {}
+        for artifact in self.artifacts:
+            names |= artifact.names
+        return names
+
+    @property
+    def missing(self) -> list[str]:
+        """Sentences on artifacts that could not be rendered, then on empty ones."""
+        failed, empty = [], []
+        for record in self._rendered.values():
+            failed += record["failed"]
+            empty += record["empty"]
+        return [*failed, *empty]
+
+    @cached_property
+    def doubts(self) -> list[str]:
+        """What makes the plan of an audit doubtful: it was sealed anew, edited, or
+        asked before."""
+        if not self.seals:
+            return []
+        others = {}
+        for path in self.folder.parent.glob("*/seals.json"):
+            if path.parent != self.folder:
+                others[path.parent.name] = read_seals(path)
+        return [
+            *resealed(self.seals),
+            *edited(self.seals, whole_code_digest()),
+            *repeats(self.seals, others),
+        ]
+
+    @property
+    def sealed(self) -> list[tuple[str, str]]:
+        """What the page says of the sealed plan."""
+        return told(self.seals) if self.seals else []
+
+    def cover(self, citation: str, date: str) -> list[tuple[str, str]]:
+        """Return the headings and texts of an audit's first page; none of another
+        study."""
+        if not self.seals:
+            return []
+        # the answer of an audit of works does not wait for whole works
+        given_back = [("Given back", line) for line in self._lines_of("extraction")]
+        return [*given_back, *told_on_cover(self.seals, citation, date)]
+
+    @property
+    def conclusion(self) -> list[str]:
+        """The lines that a run ends with on the terminal."""
+        # a headline says what DE-COP found beside all else
+        has_headline = any("headline" in named(artifact) for artifact in self.artifacts)
+        lines: list[str] = []
+        for name in CONCLUDING:
+            if not (has_headline and name == "de_cop_table1"):
+                lines += self._lines_of(name)
+        return [*lines, *self.doubts, *self.missing]
+
+    def _lines_of(self, name: str) -> Iterator[str]:
+        """Yield the lines of artifacts of this name or renderer."""
+        for artifact in self.artifacts:
+            if name in named(artifact) and self._rendered[artifact.slug]["shown"]:
+                data = pd.read_csv(outputs(artifact, self.folder)["csv"])
+                yield from CONCLUDING[name](in_print(data, artifact.names))
