@@ -71,21 +71,31 @@ class Side:
     def lengths(self, cut: Cut) -> dict[Work, int]:
         """Return how many words, or characters, each work has as its passages are cut
         from it."""
-        if not (cut.unwrap or cut.alike):
-            return {
-                work: _length(report, cut.unit) for work, report in self.reports.items()
-            }
-        return {
-            work: _length_alike(work, cut.unit, cut.unwrap, tuple(cut.alike))
-            for work in self.reports
-        }
+        alike = tuple(cut.alike)
+        lengths = {}
+        for work, report in self.reports.items():
+            if cut.unwrap or alike:
+                lengths[work] = _length_alike(work, cut.unit, cut.unwrap, alike)
+            else:
+                lengths[work] = _length(report, cut.unit)
+        return lengths
 
     def count_of_works(self, cut: Cut, each: int) -> int:
         """Return how many works have so many passages."""
-        return sum(
-            whole_passages(length, cut.size) >= each
-            for length in self.lengths(cut).values()
-        )
+        lengths = self.lengths(cut).values()
+        return sum(whole_passages(length, cut.size) >= each for length in lengths)
+
+    def letters_of_a_word(self) -> list[float]:
+        """Return the mean letters of a word of each work."""
+        return [report.letters / report.words for report in self.reports.values()]
+
+    def share_typeset(self, kind: SignKind) -> float:
+        """Return the mean over works of the share of signs of a kind that are
+        typeset."""
+        return fmean(report.typeset.get(kind, 0.0) for report in self.reports.values())
+
+    def count_with_line_ends(self, kind: LineEnds) -> int:
+        return sum(report.line_ends == kind for report in self.reports.values())
 
 
 def _length(report: Report, unit: str) -> int:
@@ -97,11 +107,9 @@ def _length_alike(
     work: Work, unit: str, unwrap: bool, alike: tuple[SignKind, ...]
 ) -> int:
     # the size plays no part
-    text = written_alike(
-        stored_work(work).text, Cut(size=1, each=1, unwrap=unwrap, alike=list(alike))
-    )
-    words = text.split()
-    return len(words) if unit == "words" else sum(map(len, words))
+    cut = Cut(size=1, each=1, unwrap=unwrap, alike=list(alike))
+    words = written_alike(stored_work(work).text, cut).split()
+    return len(words) if unit == "words" else sum(len(word) for word in words)
 
 
 def side_of(path: Path, left_out: Sequence[str] = ()) -> Side:
@@ -114,9 +122,13 @@ def side_of(path: Path, left_out: Sequence[str] = ()) -> Side:
     for work in works:
         for file in work.files:
             check_path(file)
-    kept = [work for work in works if work.name not in left_out]
-    unread = [work.name for work in works if work.name in left_out]
-    return Side(path, {work: report_of(work) for work in kept}, not_read, unread)
+    reports, unread = {}, []
+    for work in works:
+        if work.name in left_out:
+            unread.append(work.name)
+        else:
+            reports[work] = report_of(work)
+    return Side(path, reports, not_read, unread)
 
 
 def check_readable(paths: Sequence[Path]) -> None:
@@ -144,10 +156,9 @@ def smallest_effect(suspects: int, known: int, passages: int) -> float:
     """
     if not has_p(suspects, known):
         return inf
-    return detectable_effect(
-        (ALIKE + (1 - ALIKE) / passages) * (1 / suspects + 1 / known),
-        suspects + known - 2,
-    )
+    of_a_work = ALIKE + (1 - ALIKE) / passages
+    variance = of_a_work * (1 / suspects + 1 / known)
+    return detectable_effect(variance, suspects + known - 2)
 
 
 def cut_of_sides(ours: Side, theirs: Side) -> Cut:
@@ -158,10 +169,10 @@ def cut_of_sides(ours: Side, theirs: Side) -> Cut:
     or none. Raises `InputError` if a side has no work of a passage, or a work of both
     sides' names.
     """
+    known_by_name = {work.name: work for work in theirs.reports}
     for work in ours.reports:
-        if other := next(
-            (other for other in theirs.reports if other.name == work.name), None
-        ):
+        other = known_by_name.get(work.name)
+        if other is not None:
             raise InputError(
                 f"{work.path} and {other.path}: the work '{work.name}' is in question "
                 "and known; decide which it is, or rename one of the two."
@@ -169,13 +180,11 @@ def cut_of_sides(ours: Side, theirs: Side) -> Cut:
     cut = _unit_of_sides(ours, theirs)
 
     def order(each: int) -> tuple[float, int, int]:
-        suspects, known = (side.count_of_works(cut, each) for side in (ours, theirs))
-        both = bool(suspects and known)
-        return (
-            -smallest_effect(suspects, known, each) if both else -inf,
-            both * (suspects + known),
-            each,
-        )
+        suspects = ours.count_of_works(cut, each)
+        known = theirs.count_of_works(cut, each)
+        if not suspects or not known:
+            return -inf, 0, each
+        return -smallest_effect(suspects, known, each), suspects + known, each
 
     each = max(range(1, MOST + 1), key=order)
     for side in (ours, theirs):
@@ -198,23 +207,23 @@ def _unit_of_sides(ours: Side, theirs: Side) -> Cut:
         unwrap=len(line_ends) > 1,
         alike=kinds_apart(report.typeset for report in reports),
     )
-    letters = [report.letters / report.words for report in reports]
-    means = [
-        fmean(report.letters / report.words for report in side.reports.values())
-        for side in (ours, theirs)
-    ]
-    is_apart = max(letters) >= LETTERS_APART * min(letters) or max(
-        means
-    ) >= SIDES_APART * min(means)
-    spaced = [
-        own
-        for own, report in zip(letters, reports, strict=True)
-        if unit_of(report.language) == "words"
-    ]
-    if is_apart or len(spaced) < len(reports):
-        size = round(WORDS * fmean(spaced)) if spaced else UNSPACED
-        return cut.model_copy(update={"unit": "characters", "size": size})
-    return cut
+    spaced = []
+    for report in reports:
+        if unit_of(report.language) == "words":
+            spaced.append(report.letters / report.words)
+    if len(spaced) == len(reports) and not _words_differ(ours, theirs):
+        return cut
+    size = round(WORDS * fmean(spaced)) if spaced else UNSPACED
+    return cut.model_copy(update={"unit": "characters", "size": size})
+
+
+def _words_differ(ours: Side, theirs: Side) -> bool:
+    """Tell whether two works, or the two sides, have words of other lengths."""
+    of_ours, of_theirs = ours.letters_of_a_word(), theirs.letters_of_a_word()
+    letters = [*of_ours, *of_theirs]
+    means = fmean(of_ours), fmean(of_theirs)
+    works_differ = max(letters) >= LETTERS_APART * min(letters)
+    return works_differ or max(means) >= SIDES_APART * min(means)
 
 
 def plan_of_works(ours: Side, theirs: Side, cut: Cut) -> Iterator[str]:
@@ -222,11 +231,9 @@ def plan_of_works(ours: Side, theirs: Side, cut: Cut) -> Iterator[str]:
     would be found."""
     for side, which in ((ours, "in question"), (theirs, "given as unread")):
         yield from _plan_of_side(side, which, cut)
-    why = (
-        ", matched in characters because words have other lengths"
-        if cut.unit == "characters"
-        else ""
-    )
+    why = ""
+    if cut.unit == "characters":
+        why = ", matched in characters because words have other lengths"
     yield (
         f"cut: {count_noun(cut.each, 'passage')} of {cut.size} {cut.unit} of each "
         f"work{why}, spread alike over each without its first and last {MARGIN:.0%}"
@@ -237,16 +244,15 @@ def plan_of_works(ours: Side, theirs: Side, cut: Cut) -> Iterator[str]:
         "a tenth of their variance lies between works:"
     )
     for each in sorted({cut.each, 5, 10, 20, 40}):
-        counts = [side.count_of_works(cut, each) for side in (ours, theirs)]
-        if all(counts):
-            now, more = (
-                _effect(smallest_effect(counts[0], known, each))
-                for known in (counts[1], 2 * counts[1])
-            )
+        suspects = ours.count_of_works(cut, each)
+        known = theirs.count_of_works(cut, each)
+        if suspects and known:
+            now = _effect(smallest_effect(suspects, known, each))
+            more = _effect(smallest_effect(suspects, 2 * known, each))
+            this = " (this audit)" if each == cut.each else ""
             yield (
-                f"  {count_noun(each, 'passage')} of {counts[0]} works in question and "
-                f"{counts[1]} unread: {now}; with {2 * counts[1]} unread works: "
-                f"{more}{' (this audit)' * (each == cut.each)}"
+                f"  {count_noun(each, 'passage')} of {suspects} works in question and "
+                f"{known} unread: {now}; with {2 * known} unread works: {more}{this}"
             )
 
 
@@ -255,17 +261,14 @@ def _plan_of_side(side: Side, which: str, cut: Cut) -> Iterator[str]:
     files are not read."""
     yield f"{which}, {side.path}: {count_noun(len(side.reports), 'work')}"
     lengths = side.lengths(cut)
-    listed = [
-        _told(work, report, lengths[work], cut) for work, report in side.reports.items()
-    ]
-    yield from [f"  {line}" for line in listed[:SHOWN]]
-    if len(listed) > SHOWN:
-        yield f"  and {len(listed) - SHOWN} more"
-    short = [
-        f"{work.name} ({length:,} {cut.unit})"
-        for work, length in lengths.items()
-        if whole_passages(length, cut.size) < cut.each
-    ]
+    for work in list(lengths)[:SHOWN]:
+        yield f"  {_told(work, side.reports[work], lengths[work], cut)}"
+    if len(lengths) > SHOWN:
+        yield f"  and {len(lengths) - SHOWN} more"
+    short = []
+    for work, length in lengths.items():
+        if whole_passages(length, cut.size) < cut.each:
+            short.append(f"{work.name} ({length:,} {cut.unit})")
     if short:
         yield (
             f"  shorter than {cut.each} passages and not compared: {first_names(short)}"
@@ -282,49 +285,40 @@ def _plan_of_side(side: Side, which: str, cut: Cut) -> Iterator[str]:
 def _told_alike(ours: Side, theirs: Side, cut: Cut) -> Iterator[str]:
     """Yield in what the files of works differ, and what is done about it."""
     if cut.unwrap:
-        ends = [
-            f"{sum(report.line_ends == kind for report in ours.reports.values())} + "
-            f"{sum(report.line_ends == kind for report in theirs.reports.values())} "
-            f"{label}"
-            for kind, label in LINE_ENDS.items()
-        ]
-        told = ", ".join(end for end in ends if not end.startswith("0 + 0 "))
+        ends = []
+        for kind, label in LINE_ENDS.items():
+            suspects = ours.count_with_line_ends(kind)
+            known = theirs.count_with_line_ends(kind)
+            if suspects or known:
+                ends.append(f"{suspects} + {known} {label}")
         yield (
             "  written alike: line ends, each passage in one line (works in question + "
-            f"unread: {told})"
+            f"unread: {', '.join(ends)})"
         )
-    for kind in cut.alike:
-        means = [
-            fmean([report.typeset.get(kind, 0.0) for report in side.reports.values()])
-            for side in (ours, theirs)
-        ]
+    for signs in cut.alike:
         yield (
-            f"  written alike: {SIGNS_TOLD[kind]} (typeset in works in question: "
-            f"{means[0]:.0%}, in unread ones: {means[1]:.0%})"
+            f"  written alike: {SIGNS_TOLD[signs]} (typeset in works in question: "
+            f"{ours.share_typeset(signs):.0%}, in unread ones: "
+            f"{theirs.share_typeset(signs):.0%})"
         )
 
 
 def _told(work: Work, report: Report, length: int, cut: Cut) -> str:
-    passages = whole_passages(length, cut.size)
+    """Say what was read of a work, and how many passages it has."""
     parts = f" in {len(work.files)} files" if len(work.files) > 1 else ""
-    told = [
-        f"{report.words:,} words{parts}, {count_noun(passages, 'passage')}, "
-        f"{report.encoding}"
-    ]
-    if report.removed:
-        told.append(
-            "removed: "
-            + ", ".join(f"{what} ({count:,})" for what, count in report.removed.items())
-        )
-    if report.left_out:
-        told.append(
-            "left out: "
-            + ", ".join(
-                f"{what} ({count:,} words)" for what, count in report.left_out.items()
-            )
-        )
-    named = ", ".join(filter(None, (report.title, report.author)))
-    return f"{shorten(work.name)}{f' ({named})' * bool(named)}: {'; '.join(told)}"
+    passages = count_noun(whole_passages(length, cut.size), "passage")
+    told = [f"{report.words:,} words{parts}, {passages}, {report.encoding}"]
+    removed = [f"{what} ({count:,})" for what, count in report.removed.items()]
+    left_out = [f"{what} ({count:,} words)" for what, count in report.left_out.items()]
+    if removed:
+        told.append(f"removed: {', '.join(removed)}")
+    if left_out:
+        told.append(f"left out: {', '.join(left_out)}")
+    name = shorten(work.name)
+    title = ", ".join(part for part in (report.title, report.author) if part)
+    if title:
+        name = f"{name} ({title})"
+    return f"{name}: {'; '.join(told)}"
 
 
 def _effect(effect: float) -> str:

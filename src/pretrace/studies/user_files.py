@@ -241,10 +241,8 @@ def _check_chosen(
             if panel.benchmark == slug and model in (None, panel.model):
                 where = f"artifacts.{name}: the panel {panel.model} on {slug}"
                 chosen.append((where, [panel.subset or ""], [panel.length]))
-    subsets, lengths = (
-        {part.subset for part in slices},
-        {part.length for part in slices},
-    )
+    subsets = {part.subset for part in slices}
+    lengths = {part.length for part in slices}
     for where, named_subsets, named_lengths in chosen:
         for key, named, there in (
             ("subset", named_subsets, subsets),
@@ -288,26 +286,24 @@ def _remarks(plan: Plan) -> Iterator[str]:
 
 def _books_of_de_cop(texts: Sequence[Text], file: Path) -> str:
     """Say how many whole books DE-COP compares, and how many it takes."""
-    books = [
-        len({text.document for text in texts if text.label == label})
-        for label in (1, 0)
-    ]
+    suspects = len({text.document for text in texts if text.label == 1})
+    known = len({text.document for text in texts if text.label == 0})
     said = (
-        f"{file}: DE-COP compares whole books: {books[0]} in question (label 1) with "
-        f"{books[1]} that the model cannot have read (label 0). A p takes "
+        f"{file}: DE-COP compares whole books: {suspects} in question (label 1) with "
+        f"{known} that the model cannot have read (label 0). A p takes "
         f"{FEWEST_DOCUMENTS} of each"
     )
-    return said if min(books) >= FEWEST_DOCUMENTS else f"{said}: add books"
+    is_enough = min(suspects, known) >= FEWEST_DOCUMENTS
+    return said if is_enough else f"{said}: add books"
 
 
 def _shown_by(plan: Plan, renderer: str) -> list[Pair]:
     """Return the pairs that artifacts with this renderer show."""
-    return [
-        pair
-        for artifact in plan.study.artifacts.values()
-        if artifact.renderer == renderer and not artifact.unavailable
-        for pair in plan.pairs_of(artifact)
-    ]
+    pairs: list[Pair] = []
+    for artifact in plan.study.artifacts.values():
+        if artifact.renderer == renderer and not artifact.unavailable:
+            pairs += plan.pairs_of(artifact)
+    return pairs
 
 
 CPU_FLOPS = 2.5e11
@@ -320,59 +316,59 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     what was read of works."""
     study, entries = plan.study, plan.study.benchmarks.entries
     entry = entries[TEXTS_SLUG]
-    if entry_of_api := next(
-        (pair.model.entry for pair in plan.pairs if pair.given_back), None
-    ):
-        return [*_sent(plan, entry_of_api)]
+    for pair in plan.pairs:
+        if pair.given_back:
+            return [*_sent(plan, pair.model.entry)]
+    read = _texts_read(plan)
+    texts = read[TEXTS_SLUG]
+    suspects = [text for text in texts if text.label != 0]
+    known = [text for text in texts if text.label == 0]
+    told = [*_works_told(entry)] if cut_of(entry) is not None else []
+    told.append(
+        f"was {config['model']} trained on {_count(suspects)}? They are compared with "
+        f"{_count(known)} given as unread: {_cost_told(plan, config, read)}. The "
+        f"answer will be in results/{study.name}/report.html"
+    )
+    if any(text.document for text in texts):
+        told.append(
+            f"in question (label null): {_name_documents(suspects)}; given as unread "
+            f"(label 0): {_name_documents(known)}"
+        )
+    return [*told, *_base_told(plan, config, suspects)]
+
+
+def _texts_read(plan: Plan) -> dict[str, list[Text]]:
+    """Return the texts that an audit reads, by benchmark: passages and whole works."""
+    entries = plan.study.benchmarks.entries
     read = {}
     for slug in (TEXTS_SLUG, WORKS_SLUG):
         if slug in entries:
-            cut, left_out = cut_of(entries[slug]), left_out_of(entries[slug])
-            read[slug] = texts_of(
-                *(
-                    given_rows(path, cut, left_out)
-                    for path in text_files_of(entries[slug])
-                )
-            )
-    texts = read[TEXTS_SLUG]
-    suspects, known = (
-        [text for text in texts if (text.label == 0) == is_known]
-        for is_known in (False, True)
-    )
-    sizes = {
-        slug: counted(
-            plan, slug, ((text.text, text.subset, text.length) for text in own)
-        )
-        for slug, own in read.items()
-    }
-    gpu = config["device"].startswith("cuda") or (
-        config["device"] == "auto" and has_gpu()
-    )
+            entry = entries[slug]
+            cut, left_out = cut_of(entry), left_out_of(entry)
+            rows = [given_rows(path, cut, left_out) for path in text_files_of(entry)]
+            read[slug] = texts_of(*rows)
+    return read
+
+
+def _cost_told(
+    plan: Plan, config: Mapping[str, Any], read: Mapping[str, Sequence[Text]]
+) -> str:
+    """Say how many tokens are read, on which device, and for about how long."""
+    sizes = {}
+    for slug, texts in read.items():
+        parts = ((text.text, text.subset, text.length) for text in texts)
+        sizes[slug] = counted(plan, slug, parts)
     jobs = jobs_of(plan, sizes)
-    tokens = sum(job.read for job in jobs)
-    gpu_hours = sum(job.hours("A100") for job in jobs)
-    cpu_hours = sum(job.operations for job in jobs) / CPU_FLOPS / 3600
-    hours = gpu_hours if gpu else cpu_hours
-    by_bytes = (
-        f", counted as {BYTES_A_TOKEN[0]:g} bytes each, of other scripts "
-        f"{BYTES_A_TOKEN[1]:g}"
-    )
-    ratio = "" if tokenizer_here(plan, TEXTS_SLUG) else by_bytes
-    device = "GPU" if gpu else "CPU, with two cores"
-    unread = _name_documents(known)
-    named = (
-        f"in question (label null): {_name_documents(suspects)}; given as unread "
-        f"(label 0): {unread}"
-    )
-    return [
-        *(_works_told(entry) if cut_of(entry) is not None else []),
-        f"was {config['model']} trained on {_count(suspects)}? They are compared with "
-        f"{_count(known)} given as unread: {tokens:,.0f} tokens in all{ratio}, on the "
-        f"{device}, {_time(hours)}. The answer will be in "
-        f"results/{study.name}/report.html",
-        *[named] * any(text.document for text in texts),
-        *_base_told(plan, config, suspects),
-    ]
+    tokens = f"{sum(job.read for job in jobs):,.0f} tokens in all"
+    if not tokenizer_here(plan, TEXTS_SLUG):
+        latin, other = BYTES_A_TOKEN
+        tokens += f", counted as {latin:g} bytes each, of other scripts {other:g}"
+    device = config["device"]
+    if device.startswith("cuda") or (device == "auto" and has_gpu()):
+        hours = sum(job.hours("A100") for job in jobs)
+        return f"{tokens}, on the GPU, {_time(hours)}"
+    hours = sum(job.operations for job in jobs) / CPU_FLOPS / 3600
+    return f"{tokens}, on the CPU, with two cores, {_time(hours)}"
 
 
 def _sent(plan: Plan, model: ModelEntry) -> Iterator[str]:
@@ -382,13 +378,10 @@ def _sent(plan: Plan, model: ModelEntry) -> Iterator[str]:
     texts = check_texts(
         *text_files_of(entry), metrics=False, left_out=left_out_of(entry)
     )
-    suspects, known = (
-        [text for text in texts if (text.label == 0) == is_known]
-        for is_known in (False, True)
-    )
-    sizes = counted(
-        plan, TEXTS_SLUG, ((text.text, text.subset, text.length) for text in texts)
-    )
+    suspects = [text for text in texts if text.label != 0]
+    known = [text for text in texts if text.label == 0]
+    parts = ((text.text, text.subset, text.length) for text in texts)
+    sizes = counted(plan, TEXTS_SLUG, parts)
     [job] = jobs_of(plan, {TEXTS_SLUG: sizes})
     yield (
         f"how much does {plan.model(job.model.slug).slug} give back of "
@@ -488,8 +481,6 @@ def _time(hours: float) -> str:
     minutes = 1 + 60 * hours
     if not hours:
         return "for a time that depends on the model's size"
-    return (
-        f"about {max(2, minutes):.0f} minutes"
-        if minutes < 90
-        else f"about {minutes / 60:.0f} hours"
-    )
+    if minutes < 90:
+        return f"about {max(2, minutes):.0f} minutes"
+    return f"about {minutes / 60:.0f} hours"
