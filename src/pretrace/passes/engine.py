@@ -154,21 +154,18 @@ class Engine:
         """Halve the budget of this prefix because a batch did not fit into memory
         beside it, or the prefix itself."""
         text = f"text '{batch[0].text_id}' ({longest} tokens) alone"
-        lower = "max_length"
+        alone, lower = f"{text} does not fit into memory", "max_length"
         # a way that could not be verified for lack of memory says nothing of the prefix
         way = vars(self).get("sharing")
         if prompt_prefix.shots and way is not None:
             lower = "fewer shots or a lower max_length"
             prefix = self._said_of(prompt_prefix)
-            is_encoded = self._encoded is not None
-            text = f"{text} after {prefix}" if is_encoded else prefix
+            if self._encoded is not None:
+                alone = f"{alone} after {prefix}"
+            else:
+                alone = f"{prefix} does not fit into memory"
         self.batch_tokens = smaller_budget(
-            self,
-            self.features.device,
-            len(batch),
-            longest,
-            f"{text} does not fit into memory",
-            lower,
+            self, self.features.device, len(batch), longest, alone, lower
         )
         self._budgets[prompt_prefix.parts] = self.batch_tokens
 
