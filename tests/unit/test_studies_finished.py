@@ -13,11 +13,13 @@ AUDIT = made_up.artifact("audit", panels=[golden.OWN])
 
 @pytest.fixture
 def study(tmp_path) -> FinishedStudy:
-    made_up.render(AUDIT, golden.STUDIES["audit_evidence"](tmp_path / "in"), tmp_path)
+    folder = tmp_path / "results" / "study"
+    folder.mkdir(parents=True)
+    made_up.render(AUDIT, golden.STUDIES["audit_evidence"](tmp_path / "in"), folder)
     plan = PLAN | {"versions": {"pretrace": "c1", "code": "ab"}}
     seals = seal_of(plan)
     seals = seal_of(plan | {"settings": {"seed": 1}}, seals, scores_existed=True)
-    return FinishedStudy([Artifact.model_validate(AUDIT)], tmp_path, seals)
+    return FinishedStudy([Artifact.model_validate(AUDIT)], folder, seals)
 
 
 def test_a_run_ends_with_the_answer_then_with_what_makes_it_doubtful(study):
