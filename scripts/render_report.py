@@ -9,7 +9,6 @@ from pretrace.render.artifact import Artifact
 from pretrace.render.report import incomplete_passes, render_report, shots_of
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.runtime.jobs import run_job
-from pretrace.runtime.provenance import citation
 from pretrace.studies.finished import FinishedStudy
 from pretrace.studies.sealing import read_seals
 
@@ -37,7 +36,7 @@ with run_job(snakemake):
         sealed=study.sealed,
         cautions=study.doubts,
         cover=study.cover(
-            citation(workflow_folder() / "CITATION.cff"),
+            workflow_folder() / "CITATION.cff",
             datetime.now(UTC).strftime("%Y-%m-%d"),
         ),
         shots=shots,

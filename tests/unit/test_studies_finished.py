@@ -1,5 +1,7 @@
 """What a finished study says on the terminal and on its first page."""
 
+from pathlib import Path
+
 import made_up_results as made_up
 import pytest
 import test_render_golden as golden
@@ -8,6 +10,7 @@ from test_studies_audit import PLAN, seal_of
 from pretrace.render.artifact import Artifact
 from pretrace.studies.finished import FinishedStudy
 
+CITATION = Path(__file__).parents[2] / "CITATION.cff"
 AUDIT = made_up.artifact("audit", panels=[golden.OWN])
 
 
@@ -30,8 +33,9 @@ def test_a_run_ends_with_the_answer_then_with_what_makes_it_doubtful(study):
 
 
 def test_only_an_audit_has_a_cover(study):
-    headings = [heading for heading, _ in study.cover("a citation", "2026-01-02")]
+    cover = study.cover(CITATION, "2026-01-02")
+    headings = [heading for heading, _ in cover]
     assert headings == ["Model", "Sealed plan", "This page", "Cite as"]
     without_seals = FinishedStudy(study.artifacts, study.folder)
-    assert without_seals.cover("a citation", "2026-01-02") == []
+    assert without_seals.cover(Path("not there"), "2026-01-02") == []
     assert without_seals.doubts == without_seals.sealed == []

@@ -17,7 +17,7 @@ from pretrace.render.tables.audit import audit_lines
 from pretrace.render.tables.extraction import extraction_lines
 from pretrace.render.tables.given_back import given_back_lines
 from pretrace.render.tables.questions import de_cop_lines
-from pretrace.runtime.provenance import whole_code_digest
+from pretrace.runtime.provenance import citation, whole_code_digest
 from pretrace.studies.sealing import (
     Seal,
     edited,
@@ -93,14 +93,15 @@ class FinishedStudy:
         """What the page says of the sealed plan."""
         return told(self.seals) if self.seals else []
 
-    def cover(self, citation: str, date: str) -> list[tuple[str, str]]:
-        """Return the headings and texts of an audit's first page; none of another
-        study."""
+    def cover(self, citation_file: Path, date: str) -> list[tuple[str, str]]:
+        """Return the headings and texts of an audit's first page, which cites
+        CITATION.cff; none of another study."""
         if not self.seals:
             return []
         # the answer of an audit of works does not wait for whole works
         given_back = [("Given back", line) for line in self._lines_of("extraction")]
-        return [*given_back, *told_on_cover(self.seals, citation, date)]
+        cited = citation(citation_file)
+        return [*given_back, *told_on_cover(self.seals, cited, date)]
 
     @property
     def conclusion(self) -> list[str]:
