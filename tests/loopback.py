@@ -14,7 +14,8 @@ from pretrace.models.api.client import ApiClient
 from pretrace.models.api.endpoint import Endpoint
 
 Responder = Callable[[str, dict[str, Any]], dict[str, Any]]
-"""(path, body) -> the JSON answer, which is an error of status 400 if it has that key."""
+"""(path, body) -> the JSON answer, which is an error of status 400 if it has that
+key."""
 
 Faults = Callable[[int, dict[str, Any]], str | None]
 """(how many requests came before, body) -> a fault as `Loopback` knows it, or None for

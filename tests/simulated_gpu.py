@@ -133,7 +133,8 @@ class SimulatedGPUs(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Answer False: torch's guard against compiling costs as much as an operation."""
+        """Answer False: torch's guard against compiling costs as much as an
+        operation."""
         return False
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):

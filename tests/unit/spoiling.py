@@ -33,7 +33,8 @@ SECONDS = 20
 
 
 def tiers(few: int, many: int) -> pytest.MarkDecorator:
-    """Run a test with a list of `few` seeds, and with --full with the rest of `many`."""
+    """Run a test with a list of `few` seeds, and with --full with the rest of
+    `many`."""
     rest = pytest.param(range(few, many), marks=pytest.mark.full)
     return pytest.mark.parametrize("seeds", [range(few), rest], ids=["few", "many"])
 

@@ -556,8 +556,8 @@ def test_with_a_base_what_differs_is_taken_off_and_no_reason_by_itself(check):
 def kinds_of_documents(
     count: int, suspects: int, seed: int
 ) -> tuple[Documents, np.ndarray]:
-    """Documents of two vocabularies mixed, and the share of the first in each: more of it
-    in suspects, as in works of an earlier time."""
+    """Documents of two vocabularies mixed, and the share of the first in each: more of
+    it in suspects, as in works of an earlier time."""
     rng = np.random.default_rng(seed)
     suspect = np.arange(count) < suspects
     share = np.clip(np.where(suspect, 0.65, 0.35) + rng.normal(0, 0.12, count), 0, 1)

@@ -1,4 +1,5 @@
-"""The words of a work that an answer gives back: against a search that tries every pair of places."""
+"""The words of a work that an answer gives back: against a search that tries every pair
+of places."""
 
 import random
 
@@ -96,7 +97,8 @@ def test_texts_without_spaces_are_compared_in_characters_twice_as_many():
 def searched(
     work: list[str], answer: list[str], prompt: list[str], shown: range
 ) -> set[int]:
-    """The places of the work that count, by the definition: every run of five words is compared with every other."""
+    """The places of the work that count, by the definition: every run of five words is
+    compared with every other."""
     block, gap, size = SIZES["words"]
 
     def runs(words):
@@ -146,7 +148,8 @@ def searched(
 
 @pytest.mark.parametrize("seed", range(60))
 def test_it_counts_what_a_search_of_every_pair_of_places_counts(seed):
-    """Of works whose words come again and again, and of answers that skip, repeat, leave out and change words."""
+    """Of works whose words come again and again, and of answers that skip, repeat,
+    leave out and change words."""
     rng = random.Random(seed)
     work = [f"w{rng.randrange(rng.choice((4, 30, 400)))}" for _ in range(500)]
     begin = rng.randrange(100, 200)

@@ -1,4 +1,5 @@
-"""How much a chat model gives back of works: models that recite, refuse, paraphrase or repeat the prompt."""
+"""How much a chat model gives back of works: models that recite, refuse, paraphrase or
+repeat the prompt."""
 
 from pathlib import Path
 

@@ -3,10 +3,10 @@ with an undisturbed run.
 
     PYTHONPATH=tests python tests/workflow/faults.py [--full]
 
-Five kills and one fault in ten, as the gate does; `--full`: forty kills and every fault.
-After each fault there must be either a resumed run whose scores, metrics, tests, tables
-and figures are the same bytes, or an error that names the file and the remedy, and the
-same bytes once the remedy is done. Seeded: `--seed`.
+Five kills and one fault in ten, as the gate does; `--full`: forty kills and every
+fault. After each fault there must be either a resumed run whose scores, metrics, tests,
+tables and figures are the same bytes, or an error that names the file and the remedy,
+and the same bytes once the remedy is done. Seeded: `--seed`.
 """
 
 import argparse

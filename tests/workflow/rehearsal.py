@@ -368,7 +368,8 @@ def main() -> None:
 
 
 def port_of(folder: Path) -> int:
-    """Return the hub's port, which stays: addresses of the hub are in the registries."""
+    """Return the hub's port, which stays: addresses of the hub are in the
+    registries."""
     file = folder / "port"
     if not file.is_file():
         folder.mkdir(parents=True, exist_ok=True)

@@ -62,8 +62,8 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
 
 
 def mean_over_splits(values: Sequence[float], methods: int = 1) -> Estimate:
-    """Return the mean over splits with Student's 95 % interval, which holds for `methods`
-    at once (Bonferroni's).
+    """Return the mean over splits with Student's 95 % interval, which holds for
+    `methods` at once (Bonferroni's).
 
     A split is a draw of members and non-members, with a training of its own. So the
     spread of the values is that of the texts, of who is a member, and of the training.
@@ -83,8 +83,8 @@ def p_over_splits(differences: Sequence[float]) -> float:
     """Return the two-sided p of Student's test that differences, one a split, are 0 on
     average.
 
-    NaN for one split, and where a difference is missing. Equal differences have p 0, or 1
-    if they are 0.
+    NaN for one split, and where a difference is missing. Equal differences have p 0, or
+    1 if they are 0.
     """
     from scipy.special import stdtr
 

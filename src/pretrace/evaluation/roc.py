@@ -28,7 +28,8 @@ def ratio(numerator: Floats, denominator: Floats, empty: float = np.nan) -> Floa
 
 
 def ranks_of(scores: Floats) -> Floats:
-    """Return the rank of each score in its row, from 1: shape of `scores` (rows, texts).
+    """Return the rank of each score in its row, from 1: shape of `scores` (rows,
+    texts).
 
     Equal scores share the mean of their ranks; NaN stays NaN.
     """

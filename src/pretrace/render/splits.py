@@ -23,8 +23,8 @@ _TEXTS = ["benchmark", "subset", "length", "method"]
 
 
 def beside_null(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return estimates with `null_value`, what the method reaches on the same texts in a
-    model that read neither class, and `less_null`, the value less that.
+    """Return estimates with `null_value`, what the method reaches on the same texts in
+    a model that read neither class, and `less_null`, the value less that.
 
     Both are NaN for controls and null models, and where no null model read the texts.
     Each row is of one of the `splits`, and `less_null` has no ends.
@@ -44,12 +44,12 @@ def beside_null(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def over_splits(frame: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
-    """Return estimates `beside_null` in which panels of one label, which are splits, have
-    one row a method: its mean.
+    """Return estimates `beside_null` in which panels of one label, which are splits,
+    have one row a method: its mean.
 
-    A mean has Student's interval over the splits. Its `best_low` and `best_high`, and the
-    ends of `less_null`, pay for the choice among methods. A method that one of the splits
-    lacks has no mean.
+    A mean has Student's interval over the splits. Its `best_low` and `best_high`, and
+    the ends of `less_null`, pay for the choice among methods. A method that one of the
+    splits lacks has no mean.
     """
     labelled: dict[str, list[int]] = {}
     for place, panel in enumerate(panels):

@@ -1,5 +1,5 @@
-"""A finished study: what its page says beside tables and figures, and the lines that its
-run ends with."""
+"""A finished study: what its page says beside tables and figures, and the lines that
+its run ends with."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -40,8 +40,8 @@ CONCLUDING: Mapping[str, Callable[[pd.DataFrame], list[str]]] = {
 
 @dataclass(frozen=True)
 class FinishedStudy:
-    """A study whose artifacts lie in `folder` (results/{study}); `seals` are those of an
-    audit's plan, none of another study."""
+    """A study whose artifacts lie in `folder` (results/{study}); `seals` are those of
+    an audit's plan, none of another study."""
 
     artifacts: Sequence[Artifact]
     folder: Path

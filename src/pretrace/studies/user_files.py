@@ -372,7 +372,8 @@ def _cost_told(
 
 
 def _sent(plan: Plan, model: ModelEntry) -> Iterator[str]:
-    """Yield what is sent of works, to whom, how many requests that takes, and the price."""
+    """Yield what is sent of works, to whom, how many requests that takes, and the
+    price."""
     assert isinstance(model, ApiModel)
     entry = plan.study.benchmarks.entries[TEXTS_SLUG]
     texts = check_texts(

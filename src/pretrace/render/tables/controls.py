@@ -120,11 +120,11 @@ def _cells(record: Record) -> Iterable[tuple[str, Cell]]:
 
 
 def split_table(artifact: Artifact, results: Results) -> Table:
-    """Lay out a row a method: its mean over splits in models trained on the members, in a
-    null model, and the difference.
+    """Lay out a row a method: its mean over splits in models trained on the members, in
+    a null model, and the difference.
 
-    A panel is one split of one model; those of null models are paired with the others by
-    their texts. Two more blocks have each split. Held-out settings.
+    A panel is one split of one model; those of null models are paired with the others
+    by their texts. Two more blocks have each split. Held-out settings.
     """
     panels, metrics = results.panels(artifact), [artifact.metric]
     shown = _of_splits(artifact, results)
