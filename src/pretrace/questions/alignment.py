@@ -66,15 +66,10 @@ class _Stretch(NamedTuple):
     def goes_on(self, later: "_Stretch", gap: int) -> bool:
         """Return whether a later stretch is of the same block: a little further in both
         texts."""
-        nearby = (
-            max(
-                later.answer - self.answer - self.size,
-                later.work - self.work - self.size,
-            )
-            <= gap
-        )
-        steps = min(later.answer - self.answer, later.work - self.work)
-        return nearby and steps > 0 and later.work + later.size > self.work + self.size
+        in_answer, in_work = later.answer - self.answer, later.work - self.work
+        if min(in_answer, in_work) <= 0 or in_work + later.size <= self.size:
+            return False
+        return max(in_answer, in_work) - self.size <= gap
 
 
 class IndexedWork:
@@ -112,10 +107,9 @@ class IndexedWork:
 
     def passage(self, words: Sequence[int]) -> str:
         """Return the text from the first to the last of these words."""
-        first, last = (
-            self.spans[self._unit_of_word[word]] for word in (words[0], words[-1])
-        )
-        return self.text[first[0] : last[1]]
+        begin, _ = self.spans[self._unit_of_word[words[0]]]
+        _, end = self.spans[self._unit_of_word[words[-1]]]
+        return self.text[begin:end]
 
     def blocks(
         self, answer: str, prompt: str, shown: range = range(0)

@@ -9,6 +9,7 @@ words. Here no prompt holds more than what is before a place, and a refusal is f
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Annotated, Any
 
 import pandas as pd
@@ -171,24 +172,18 @@ class _Place:
 def works_of(benchmark: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the works of a benchmark, by document: its texts in order are one work."""
     works = []
-    named = benchmark.assign(
-        document=benchmark["document"].where(
-            benchmark["document"] != "", benchmark["text_id"]
-        )
-    )
-    for document, own in named.groupby("document", sort=True):
+    has_name = benchmark["document"] != ""
+    names = benchmark["document"].where(has_name, benchmark["text_id"])
+    for document, own in benchmark.groupby(names, sort=True):
         first = own.iloc[0]
-        label = None if pd.isna(first["label"]) else int(first["label"])
-        about = {key: first.get(key) or "" for key in ("title", "author")}
-        about["title"] = about["title"] or document
-        works.append(
-            {
-                "document": document,
-                "label": label,
-                "text": "\n\n".join(own["text"]),
-                **about,
-            }
-        )
+        work = {
+            "document": document,
+            "label": None if pd.isna(first["label"]) else int(first["label"]),
+            "text": "\n\n".join(own["text"]),
+            "title": first.get("title") or document,
+            "author": first.get("author") or "",
+        }
+        works.append(work)
     return works
 
 
@@ -241,14 +236,15 @@ class GoingOn:
             for attempt in range(self.tries):
                 left = [place for place in self.places if not place.is_done]
                 self._ask(left, attempt, 0, progress.update)
-        step = 1
-        while going := [place for place in self.places if place.goes_on]:
+        for step in count(1):
+            going = [place for place in self.places if place.goes_on]
+            if not going:
+                return
             try:
                 self._ask(going, 0, step, lambda requests: None)
             except BudgetUsedUpError:
                 self.is_cut_short = True
                 return
-            step += 1
 
     def _ask(
         self, places: Sequence[_Place], attempt: int, step: int, progress: Advance

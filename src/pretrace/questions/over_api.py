@@ -105,11 +105,9 @@ class ApiAnswerer:
     def _letter_of(self, body: Body) -> Letters:
         """Read a letter by its probability, or in the text where the server gives
         none."""
-        return (
-            letter_of_logprobs(body)
-            if self._client.dialect.logprobs
-            else letter_of_text(body)
-        )
+        if self._client.dialect.logprobs:
+            return letter_of_logprobs(body)
+        return letter_of_text(body)
 
     def replies(
         self, questions: Sequence[Question], units: int, progress: Advance

@@ -33,7 +33,13 @@ from pretrace.runtime.errors import InputError, printable, shorten
 from pretrace.runtime.files import read_json, sha256_file, write_json
 from pretrace.runtime.logs import prepare_terminal, say, warnings_since
 from pretrace.runtime.names import check_path
-from pretrace.studies.audit_study import TEXTS_SLUG, WORKS_SLUG, base_named, has_gpu
+from pretrace.studies.audit_study import (
+    TEXTS_SLUG,
+    WORKS_SLUG,
+    base_named,
+    has_gpu,
+    slug_of,
+)
 from pretrace.studies.books import plan_of_works, side_of
 from pretrace.studies.estimate import BYTES_A_TOKEN, counted, jobs_of, tokenizer_here
 from pretrace.studies.keys import Config
@@ -41,6 +47,7 @@ from pretrace.studies.machine import lacks, small_partitions
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
 from pretrace.studies.registries import cut_of, left_out_of, path_of, text_files_of
+from pretrace.studies.shared import Model
 from pretrace.studies.study import Study, load_study
 
 CHECKED = "PRETRACE_CHECKED"
@@ -192,26 +199,30 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     study = plan.study
     if os.environ.get(CHECKED) == str(study.path):
         return []
+    about_books = []
     for slug in sorted({run.benchmark for run in study.runs}):
-        if files := text_files_of(study.benchmarks.entries[slug]):
+        entry = study.benchmarks.entries[slug]
+        files = text_files_of(entry)
+        if files:
             texts = check_texts(
                 *files,
                 metrics=plan.needs_classes(slug),
-                cut=cut_of(study.benchmarks.entries[slug]),
-                left_out=left_out_of(study.benchmarks.entries[slug]),
+                cut=cut_of(entry),
+                left_out=left_out_of(entry),
             )
             _check_chosen(study, slug, {text.slice for text in texts})
-        data_set = study.benchmarks.entries[slug]
-        if isinstance(data_set, DataSet) and data_set.path is not None:
-            check_splits(data_set, Path(data_set.path))
+            if _asks_de_cop(plan, slug):
+                about_books.append(_books_of_de_cop(texts, files[0]))
+        if isinstance(entry, DataSet) and entry.path is not None:
+            check_splits(entry, Path(entry.path))
     for pair in plan.asking_pairs:
-        entry = pair.model.entry
-        if isinstance(entry, AnswersModel) and entry.path is not None:
+        model = pair.model.entry
+        if isinstance(model, AnswersModel) and model.path is not None:
             metrics = plan.needs_classes(pair.benchmark_slug)
-            slices = check_answers(Path(entry.path), entry.column, metrics=metrics)
+            slices = check_answers(Path(model.path), model.column, metrics=metrics)
             _check_chosen(study, pair.benchmark_slug, slices, pair.model_slug)
-            if entry.column is not None and entry.scores is not None:
-                released_scores(Path(entry.scores), entry.column)
+            if model.column is not None and model.scores is not None:
+                released_scores(Path(model.scores), model.column)
     os.environ[CHECKED] = str(study.path)
     told = [] if study.settings.texts is None else description(plan, config)
     if study.left_out:
@@ -219,7 +230,7 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
             f"{slug}: {reason}" for slug, reason in study.left_out.items()
         )
         told.append(f"left out of tables and figures: {reasons}")
-    return [*told, *lacks(plan), *_remarks(plan)]
+    return [*told, *lacks(plan), *_remarks(plan), *about_books]
 
 
 def _check_chosen(
@@ -276,12 +287,14 @@ def _remarks(plan: Plan) -> Iterator[str]:
                 left_out_of(entry),
                 randomised=entry.randomised,
             )
-    asked = {
-        pair.benchmark_slug for pair in plan.asking_pairs if "de_cop" in pair.methods
-    }
-    for slug in sorted(asked):
-        if files := text_files_of(entries[slug]):
-            yield _books_of_de_cop(check_texts(*files, metrics=False), files[0])
+
+
+def _asks_de_cop(plan: Plan, slug: str) -> bool:
+    """Tell whether DE-COP asks a model about a benchmark."""
+    for pair in plan.asking_pairs:
+        if pair.benchmark_slug == slug and "de_cop" in pair.methods:
+            return True
+    return False
 
 
 def _books_of_de_cop(texts: Sequence[Text], file: Path) -> str:
@@ -321,8 +334,7 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
             return [*_sent(plan, pair.model.entry)]
     read = _texts_read(plan)
     texts = read[TEXTS_SLUG]
-    suspects = [text for text in texts if text.label != 0]
-    known = [text for text in texts if text.label == 0]
+    suspects, known = _sides(texts)
     told = [*_works_told(entry)] if cut_of(entry) is not None else []
     told.append(
         f"was {config['model']} trained on {_count(suspects)}? They are compared with "
@@ -335,6 +347,13 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
             f"(label 0): {_name_documents(known)}"
         )
     return [*told, *_base_told(plan, config, suspects)]
+
+
+def _sides(texts: Sequence[Text]) -> tuple[list[Text], list[Text]]:
+    """Return the texts in question, and the known ones."""
+    suspects = [text for text in texts if text.label != 0]
+    known = [text for text in texts if text.label == 0]
+    return suspects, known
 
 
 def _texts_read(plan: Plan) -> dict[str, list[Text]]:
@@ -379,8 +398,7 @@ def _sent(plan: Plan, model: ModelEntry) -> Iterator[str]:
     texts = check_texts(
         *text_files_of(entry), metrics=False, left_out=left_out_of(entry)
     )
-    suspects = [text for text in texts if text.label != 0]
-    known = [text for text in texts if text.label == 0]
+    suspects, known = _sides(texts)
     parts = ((text.text, text.subset, text.length) for text in texts)
     sizes = counted(plan, TEXTS_SLUG, parts)
     [job] = jobs_of(plan, {TEXTS_SLUG: sizes})
@@ -420,40 +438,43 @@ def _base_told(
     if plan.base is None:
         return
     model, base = plan.base
-    named = base_named(config["model"], config.get("base"))
-    assert named is not None
-    names = config["model"], named
-    folders = [
-        path_of(side.entry) or f"results/models/{side.name}" for side in (model, base)
-    ]
-    files = [Path(folder, "tokenizer.json") for folder in folders]
-    if all(file.is_file() for file in files):
+    name, base_name = config["model"], base_named(config["model"], config.get("base"))
+    assert base_name is not None
+    own, other = _tokenizer_file(model), _tokenizer_file(base)
+    if own.is_file() and other.is_file():
         from tokenizers import Tokenizer
 
-        own, other = (Tokenizer.from_file(str(file)) for file in files)
-        check_same_tokens(own, other, names, (text.text for text in suspects))
+        check_same_tokens(
+            Tokenizer.from_file(str(own)),
+            Tokenizer.from_file(str(other)),
+            (name, base_name),
+            (text.text for text in suspects),
+        )
+    which = "" if config.get("base") else ", which the adapter names"
     yield (
-        f"base: {names[1]}{'' if config.get('base') else ', which the adapter names'}: "
-        f"a score is by how much likelier tokens are in {names[0]} than there. "
-        f"{TUNED_TOLD}"
+        f"base: {base_name}{which}: a score is by how much likelier tokens are in "
+        f"{name} than there. {TUNED_TOLD}"
     )
-    if isinstance(model.entry, AdapterModel):
-        adapter = read_adapter(Path(model.entry.path))
-        ends = [
-            name.rstrip("/").rpartition("/")[2] for name in (adapter.base, names[1])
-        ]
-        if ends[0] != ends[1]:
-            yield (
-                f"warning: {names[0]} was trained on {adapter.base}, as its {ADAPTER} "
-                f"says, and is read on {names[1]}: if these differ, the answer means "
-                "nothing"
-            )
-        revision = getattr(base.entry, "revision", adapter.revision)
-        if adapter.revision and adapter.revision != revision:
-            yield (
-                f"warning: {names[0]} was trained on revision {adapter.revision} of "
-                f"{adapter.base}, as its {ADAPTER} says, and is read on {revision}"
-            )
+    if not isinstance(model.entry, AdapterModel):
+        return
+    adapter = read_adapter(Path(model.entry.path))
+    trained = f"warning: {name} was trained on"
+    if slug_of(adapter.base) != slug_of(base_name):
+        yield (
+            f"{trained} {adapter.base}, as its {ADAPTER} says, and is read on "
+            f"{base_name}: if these differ, the answer means nothing"
+        )
+    revision = getattr(base.entry, "revision", adapter.revision)
+    if adapter.revision and adapter.revision != revision:
+        yield (
+            f"{trained} revision {adapter.revision} of {adapter.base}, as its "
+            f"{ADAPTER} says, and is read on {revision}"
+        )
+
+
+def _tokenizer_file(model: Model) -> Path:
+    folder = path_of(model.entry) or f"results/models/{model.name}"
+    return Path(folder, "tokenizer.json")
 
 
 def _works_told(entry: BenchmarkEntry) -> Iterator[str]:

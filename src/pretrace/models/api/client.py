@@ -270,13 +270,11 @@ class _Asking:
             tries = attempt - 1 if fault.is_attempt else limits
             await asyncio.sleep(fault.wait(tries))
 
-    def _spoken(self, request: ApiRequest) -> Body:
-        """Return a request's body as the server takes it."""
-        return (
-            self.client.dialect.spoken(request.body)
-            if self.endpoint.chat
-            else dict(request.body)
-        )
+    def _spoken(self, request: ApiRequest, dialect: Dialect | None = None) -> Body:
+        """Return a request's body as the server takes it, or in another dialect."""
+        if not self.endpoint.chat:
+            return dict(request.body)
+        return (dialect or self.client.dialect).spoken(request.body)
 
     def _bound(self, request: ApiRequest) -> int:
         """Return the most that a request can cost, as it is sent."""
@@ -430,19 +428,13 @@ class _Asking:
         Before an answer has confirmed the dialect, a request that the server refuses is
         sent in every other one.
         """
-        dialects = (
-            [self.client.dialect]
-            if self._is_confirmed
-            else self.client.dialect.alternatives()
-        )
+        dialects = [self.client.dialect]
+        if not self._is_confirmed:
+            dialects = self.client.dialect.alternatives()
         sent: list[Body] = []
         refusal: openai.APIStatusError | None = None
         for dialect in dialects:
-            body = (
-                dialect.spoken(request.body)
-                if self.endpoint.chat
-                else dict(request.body)
-            )
+            body = self._spoken(request, dialect)
             if body in sent:
                 continue
             sent.append(body)
@@ -465,17 +457,13 @@ class _Asking:
     def _check_room(self, body: Body) -> None:
         """Have the next requests leave more room for thoughts if an answer was cut in
         them; raises for this one."""
-        dialect = self.client.dialect
-        roomier = (
-            dialect.with_more_room()
-            if self.endpoint.chat and is_cut_in_thought(choice_of(body))
-            else None
-        )
+        if not self.endpoint.chat or not is_cut_in_thought(choice_of(body)):
+            return
+        room = self.client.dialect.room
+        roomier = self.client.dialect.with_more_room()
         if roomier is not None:
             self.client.speak(roomier)
-            raise FailedRequestError(
-                f"no word in {dialect.room} tokens of thoughts", paid=True
-            )
+            raise FailedRequestError(f"no word in {room} tokens of thoughts", paid=True)
 
     def _without_key(self, text: str) -> str:
         return text.replace(self.key, "***") if self.key else text

@@ -45,16 +45,13 @@ class Dialect(NamedTuple):
     def alternatives(self) -> "list[Dialect]":
         """Return this dialect and all others with its room, the most alike first."""
         every: list[Dialect] = []
-        for limit, temperature, logprobs in product(
-            _LIMITS, (True, False), (True, False)
-        ):
-            every.append(Dialect(limit, temperature, logprobs, self.room))
-        return sorted(
-            every,
-            key=lambda other: sum(
-                own != theirs for own, theirs in zip(self, other, strict=True)
-            ),
-        )
+        for kinds in product(_LIMITS, (True, False), (True, False)):
+            every.append(Dialect(*kinds, self.room))
+        return sorted(every, key=self._distance)
+
+    def _distance(self, other: "Dialect") -> int:
+        """Return in how many ways another dialect differs."""
+        return sum(own != theirs for own, theirs in zip(self, other, strict=True))
 
     def with_more_room(self) -> "Dialect | None":
         """Return the dialect with the next of `ROOMS`, None if it has the most."""
@@ -73,12 +70,9 @@ def is_cut_in_thought(choice: Mapping[str, Any]) -> bool:
     """Return whether a choice of a chat's answer has no word yet where its tokens were
     used up."""
     message = choice.get("message")
-    text = message.get("content") if isinstance(message, dict) else ""
-    is_empty = text is None or (
-        isinstance(text, str) and not without_thoughts(text).strip()
-    )
-    return (
-        choice.get("finish_reason") == "length"
-        and isinstance(message, dict)
-        and is_empty
-    )
+    if choice.get("finish_reason") != "length" or not isinstance(message, dict):
+        return False
+    text = message.get("content")
+    if text is None:
+        return True
+    return isinstance(text, str) and not without_thoughts(text).strip()
