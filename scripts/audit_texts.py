@@ -2,7 +2,7 @@
 or of another."""
 
 from pretrace.evaluation.audit import ScoredBenchmark, audit
-from pretrace.runtime.files import read_parquet, write_parquet
+from pretrace.runtime.files import read_parquet, read_parquet_if_given, write_parquet
 from pretrace.runtime.jobs import run_job
 
 
@@ -11,7 +11,7 @@ def scored_benchmark(name, scores, benchmark, prefixes):
         name,
         read_parquet(scores),
         read_parquet(benchmark),
-        read_parquet(prefixes) if prefixes else None,
+        read_parquet_if_given(prefixes),
     )
 
 

@@ -2,7 +2,11 @@
 probabilities before it."""
 
 from pretrace.questions.calibration import calibrate
-from pretrace.runtime.files import read_parquet, write_parquet
+from pretrace.runtime.files import (
+    read_parquet,
+    read_parquet_if_given,
+    write_parquet,
+)
 from pretrace.runtime.jobs import run_job
 
 with run_job(snakemake):
@@ -11,12 +15,8 @@ with run_job(snakemake):
         read_parquet(snakemake.input.benchmark),
         snakemake.params.runs,
         given=snakemake.params.given,
-        held=read_parquet(snakemake.input.held_answers)
-        if snakemake.input.held_answers
-        else None,
-        held_benchmark=read_parquet(snakemake.input.held_benchmark)
-        if snakemake.input.held_benchmark
-        else None,
+        held=read_parquet_if_given(snakemake.input.held_answers),
+        held_benchmark=read_parquet_if_given(snakemake.input.held_benchmark),
         where=f"answers of {snakemake.wildcards.model} to "
         f"{snakemake.wildcards.benchmark}",
     )

@@ -5,14 +5,17 @@ from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.placebos import empty_placebos, placebos
 from pretrace.evaluation.scores import evaluation_sets, scores_of
 from pretrace.questions import known
-from pretrace.runtime.files import read_parquet, read_parquet_parts, write_parquet
+from pretrace.runtime.files import (
+    read_parquet,
+    read_parquet_if_given,
+    read_parquet_parts,
+    write_parquet,
+)
 from pretrace.runtime.jobs import run_job
 
 with run_job(snakemake):
     benchmark = read_parquet(snakemake.input.benchmark)
-    prefixes = (
-        read_parquet(snakemake.input.prefixes) if snakemake.input.prefixes else None
-    )
+    prefixes = read_parquet_if_given(snakemake.input.prefixes)
     sets = evaluation_sets(benchmark, prefixes, snakemake.params.draws)
     scores = scores_of(read_parquet_parts(snakemake.input.scores), benchmark)
     metrics, tests = evaluate(

@@ -6,7 +6,12 @@ from pathlib import Path
 from pretrace.evaluation.extraction import summarise, windows_of
 from pretrace.models.tokens import decoder_of, load_encoder
 from pretrace.passes.index import PassIndex
-from pretrace.runtime.files import read_json, read_parquet, write_parquet
+from pretrace.runtime.files import (
+    read_json,
+    read_parquet,
+    read_parquet_if_given,
+    write_parquet,
+)
 from pretrace.runtime.jobs import run_job
 
 with run_job(snakemake):
@@ -22,7 +27,7 @@ with run_job(snakemake):
     )
     known = snakemake.input.known
     write_parquet(snakemake.output.windows, windows)
-    elsewhere = read_parquet(known) if known else None
+    elsewhere = read_parquet_if_given(known)
     write_parquet(
         snakemake.output.summary, summarise(windows, benchmark, extraction, elsewhere)
     )

@@ -9,7 +9,12 @@ from pretrace.passes.index import PassIndex
 from pretrace.questions.collected import released_scores
 from pretrace.questions.documents import document_units
 from pretrace.questions.scoring import titled_scores, with_documents
-from pretrace.runtime.files import read_json, read_parquet, write_parquet_parts
+from pretrace.runtime.files import (
+    read_json,
+    read_parquet,
+    read_parquet_if_given,
+    write_parquet_parts,
+)
 from pretrace.runtime.jobs import run_job
 from pretrace.views.stored import read_views
 
@@ -27,9 +32,7 @@ with run_job(snakemake):
             need: {name: Path(path) for name, path in files.items()}
             for need, files in snakemake.params.inputs.items()
         },
-        prefixes=read_parquet(snakemake.input.prefixes)
-        if snakemake.input.prefixes
-        else None,
+        prefixes=read_parquet_if_given(snakemake.input.prefixes),
         views=read_views(snakemake.input.views),
         language=snakemake.params.language,
     )
@@ -37,12 +40,8 @@ with run_job(snakemake):
         methods.score(snakemake.params.runs, inputs),
         benchmark,
         snakemake.params.runs,
-        answers=read_parquet(snakemake.input.answers)
-        if snakemake.input.answers
-        else None,
-        calibrations=read_parquet(snakemake.input.calibration)
-        if snakemake.input.calibration
-        else None,
+        answers=read_parquet_if_given(snakemake.input.answers),
+        calibrations=read_parquet_if_given(snakemake.input.calibration),
         where=f"answers of {snakemake.wildcards.model} to "
         f"{snakemake.wildcards.benchmark}",
     )

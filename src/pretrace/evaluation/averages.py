@@ -145,11 +145,10 @@ def over_draws(records: Sequence[Record], draws: int) -> list[Record]:
     for rows in group_records(records, "panel", "metric", "selection", "method"):
         if len(rows) < draws:
             continue
-        settings = dict.fromkeys(row["setting"] for row in rows)
         mean_row = rows[0] | _mean_row(rows, "draw") | test_record(_least_sure(rows))
         mean_row["low"] = _end(rows, "low", min)
         mean_row["high"] = _end(rows, "high", max)
-        mean_row["setting"] = " / ".join(settings)
+        mean_row["setting"] = settings_of_all(rows)
         mean_row.pop("draw", None)
         means.append(mean_row)
     return means
@@ -224,6 +223,11 @@ def _mean_row(rows: Sequence[Record], over: str) -> Record:
         "sd": sd,
         "marks": marks_of_all(rows),
     }
+
+
+def settings_of_all(rows: Sequence[Record]) -> str:
+    """Return the settings of the rows, each once."""
+    return " / ".join(dict.fromkeys(row["setting"] for row in rows))
 
 
 def marks_of_all(rows: Sequence[Record]) -> str:

@@ -3,6 +3,7 @@ their scores?"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,13 +26,28 @@ RARE = 0.1
 """Share of relabellings that have a word which differs as much, up to which this word
 is taken off."""
 
-COMPONENTS = (
-    (1, 1, 1), (2, 2, 2), (3, 3, 3), (4, 4, 4), (5, 5, 0), (0, 5, 0), (0, 8, 0),
-)  # fmt: skip
-"""Numbers of main components of words, letters and form that are taken off together.
-In which of them two kinds of texts differ is not known before: scores are to survive
-each (docs/size_and_power.md)."""
 
+class Counts(NamedTuple):
+    """Numbers of main components that are taken off together."""
+
+    words: int
+    letters: int
+    form: int
+
+
+COMPONENTS = (
+    Counts(1, 1, 1),
+    Counts(2, 2, 2),
+    Counts(3, 3, 3),
+    Counts(4, 4, 4),
+    Counts(5, 5, 0),
+    Counts(0, 5, 0),
+    Counts(0, 8, 0),
+)
+"""In which components two kinds of texts differ is not known before: scores are to
+survive each of these (docs/size_and_power.md)."""
+
+KINDS = "kinds of texts"
 GROUPED = 3
 """Components of each of these whose two groups of documents are asked alone."""
 
@@ -113,23 +129,31 @@ def _kinds(documents: Documents, scores: Floats, seed: int) -> Iterator[Left]:
     two groups of documents, within which labels are exchanged: sides of two kinds
     without anything between them have nothing to exchange there.
     """
-    likenesses = {
-        "words": documents.words.likeness,
-        "letters": documents.letters.likeness,
-        "form": documents.form @ documents.form.T,
-    }
-    for name in ("words", "letters"):
-        yield _left_by_others(name, likenesses[name], documents, scores, seed)
+    words, letters = documents.words.likeness, documents.letters.likeness
+    form = documents.form @ documents.form.T
+    for name, likeness in (("words", words), ("letters", letters)):
+        yield _left_by_others(name, likeness, documents, scores, seed)
+
     labels = _labels(documents, seed)
-    main = [_components(likeness, documents) for likeness in likenesses.values()]
+    of_words = _components(words, documents)
+    of_letters = _components(letters, documents)
+    of_form = _components(form, documents)
+
+    def main(counts: Counts) -> Floats:
+        columns = (
+            of_words[:, : counts.words],
+            of_letters[:, : counts.letters],
+            of_form[:, : counts.form],
+        )
+        return np.concatenate(columns, axis=1)
+
     for counts in COMPONENTS:
-        columns = [own[:, :count] for own, count in zip(main, counts, strict=True)]
-        kinds = np.concatenate(columns, axis=1)
+        kinds = main(counts)
         if kinds.shape[1] <= len(scores) / 2:
-            yield alone(Column("kinds of texts", kinds), documents, scores, labels)
-    kinds = np.concatenate([own[:, :GROUPED] for own in main], axis=1)
-    alone_ones = [Column("kinds of texts", values) for values in kinds.T]
-    yield from _in_groups_of(alone_ones, documents, scores, seed)
+            yield alone(Column(KINDS, kinds), documents, scores, labels)
+    each = main(Counts(GROUPED, GROUPED, GROUPED))
+    columns = [Column(KINDS, values) for values in each.T]
+    yield from _in_groups_of(columns, documents, scores, seed)
 
 
 def _components(likeness: Floats, documents: Documents) -> Floats:

@@ -7,11 +7,13 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.averages import (
+    Estimate,
     Record,
     group_records,
     marks_of_all,
     mean_over_splits,
     p_over_splits,
+    settings_of_all,
 )
 from pretrace.render.artifact import Panel
 from pretrace.render.results import above_baseline, long_frame, records_of, with_stars
@@ -80,31 +82,32 @@ def split_means(frame: pd.DataFrame, splits: int) -> list[Record]:
 
 
 def _mean(rows: Sequence[Record], chosen_among: int) -> Record:
-    values = [row["value"] for row in rows]
-    value, low, high = mean_over_splits(values)
-    _, best_low, best_high = mean_over_splits(values, chosen_among)
-    less_null, less_low, less_high = mean_over_splits(
-        [row["less_null"] for row in rows], chosen_among
-    )
-    differences = [row["difference"] for row in rows]
+    def over(key: str, methods: int = 1) -> Estimate:
+        return mean_over_splits([row[key] for row in rows], methods)
+
+    value, low, high = over("value")
+    _, best_low, best_high = over("value", chosen_among)
+    null_value, _, _ = over("null_value")
+    less_null, less_low, less_high = over("less_null", chosen_among)
+    difference, _, _ = over("difference")
     mean = rows[0] | {
         "average": SPLIT,
         "bold": False,
         "star": False,
         "splits": len(rows),
-        "setting": " / ".join(dict.fromkeys(row["setting"] for row in rows)),
+        "setting": settings_of_all(rows),
         "marks": marks_of_all(rows),
         "value": value,
         "low": low,
         "high": high,
         "best_low": best_low,
         "best_high": best_high,
-        "null_value": mean_over_splits([row["null_value"] for row in rows])[0],
+        "null_value": null_value,
         "less_null": less_null,
         "less_null_low": less_low,
         "less_null_high": less_high,
-        "difference": mean_over_splits(differences)[0],
-        "p": p_over_splits(differences),
+        "difference": difference,
+        "p": p_over_splits([row["difference"] for row in rows]),
     }
     for key in ("model", "benchmark"):
         if len({row[key] for row in rows}) > 1:

@@ -255,6 +255,14 @@ def read_parquet(
     return read_table(path, columns).to_pandas(types_mapper=_nullable().get)
 
 
+def read_parquet_if_given(
+    path: str | Path | Sequence[str] | None,
+) -> "pd.DataFrame | None":
+    """Read a table that a job may have as an input; None without one, or for the empty
+    list that a rule then has in its place."""
+    return read_parquet(str(path)) if path else None
+
+
 def _nullable() -> "dict[pa.DataType, Any]":
     import pandas as pd
     import pyarrow as pa

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pretrace.benchmarks.rows import Row
 from pretrace.benchmarks.slices import Slice, of_length, whole_numbers
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_parquet
+from pretrace.runtime.files import read_parquet, read_parquet_if_given
 from pretrace.runtime.logs import log
 from pretrace.seeds import seed_of
 from pretrace.views.readings import PREFIX_KINDS, ZERO_ACCESS, PassKey, Shots
@@ -444,8 +444,8 @@ def shots_reader(
     `prefixes` and `completions` are files, or nothing where no pass asks for such
     shots.
     """
-    drawn = read_parquet(prefixes) if prefixes else None
-    completed = read_parquet(completions) if completions else None
+    drawn = read_parquet_if_given(prefixes)
+    completed = read_parquet_if_given(completions)
 
     def read(key: PassKey) -> list[str]:
         shots = key.reading.shots

@@ -34,40 +34,35 @@ def answer(model: str, frame: pd.DataFrame) -> str:
     suspects, known = sides(frame)
     if suspects.empty:
         return f"No work in question is long enough to ask {model} to go on in it."
-    best = records_of(
-        suspects.sort_values("given_back", ascending=False, kind="stable")
-    )[0]
+    given_back = suspects.sort_values("given_back", ascending=False, kind="stable")
+    best, *others = records_of(given_back)
     title = best["title"] or best["document"]
     blocks = f"blocks of {SIZE.block} words or more"
-    several = len(suspects) > 1
-    given = [int(side["given_back"].gt(0).sum()) for side in (suspects, known)]
-    if not best["given_back"]:
-        what = (
-            f"nothing of any of {len(suspects)} works"
-            if several
-            else f"nothing of '{title}'"
-        )
-        said = f"{model} gives back {what} in {blocks}"
-    else:
+    if best["given_back"]:
         said = (
             f"{model} gives back {best['given_back']:,.0f} of {best['words']:,.0f} "
             f"words of '{title}' in {blocks} (the longest {best['longest']:,.0f})"
         )
-        if several:
-            said += f", such blocks of {given[0]} of {len(suspects)} works in question"
-    p: str = (
-        f"p = {p_text(whole['p'])}" if pd.notna(whole["p"]) else "no p: too few works"
-    )
-    said += f", and of {given[1]} of {count_noun(len(known), 'known work')} ({p})"
-    said += f"; {_refused(suspects)} requests were refused"
+        if others:
+            number = f"{_count_given_back(suspects)} of {len(suspects)}"
+            said += f", such blocks of {number} works in question"
+    else:
+        of_works = f"any of {len(suspects)} works" if others else f"'{title}'"
+        said = f"{model} gives back nothing of {of_works} in {blocks}"
+    p = "no p: too few works"
+    if pd.notna(whole["p"]):
+        p = f"p = {p_text(whole['p'])}"
+    of_known = f"{_count_given_back(known)} of {count_noun(len(known), 'known work')}"
+    said += f", and of {of_known} ({p}); {_refused(suspects)} requests were refused"
     if known["refused"].any():
         said += f", and {_refused(known)} about known works"
-    short = (
-        " The budget was used up before it had left every text."
-        if whole["cut_short"]
-        else ""
-    )
-    return f"{said}.{short}"
+    if whole["cut_short"]:
+        return f"{said}. The budget was used up before it had left every text."
+    return f"{said}."
+
+
+def _count_given_back(works: pd.DataFrame) -> int:
+    return int(works["given_back"].gt(0).sum())
 
 
 def sides(frame: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -114,8 +109,8 @@ _NOTES = (
     "it. Where it gives back a block, it goes on from its own words until it adds no "
     "other block.",
     "Refused: the server says so or filters the answer, or a short answer that gives "
-    "nothing back says in its first sentence, in English, that it will not. Such a place is "
-    "not asked again. Refusals in other words count as answers that give nothing back.",
+    "nothing back says in its first sentence, in English, that it will not. Such a "
+    "place is not asked again. Refusals in other words count as answers that give nothing back.",
     "p of a work: its rank among the known ones.",
 )
 
@@ -124,39 +119,49 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
     [whole] = records_of(frame[frame["unit"] == "all"])
     suspects, known = sides(frame)
     model = panel.title_of(panel.model)
-    is_given = bool(suspects["given_back"].any())
-    is_evidence = is_given and whole["p"] <= LEVEL
-    follows = (
-        f"Blocks of {SIZE.block} words are no chance: the model has read these works, "
-        "copies or long quotations of them."
-        if is_evidence
-        else "Such blocks are hardly chance, but quotations and common texts come back, "
-        "too, and p is not low: nothing follows about training on these works."
-        if is_given
-        else "Nothing follows about training: models give back few of the works that they were trained on."
-    )
-    told = f"{whole['models'] or 'a model without a name'}, answers of {whole['first']} to {whole['last']}"
+    is_evidence = bool(suspects["given_back"].any()) and whole["p"] <= LEVEL
+    models = whole["models"] or "a model without a name"
+    dates = f"answers of {whole['first']} to {whole['last']}"
     lines = (
         *works_compared(results.read("benchmarks", panel.benchmark)),
         (
             "What p means",
-            "Of all ways to deal the works out into yours and known ones, the share in which as much of yours would be "
-            "given back. It is exact if the model read none of them and all are of one kind.",
+            "Of all ways to deal the works out into yours and known ones, the share in "
+            "which as much of yours would be given back. It is exact if the model read "
+            "none of them and all are of one kind.",
         ),
-        ("What follows", follows),
-        ("Sent to", f"{whole['server']}; the server told: {told}"),
+        ("What follows", _follows(suspects, is_evidence)),
+        ("Sent to", f"{whole['server']}; the server told: {models}, {dates}"),
         *_not_compared(frame),
         (
             "Rests on",
-            f"{count_noun(len(known), 'known work')}, given as unread. pretrace cannot check that.",
+            f"{count_noun(len(known), 'known work')}, given as unread. pretrace cannot "
+            "check that.",
         ),
     )
     question = (
         f"How much of {count_noun(len(suspects), 'work')} of "
         f"'{panel.title_of(panel.benchmark)}' does {model} give back?"
     )
-    return Box(
-        question, answer(model, frame), "evidence" if is_evidence else "none", lines
+    kind = "evidence" if is_evidence else "none"
+    return Box(question, answer(model, frame), kind, lines)
+
+
+def _follows(suspects: pd.DataFrame, is_evidence: bool) -> str:
+    """Say what follows from the blocks of works in question."""
+    if is_evidence:
+        return (
+            f"Blocks of {SIZE.block} words are no chance: the model has read these "
+            "works, copies or long quotations of them."
+        )
+    if suspects["given_back"].any():
+        return (
+            "Such blocks are hardly chance, but quotations and common texts come back, "
+            "too, and p is not low: nothing follows about training on these works."
+        )
+    return (
+        "Nothing follows about training: models give back few of the works that they "
+        "were trained on."
     )
 
 
