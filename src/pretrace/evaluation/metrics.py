@@ -34,10 +34,19 @@ METRICS = (
 FEW_TEXTS = "few_texts"
 """The mark of a value of a class of fewer than five texts, which has no interval."""
 
+FEW_DOCUMENTS = "few_documents"
+"""The mark of a value of a class of too few documents to choose a setting: the default
+is taken."""
+
 AUC_AS_PUBLISHED = "auc_as_published"
 ACCURACIES = ("accuracy_members", "accuracy_nonmembers")
 SHOWN_METRICS = (*METRICS, AUC_AS_PUBLISHED, *ACCURACIES)
 """Metrics that a table can show; the last three are for documents only."""
+
+
+def marks_in(marks: str | None) -> list[str]:
+    """Return the marks of a row of metrics, which are joined by semicolons."""
+    return [mark for mark in (marks or "").split(";") if mark]
 
 
 def level_of(metric: str) -> int | None:
@@ -54,9 +63,9 @@ def rows_like(
     import pandas as pd
 
     for key in keys:
-        frame = frame[
-            frame[key].isna()
-            if pd.isna(row[key])
-            else frame[key].eq(row[key]).fillna(False)
-        ]
+        if pd.isna(row[key]):
+            is_like = frame[key].isna()
+        else:
+            is_like = frame[key].eq(row[key]).fillna(False)
+        frame = frame[is_like]
     return frame

@@ -32,20 +32,18 @@ def blind(texts: LabelledTexts) -> dict[str, float]:
     decisions: dict[str, float] = {}
     scores: dict[str, float] = {}
     for fold in sorted(set(texts.folds)):
-        here = labelled & (folds == fold)
-        if here.any():
-            of_fold = decision_values(
-                texts, counts, np.flatnonzero(here), np.flatnonzero(labelled & ~here)
-            )
-            scores |= _less(of_fold, of_fold)
-            decisions |= of_fold
+        of_fold = labelled & (folds == fold)
+        if not of_fold.any():
+            continue
+        test = np.flatnonzero(of_fold)
+        train = np.flatnonzero(labelled & ~of_fold)
+        values = decision_values(texts, counts, test, train)
+        scores |= _less(values, values)
+        decisions |= values
     if not labelled.all():
-        scores |= _less(
-            decision_values(
-                texts, counts, np.flatnonzero(~labelled), np.flatnonzero(labelled)
-            ),
-            decisions,
-        )
+        test, train = np.flatnonzero(~labelled), np.flatnonzero(labelled)
+        values = decision_values(texts, counts, test, train)
+        scores |= _less(values, decisions)
     return scores
 
 
@@ -64,25 +62,19 @@ def decision_values(
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     labels = [texts.labels[i] for i in train]
-    if len(set(labels)) < 2:
-        log.info(
-            "blind: no score for %d texts: the texts to learn from are of one class",
-            len(test),
-        )
-        return {}
     of_train = counts[train]
-    if not of_train.nnz:
-        log.info(
-            "blind: no score for %d texts: the texts to learn from hold no word",
-            len(test),
-        )
+    reason = ""
+    if len(set(labels)) < 2:
+        reason = "the texts to learn from are of one class"
+    elif not of_train.nnz:
+        reason = "the texts to learn from hold no word"
+    if reason:
+        log.info("blind: no score for %d texts: %s", len(test), reason)
         return {}
     learned, tested = word_weights(of_train, counts[test])
     # the same sums on every machine, and no threads that wait for each other
     with threadpool_limits(limits=1):
         classifier = LogisticRegression(C=10, max_iter=2000).fit(learned, labels)
-        decisions = classifier.decision_function(tested)
-    return {
-        texts.ids[i]: float(decision)
-        for i, decision in zip(test, decisions, strict=True)
-    }
+        decisions = classifier.decision_function(tested).tolist()
+    ids = [texts.ids[i] for i in test]
+    return dict(zip(ids, decisions, strict=True))

@@ -23,7 +23,6 @@ def gap_k(text: TokenStatistics, *, window: Natural = 3, k: Share = 0.2) -> floa
     least 1e-8. The authors use a window of 3, for LLaMA of 6. Gap-K%, arXiv 2601.19936,
     ACL 2026.
     """
-    gaps = (text.logprobs - text.highest) / np.sqrt(
-        np.maximum(text.variances, _SMALLEST_VARIANCE)
-    )
+    sigma = np.sqrt(np.maximum(text.variances, _SMALLEST_VARIANCE))
+    gaps = (text.logprobs - text.highest) / sigma
     return mean_of_lowest(np.sort(window_means(gaps, window)), share=k)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -76,10 +77,12 @@ class PassReader(dict[str, list[TextStatistics]]):
                 if self._ahead and row[0] < self._ahead[-1][0]:
                     raise ValueError("a pass is not ordered by text id")
                 self._ahead.append(row)
-        reached = bisect_right(self._ahead, last, key=lambda row: row[0])
+        by_id = itemgetter(0)
+        by_variant = itemgetter(1)
+        reached = bisect_right(self._ahead, last, key=by_id)
         self.clear()
-        for id, of_text in groupby(self._ahead[:reached], key=lambda row: row[0]):
-            variants = sorted(of_text, key=lambda row: row[1])
+        for id, of_text in groupby(self._ahead[:reached], key=by_id):
+            variants = sorted(of_text, key=by_variant)
             self[id] = [statistics for _, _, statistics in variants]
         del self._ahead[:reached]
 
@@ -238,12 +241,13 @@ class Inputs:
         """Return the one reader of a pass by the model, or of another `index`; empty
         without such a pass."""
         index = self.passes if index is None else index
-        if (id(index), key) not in self._readers:
-            batches = (
-                index.batches(key, ROWS_AT_ONCE) if key in index.rows else iter(())
-            )
-            self._readers[id(index), key] = PassReader(batches)
-        return self._readers[id(index), key]
+        place = id(index), key
+        if place not in self._readers:
+            batches: Iterator[pa.RecordBatch] = iter(())
+            if key in index.rows:
+                batches = index.batches(key, ROWS_AT_ONCE)
+            self._readers[place] = PassReader(batches)
+        return self._readers[place]
 
     def opened(
         self, need: str, name: str, read: Callable[[Path], Opened]
@@ -261,17 +265,17 @@ class Inputs:
     def texts(self, plain: PassKey) -> "pd.DataFrame":
         """Return a slice's rows of the benchmark by text id; `text` as the view has it,
         "" where it has none."""
-        if plain not in self._texts:
-            frame = self.benchmark[plain.slice.rows(self.benchmark)].sort_values(
-                "text_id"
-            )
-            view = plain.reading.view
-            if view != "original":
-                ids = frame["text_id"].tolist()
-                seen = dict(view_texts(view, ids, frame["text"].tolist(), self.views))
-                frame = frame.assign(text=[seen.get(id, "") for id in ids])
-            self._texts[plain] = frame
-        return self._texts[plain]
+        if plain in self._texts:
+            return self._texts[plain]
+        rows = plain.slice.rows(self.benchmark)
+        frame = self.benchmark[rows].sort_values("text_id")
+        view = plain.reading.view
+        if view != "original":
+            ids = frame["text_id"].tolist()
+            seen = dict(view_texts(view, ids, frame["text"].tolist(), self.views))
+            frame = frame.assign(text=[seen.get(id, "") for id in ids])
+        self._texts[plain] = frame
+        return frame
 
     def shot_texts(self, plain: PassKey, shots: Shots) -> tuple[str, ...]:
         """Return the texts of shots that are drawn from the benchmark."""

@@ -28,6 +28,5 @@ def pac(text: TokenStatistics, *, copies: Natural = 5) -> float:
 
 def _polarized_distance(logprobs: Floats) -> float:
     ascending = np.sort(logprobs)
-    return -mean_of_lowest(-ascending[::-1], share=HIGHEST) - mean_of_lowest(
-        ascending, share=LOWEST
-    )
+    highest = -mean_of_lowest(-ascending[::-1], share=HIGHEST)
+    return highest - mean_of_lowest(ascending, share=LOWEST)

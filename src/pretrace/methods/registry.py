@@ -88,11 +88,9 @@ class InputKind:
 
     def names(self, run: Mapping[str, Any]) -> list[str]:
         """Return the names that a run, as jobs get it, lists of the input."""
-        return list(
-            run.get(self.key, ())
-            if self.key
-            else run.get("inputs", {}).get(self.need, ())
-        )
+        if self.key:
+            return list(run.get(self.key, ()))
+        return list(run.get("inputs", {}).get(self.need, ()))
 
 
 INPUTS: dict[str, InputKind] = {}
@@ -163,10 +161,11 @@ class Method:
 
     def needs_of(self, parameters: Mapping[str, Any]) -> frozenset[str]:
         values = (self.defaults | dict(parameters)).items()
-        absent = (
-            need for need, only in self.only_for.items() if not only.items() <= values
-        )
-        return frozenset(self.needs).difference(absent)
+        needs = set(self.needs)
+        for need, only in self.only_for.items():
+            if not only.items() <= values:
+                needs.discard(need)
+        return frozenset(needs)
 
     @property
     def scope(self) -> str:
@@ -177,7 +176,10 @@ class Method:
     @property
     def input(self) -> InputKind | None:
         """Return the kind of input that its scores name as their reference."""
-        return next((INPUTS[need] for need in self.needs if need in INPUTS), None)
+        for need in self.needs:
+            if need in INPUTS:
+                return INPUTS[need]
+        return None
 
 
 METHODS: dict[str, Method] = {}
@@ -230,21 +232,15 @@ def method(
         if id in METHODS:
             other = inspect.getsourcefile(METHODS[id].function)
             raise InputError(f"{where}: the id is taken by {other}. Choose another id.")
-        keywords = [
-            p
-            for p in inspect.signature(function).parameters.values()
-            if p.kind is p.KEYWORD_ONLY
-        ]
-        for parameter in keywords:
-            if (
-                parameter.default is parameter.empty
-                or parameter.annotation is parameter.empty
-            ):
+        defaults = {}
+        for name, parameter in inspect.signature(function).parameters.items():
+            if parameter.kind is not parameter.KEYWORD_ONLY:
+                continue
+            if parameter.empty in (parameter.default, parameter.annotation):
                 raise InputError(
-                    f"{where}: parameter '{parameter.name}' needs a type and a default "
-                    "value."
+                    f"{where}: parameter '{name}' needs a type and a default value."
                 )
-        defaults = {parameter.name: parameter.default for parameter in keywords}
+            defaults[name] = parameter.default
         grids = {name: tuple(values) for name, values in (grid or {}).items()}
         types = get_type_hints(function, include_extras=True)
         entry = Method(
@@ -270,28 +266,21 @@ def _mistakes(entry: Method) -> Iterator[str]:
         )
     if entry.scope == "benchmark" and entry.control != "no model":
         yield "it reads the texts without a model. Add control='no model'."
-    conditions = [name for only in entry.only_for.values() for name in only]
-    named = [
-        *entry.grid,
-        *entry.convention,
-        *entry.costly,
-        *conditions,
-        entry.empty_parameter,
-    ]
-    for name in filter(None, named):
+    named = [*entry.grid, *entry.convention, *entry.costly]
+    for only in entry.only_for.values():
+        named += only
+    if entry.empty_parameter:
+        named.append(entry.empty_parameter)
+    for name in named:
         if name not in entry.defaults:
-            yield (
-                f"'{name}' is not a parameter of the function: "
-                f"{nearest(name, entry.defaults)}"
-            )
+            hint = nearest(name, entry.defaults)
+            yield f"'{name}' is not a parameter of the function: {hint}"
     for name in set(entry.costly) - entry.grid.keys():
         yield (
             f"costly parameter '{name}' has no grid. Add a grid, or remove the "
             "parameter from costly."
         )
     for name, values in entry.grid.items():
-        if entry.defaults[name] not in values:
-            yield (
-                f"the grid of '{name}' lacks its default {entry.defaults[name]!r}. Add "
-                "it."
-            )
+        default = entry.defaults[name]
+        if default not in values:
+            yield f"the grid of '{name}' lacks its default {default!r}. Add it."

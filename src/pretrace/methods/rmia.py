@@ -51,10 +51,10 @@ def rmia(text: TokenStatistics) -> float:
     Zarifzadeh, Liu and Shokri, Low-Cost High-Power Membership Inference Attacks, ICML
     2024.
     """
-    trained_on_it, not_trained = map(_log_mean, text.inputs["shadows"])
-    return text.log_likelihood - float(
-        np.logaddexp(trained_on_it, not_trained) - np.log(2)
-    )
+    trained_on_it, not_trained = text.inputs["shadows"]
+    # p(x) = (mean p(x | trained) + mean p(x | not trained)) / 2
+    both = np.logaddexp(_log_mean(trained_on_it), _log_mean(not_trained))
+    return text.log_likelihood - float(both - np.log(2))
 
 
 def _log_mean(log_likelihoods: Floats) -> float:

@@ -4,7 +4,6 @@ benchmark ask for."""
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -143,13 +142,13 @@ def _wanted_settings(
         for values in settings(id, request.get("parameters")):
             named[setting_name(id, values)] = values
         references = method.input.names(run) if method.input else [""]
-        draws = [(-1, False)]
+        draws, inner_start = [-1], False
         if PREFIXES.keys() & set(method.needs):
-            draws = [(draw, bool(run.get("inner_start"))) for draw in run["draws"]]
-        for reference, (draw, inner_start) in product(references, draws):
-            wanted.setdefault(ScoreKey(id, reference, draw, inner_start), {}).update(
-                named
-            )
+            draws, inner_start = run["draws"], bool(run.get("inner_start"))
+        for reference in references:
+            for draw in draws:
+                key = ScoreKey(id, reference, draw, inner_start)
+                wanted.setdefault(key, {}).update(named)
     return wanted
 
 
@@ -281,8 +280,9 @@ class _TextScores:
         self._scores: list[np.ndarray] = []
 
     def add(self, texts: Mapping[str, TokenStatistics | str]) -> None:
-        scores = []
+        function = self.method.function
         settings = self._group.named.values()
+        scores = []
         # what is not finite is an error of its own
         with np.errstate(all="ignore"):
             for id, text in texts.items():
@@ -295,22 +295,17 @@ class _TextScores:
                 assert isinstance(text, TokenStatistics)
                 self._ids.append(id)
                 self._used.append(text.shots_used)
-                scores.append(
-                    [self.method.function(text, **params) for params in settings]
-                )
-        self._scores.append(
-            np.array(scores, dtype=float).reshape(len(scores), len(settings))
-        )
+                scores.append([function(text, **params) for params in settings])
+        shape = len(scores), len(settings)
+        self._scores.append(np.array(scores, dtype=float).reshape(shape))
 
     def _obstacle(self, text: TokenStatistics | str) -> str:
         """Return why the method cannot score a text, or ""."""
         if isinstance(text, str):
             return text
         for need in self._needs:
-            if (
-                text.inputs.get(need) is None
-                and getattr(text, FIELDS.get(need, need), None) is None
-            ):
+            field = getattr(text, FIELDS.get(need, need), None)
+            if field is None and text.inputs.get(need) is None:
                 return f"missing: {NEEDS[need]}"
         return ""
 
@@ -351,10 +346,9 @@ class _BenchmarkScores:
             columns.append(scores)
             scored &= scores.keys()
         ids = [id for id in texts.ids if id in scored]
-        if len(ids) < len(frame):
-            unscored[id, "nothing to learn from in the other folds"] += len(
-                frame
-            ) - len(ids)
+        lacking = len(frame) - len(ids)
+        if lacking:
+            unscored[id, "nothing to learn from in the other folds"] += lacking
         table = np.empty((len(ids), len(columns)))
         for place, scores in enumerate(columns):
             table[:, place] = [scores[id] for id in ids]

@@ -153,10 +153,8 @@ def _value(method: Method, name: str, value: Any) -> Value:
     right."""
     where = f"parameter '{name}' of method '{method.id}'"
     if name not in method.defaults:
-        raise InputError(
-            f"method '{method.id}' has no parameter '{name}': "
-            f"{nearest(name, method.defaults)}"
-        )
+        hint = nearest(name, method.defaults)
+        raise InputError(f"method '{method.id}' has no parameter '{name}': {hint}")
     kind = method.types[name]
     above, most = -math.inf, math.inf
     if get_origin(kind) is Annotated:
@@ -174,10 +172,8 @@ def _value(method: Method, name: str, value: Any) -> Value:
         bounds = f"above {above:g} and at most {most:g}"
         raise InputError(f"{where}: {value!r} is out of range; it must be {bounds}.")
     if kind is float and float(format(value, "g")) != value:
-        raise InputError(
-            f"{where}: {value!r} has more than the 6 digits that a setting's name "
-            "holds."
-        )
+        digits = "has more than the 6 digits that a setting's name holds"
+        raise InputError(f"{where}: {value!r} {digits}.")
     return kind(value)
 
 
@@ -234,21 +230,18 @@ def obstacle(
         return Obstacle("the model gives no log-probabilities of a text", "")
     kind = method.input
     if kind and not kind.names(run):
-        return Obstacle(
-            f"the run names no {kind.noun}", f"add {kind.remedy} to the run"
-        )
+        remedy = f"add {kind.remedy} to the run"
+        return Obstacle(f"the run names no {kind.noun}", remedy)
     if needs & PREFIXES.keys() and not has_prefixes:
         remedy = "add prefix: {pool: 7} to the benchmark's entry"
         return Obstacle("no prefixes are drawn from the benchmark", remedy)
     absent = needs & set(lacking)
-    if absent and all(
-        method.needs_of(setting) & absent for setting in settings(id, parameters)
-    ):
-        return Obstacle("the model gives no full-vocabulary statistics", "")
-    if (
-        "lowercase" in needs
-        and language.replace("_", "-").split("-")[0].lower() in CASELESS
-    ):
+    if absent:
+        every = settings(id, parameters)
+        if all(method.needs_of(setting) & absent for setting in every):
+            return Obstacle("the model gives no full-vocabulary statistics", "")
+    code = language.replace("_", "-").split("-")[0].lower()
+    if "lowercase" in needs and code in CASELESS:
         return Obstacle(f"the script of '{language}' has no lower case", "")
     return None
 

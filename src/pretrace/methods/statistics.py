@@ -104,9 +104,8 @@ class TokenStatistics:
     def percentiles(self) -> list[float]:
         """Return the 0th to 100th percentile of the log-probabilities, by numpy's
         linear rule."""
-        percentiles: list[float] = np.percentile(
-            self.sorted_logprobs, np.arange(101)
-        ).tolist()
+        every = np.arange(101)
+        percentiles: list[float] = np.percentile(self.sorted_logprobs, every).tolist()
         return percentiles
 
 
@@ -137,17 +136,16 @@ def mean(values: Floats) -> float:
 def mean_of_lowest(ascending: Floats, share: float) -> float:
     """Return the mean of the lowest `share` of the values, at least one."""
     # the 1e-9 mends 0.29 * 100 = 28.999...
-    return mean(ascending[: max(1, floor(share * len(ascending) + 1e-9))])
+    count = max(1, floor(share * len(ascending) + 1e-9))
+    return mean(ascending[:count])
 
 
 def window_means(values: Floats, window: int) -> Floats:
     """Return [n - window + 1], the mean of each window of successive values; fewer
     values are returned as they are."""
-    return (
-        np.convolve(values, np.ones(window) / window, mode="valid")
-        if window <= len(values)
-        else values
-    )
+    if window > len(values):
+        return values
+    return np.convolve(values, np.ones(window) / window, mode="valid")
 
 
 def loss_ratio(log_likelihood: float, other: float) -> float:

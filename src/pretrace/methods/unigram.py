@@ -18,16 +18,16 @@ def unigram(texts: LabelledTexts) -> dict[str, float]:
     its own words. That much is found without memory for sequences; only a higher value
     of a method shows such memory.
     """
-    counts = Counter(
-        word for text in texts.stream for word in words_of(text, texts.language)
-    )
+    counts: Counter[str] = Counter()
+    for text in texts.stream:
+        counts.update(words_of(text, texts.language))
+    # ln (n + v + 1)
     ln_total = np.log(counts.total() + len(counts) + 1)
-    return {
-        id: float(
-            np.mean(
-                [np.log(counts[word] + 1) for word in words_of(text, texts.language)]
-            )
-            - ln_total
-        )
-        for id, text in zip(texts.ids, texts.texts, strict=True)
-    }
+    scores = {}
+    for id, text in zip(texts.ids, texts.texts, strict=True):
+        # ln (c(w) + 1)
+        ln_counts = [
+            np.log(counts[word] + 1) for word in words_of(text, texts.language)
+        ]
+        scores[id] = float(np.mean(ln_counts) - ln_total)
+    return scores

@@ -29,11 +29,8 @@ def wbc(
     Window-based comparison (WBC), arXiv 2601.02751, USENIX Security 2026.
     """
     differences = text.logprobs - text.aligned_reference
-    shares = [
-        np.mean(
-            window_means(differences, min(width, len(differences)))
-            > SMALLEST_DIFFERENCE
-        )
-        for width in WIDTHS[widths]
-    ]
+    shares = []
+    for width in WIDTHS[widths]:
+        means = window_means(differences, min(width, len(differences)))
+        shares.append(np.mean(means > SMALLEST_DIFFERENCE))
     return float(np.mean(shares))

@@ -61,28 +61,27 @@ class Panel(Keys):
     @property
     def record(self) -> dict[str, Any]:
         """Return the columns that name the panel in an artifact's data."""
-        place = {
+        return {
             "model": self.model,
             "benchmark": self.benchmark,
             "subset": self.subset or "",
             "length": self.length,
+            **self._across,
         }
-        return place | self._across
 
     @property
     def across(self) -> list[str]:
         """Return what tells the panel apart from others of one model, benchmark, subset
         and length."""
-        return [
-            ACROSS[key].format(view_label(str(value), self.names))
-            for key, value in self._across.items()
-        ]
+        printed = []
+        for key, value in self._across.items():
+            printed.append(ACROSS[key].format(view_label(str(value), self.names)))
+        return printed
 
     @property
     def _across(self) -> dict[str, Any]:
-        return {
-            key: value for key in ACROSS if (value := getattr(self, key)) is not None
-        }
+        values = {key: getattr(self, key) for key in ACROSS}
+        return {key: value for key, value in values.items() if value is not None}
 
     @property
     def fixed(self) -> dict[str, list[Any]]:
@@ -96,11 +95,9 @@ class Panel(Keys):
         references = self.references if self.reference is None else [self.reference]
         if references is not None:
             fixed["reference"] = references
-        return (
-            fixed
-            if self.start_token is None
-            else fixed | {"start_token": [self.start_token]}
-        )
+        if self.start_token is not None:
+            fixed["start_token"] = [self.start_token]
+        return fixed
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -108,8 +105,10 @@ class Panel(Keys):
         rest; or the panel's own label."""
         if self.label is not None:
             return self.label, *self.across
+        # a header without a key that its block names has this key empty
         named = self.title_of(self.model), self.title_of(self.benchmark)
-        return *filter(None, (*named, self.subset, self._length)), *self.across
+        parts = [part for part in (*named, self.subset, self._length) if part]
+        return *parts, *self.across
 
     @property
     def _length(self) -> str:
@@ -119,28 +118,27 @@ class Panel(Keys):
     def place(self) -> str:
         """Return subset, length and what else tells a panel apart: `, arxiv, 64 words,
         deletion 10 %`."""
-        return "".join(
-            f", {part}" for part in (self.subset, self._length, *self.across) if part
-        )
+        text = ""
+        for part in (self.subset, self._length, *self.across):
+            if part:
+                text += f", {part}"
+        return text
 
     @property
     def name(self) -> str:
         """Name the panel in running text: `Pythia-2.8B on WikiMIA, 64 words`."""
         if self.label is not None:
             return ", ".join([self.label, *self.across])
-        return (
-            f"{self.title_of(self.model)} on "
-            f"{self.title_of(self.benchmark)}{self.place}"
-        )
+        model, benchmark = self.title_of(self.model), self.title_of(self.benchmark)
+        return f"{model} on {benchmark}{self.place}"
 
     @property
     def heading(self) -> str:
         """Name the panel by its label, or else as `WikiMIA, 64 words, Pythia-2.8B`."""
         if self.label is not None:
             return self.name
-        return (
-            f"{self.title_of(self.benchmark)}{self.place}, {self.title_of(self.model)}"
-        )
+        model, benchmark = self.title_of(self.model), self.title_of(self.benchmark)
+        return f"{benchmark}{self.place}, {model}"
 
 
 class Missing(Keys):
@@ -239,10 +237,9 @@ class Artifact(Keys):
         """Return distinct methods in the artifact's own order if it names them, else
         `in_order`; controls last."""
         there = in_order(methods)
-        return sorted(
-            [method for method in self.methods or there if method in there],
-            key=is_control,
-        )
+        if self.methods:
+            there = [method for method in self.methods if method in there]
+        return sorted(there, key=is_control)
 
     def error(self, message: str, panel: Panel | None = None) -> "ArtifactError":
         """Return an error that names the artifact, and the panel if there is one."""
@@ -275,11 +272,10 @@ def outputs(artifact: Artifact, folder: Path) -> dict[str, Path]:
     """Return the paths of an artifact's files under the study's folder, by suffix, and
     of the `record` of rendering."""
     kind = artifact.kind
-    files = {
-        suffix: folder / f"{kind}s" / f"{artifact.slug}.{suffix}"
-        for suffix in SUFFIXES[kind]
-    }
-    return files | {"record": folder / "rendered" / f"{artifact.slug}.json"}
+    files = {"record": folder / "rendered" / f"{artifact.slug}.json"}
+    for suffix in SUFFIXES[kind]:
+        files[suffix] = folder / f"{kind}s" / f"{artifact.slug}.{suffix}"
+    return files
 
 
 def rendering_of(artifact: Artifact, folder: Path) -> dict[str, Any]:

@@ -104,9 +104,8 @@ class Renderer:
     def function(self) -> Callable[..., Any]:
         """Import the function: only here, because planning has no use for pandas and
         matplotlib."""
-        function: Callable[..., Any] = getattr(
-            importlib.import_module(self.module), self.name
-        )
+        module = importlib.import_module(self.module)
+        function: Callable[..., Any] = getattr(module, self.name)
         return function
 
 
@@ -130,21 +129,20 @@ def check(name: str, options: Options, metric: str) -> Renderer:
     renderer = renderer_of(name)
     given = options.model_fields_set
     for key in sorted(given - renderer.options):
-        raise InputError(
-            f"options.{key}: {name} has no such option: "
-            f"{nearest(key, renderer.options)}"
-        )
+        hint = nearest(key, renderer.options)
+        raise InputError(f"options.{key}: {name} has no such option: {hint}")
     for key in sorted(renderer.required - given):
         raise InputError(f"options: {name} needs the option '{key}'")
-    for key, word in [
-        ("metric", metric),
-        *(("options.metrics", word) for word in options.metrics),
-    ]:
-        if word not in SHOWN_METRICS:
-            raise InputError(
-                f"{key}: unknown metric '{word}': {nearest(word, SHOWN_METRICS)}"
-            )
+    _check_metric("metric", metric)
+    for word in options.metrics:
+        _check_metric("options.metrics", word)
     return renderer
+
+
+def _check_metric(key: str, word: str) -> None:
+    if word not in SHOWN_METRICS:
+        hint = nearest(word, SHOWN_METRICS)
+        raise InputError(f"{key}: unknown metric '{word}': {hint}")
 
 
 def register(path: str, *needs: str, options: str = "", required: str = "") -> None:
@@ -155,11 +153,11 @@ def register(path: str, *needs: str, options: str = "", required: str = "") -> N
     """
     for kind in needs:
         if kind not in READ_KINDS:
-            raise InputError(
-                f"{path} needs '{kind}', which is unknown: {nearest(kind, READ_KINDS)}"
-            )
-    own = frozenset({"unit", "across", *options.split(), *required.split()})
-    renderer = Renderer(path, frozenset(needs), frozenset(required.split()), own)
+            hint = nearest(kind, READ_KINDS)
+            raise InputError(f"{path} needs '{kind}', which is unknown: {hint}")
+    needed = frozenset(required.split())
+    own = needed | {"unit", "across", *options.split()}
+    renderer = Renderer(path, frozenset(needs), needed, own)
     RENDERERS[renderer.name] = renderer
 
 

@@ -148,12 +148,8 @@ def method_label(method: str) -> str:
     if method in VARIANT_LABELS:
         return VARIANT_LABELS[method]
     name, *parameters = method.split(";")
-    return ", ".join(
-        [
-            METHOD_LABELS.get(name, name),
-            *(part.replace("=", " ") for part in parameters),
-        ]
-    )
+    parts = [part.replace("=", " ") for part in parameters]
+    return ", ".join([METHOD_LABELS.get(name, name), *parts])
 
 
 def marked_label(method: str) -> str:
@@ -179,11 +175,8 @@ def view_label(view: str, names: Mapping[str, str] = MappingProxyType({})) -> st
     if start in COUNTED:
         words = [number, start, "by" if by else "", model]
     else:
-        words = [
-            VIEW_LABELS.get(start + by[:-1], start),
-            model,
-            f"{number} %" if number else "",
-        ]
+        label = VIEW_LABELS.get(start + by[:-1], start)
+        words = [label, model, f"{number} %" if number else ""]
     return " ".join(filter(None, words))
 
 
@@ -194,11 +187,8 @@ def in_order(methods: Iterable[str]) -> list[str]:
 
     def place(method: str) -> tuple[bool, int, str]:
         name = method.split(";")[0]
-        return (
-            is_control(method),
-            order.index(name) if name in order else len(order),
-            method,
-        )
+        number = order.index(name) if name in order else len(order)
+        return is_control(method), number, method
 
     return sorted(set(methods), key=place)
 
@@ -206,12 +196,10 @@ def in_order(methods: Iterable[str]) -> list[str]:
 def metric_label(metric: str) -> str:
     if metric in METRIC_LABELS:
         return METRIC_LABELS[metric]
-    if metric.startswith("tpr_at_"):
-        level = metric.split("_")[2]
-        return f"TPR@{level}%FPR" + (
-            " (FPR < level)" if metric.endswith("_strict") else ""
-        )
-    return metric.replace("_", " ")
+    if not metric.startswith("tpr_at_"):
+        return metric.replace("_", " ")
+    label = f"TPR@{metric.split('_')[2]}%FPR"
+    return f"{label} (FPR < level)" if metric.endswith("_strict") else label
 
 
 def chance_level(metric: str) -> float | None:
@@ -224,9 +212,12 @@ def chance_level(metric: str) -> float | None:
     """
     if metric == "auc":
         return 0.5
-    return int(metric.split("_")[2]) / 100 if metric.startswith("tpr_at_") else None
+    if metric.startswith("tpr_at_"):
+        return int(metric.split("_")[2]) / 100
+    return None
 
 
 def join_words(parts: Sequence[str]) -> str:
     """Join words: `a`, `a and b`, `a, b and c`."""
-    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + f" and {parts[-1]}"
+    *others, last = parts
+    return f"{', '.join(others)} and {last}" if others else last

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from pretrace.render.artifact import Artifact, ArtifactError, outputs
+from pretrace.render.artifact import Artifact, ArtifactError, Panel, outputs
 from pretrace.render.catalogue import RENDERERS, SHIPPED, renderer_of
 from pretrace.render.results import Results, shots_notes
 from pretrace.render.tables.table import table_of
@@ -43,23 +43,24 @@ class NotShown:
 
     def __str__(self) -> str:
         panel = self.error.panel if isinstance(self.error, ArtifactError) else None
+        name = panel.name if panel else self.name
         verb = "could not be shown" if self.failed else "is not shown"
-        return (
-            f"{panel.name if panel else self.name} {verb}: {self.reason.rstrip('.')}."
-        )
+        return f"{name} {verb}: {self.reason.rstrip('.')}."
 
     def log(self, artifact: str) -> None:
         """Log the sentence, and of a defect the traceback."""
         if not isinstance(self.error, InputError):
             log.error("%s", self.name, exc_info=self.error, extra={"file_only": True})
-        (log.error if self.failed else log.warning)("%s: %s", artifact, self)
+        say = log.error if self.failed else log.warning
+        say("%s: %s", artifact, self)
 
 
 def _place_in_own_renderer(error: Exception) -> str:
     """Return the file and line of the user's own renderer that an error passed through;
     "" if it is none of theirs."""
     own = {RENDERERS[name].module for name in RENDERERS.keys() - SHIPPED}
-    for frame, line in reversed([*walk_tb(error.__traceback__)]):
+    frames = list(walk_tb(error.__traceback__))
+    for frame, line in reversed(frames):
         if frame.f_globals.get("__name__") in own:
             return f"an error in your file {frame.f_code.co_filename}, line {line}"
     return ""
@@ -74,62 +75,37 @@ def render(artifact: Artifact, results: Results, folder: Path) -> dict[str, Path
     `shown` tells whether there is a panel, `unmade` has the files of views that could
     not be made. Equal data give equal bytes.
     """
-    files, is_shown = outputs(artifact, folder), True
-    notes = (
-        [f"Inferred, not printed in the paper: {artifact.inferred}"]
-        if artifact.inferred
-        else []
-    )
-    notes += [artifact.limits] * bool(artifact.limits)
-    # the reproduction says so itself, number by number
-    if "published" not in artifact.needs:
-        reasons = {missing.name: missing.reason for missing in artifact.missing}
-        notes += [
-            f"{artifact.title_of(name)} is left out: {reason}."
-            for name, reason in reasons.items()
-        ]
-    lacking = [
-        f"{artifact.title_of(view.view)} of {artifact.title_of(view.benchmark)} could "
-        f"not be made, so nothing of it is shown: {view.reason.rstrip('.')}."
-        for view in results.unmade
-    ]
+    files = outputs(artifact, folder)
+    unmade = _unmade_views(artifact, results)
+    is_shown = True
     try:
         drawn, not_shown = _draw_panels(artifact, results)
-        missing = [*lacking, *map(str, not_shown)]
-        drawn.with_notes([*notes, *artifact.cautions]).with_missing(missing).write(
-            files
-        )
+        missing = [*unmade, *map(str, not_shown)]
+        drawn.with_notes(_notes(artifact)).with_missing(missing).write(files)
     except Exception as error:
         if remedy(error):  # the machine's fault, as a full disk
             raise
-        not_shown, is_shown = [NotShown(f"This {artifact.kind}", error)], False
-        frame = pd.DataFrame(
-            [{"not_shown": artifact.slug, "reason": not_shown[0].reason}]
+        is_shown = False
+        whole = NotShown(f"This {artifact.kind}", error)
+        not_shown = [whole]
+        _without_panels(artifact, whole).with_missing([*unmade, str(whole)]).write(
+            files
         )
-        nothing = (
-            table_of(artifact, [], [], frame)
-            if artifact.kind == "table"
-            else _empty_figure(frame)
-        )
-        nothing.with_missing([*lacking, str(not_shown[0])]).write(files)
+    failed = [f"{artifact.slug}: {sentence}" for sentence in unmade]
+    empty: list[str] = []
     for panel in not_shown:
         panel.log(artifact.slug)
-    said = {
-        key: [
-            f"{artifact.slug}: {panel}" for panel in not_shown if panel.failed == failed
-        ]
-        for key, failed in (("failed", True), ("empty", False))
-    }
-    for sentence in lacking:
+        sentences = failed if panel.failed else empty
+        sentences.append(f"{artifact.slug}: {panel}")
+    for sentence in unmade:
         log.error("%s: %s", artifact.slug, sentence)
-    said["failed"] = [
-        *[f"{artifact.slug}: {sentence}" for sentence in lacking],
-        *said["failed"],
-    ]
-    write_json(
-        files["record"],
-        {"shown": is_shown, "unmade": [view.path for view in results.unmade]} | said,
-    )
+    record = {
+        "shown": is_shown,
+        "unmade": [view.path for view in results.unmade],
+        "failed": failed,
+        "empty": empty,
+    }
+    write_json(files["record"], record)
     return files
 
 
@@ -141,6 +117,44 @@ def _empty_figure(frame: pd.DataFrame) -> Any:
         return Drawing(figure, frame)
 
 
+def _notes(artifact: Artifact) -> list[str]:
+    """Return what is said under an artifact whatever it shows: limits, what it lacks,
+    cautions."""
+    notes = []
+    if artifact.inferred:
+        notes.append(f"Inferred, not printed in the paper: {artifact.inferred}")
+    if artifact.limits:
+        notes.append(artifact.limits)
+    # the reproduction says so itself, number by number
+    if "published" not in artifact.needs:
+        reasons = {missing.name: missing.reason for missing in artifact.missing}
+        for name, reason in reasons.items():
+            notes.append(f"{artifact.title_of(name)} is left out: {reason}.")
+    return [*notes, *artifact.cautions]
+
+
+def _unmade_views(artifact: Artifact, results: Results) -> list[str]:
+    """Return a sentence for each view that could not be made."""
+    sentences = []
+    for unmade in results.unmade:
+        view = f"{artifact.title_of(unmade.view)} of"
+        benchmark = artifact.title_of(unmade.benchmark)
+        reason = unmade.reason.rstrip(".")
+        sentences.append(
+            f"{view} {benchmark} could not be made, so nothing of it is shown: "
+            f"{reason}."
+        )
+    return sentences
+
+
+def _without_panels(artifact: Artifact, whole: NotShown) -> Any:
+    """Return the table or figure that says why the artifact is not shown."""
+    frame = pd.DataFrame([{"not_shown": artifact.slug, "reason": whole.reason}])
+    if artifact.kind == "table":
+        return table_of(artifact, [], [], frame)
+    return _empty_figure(frame)
+
+
 def _draw_panels(artifact: Artifact, results: Results) -> tuple[Any, list[NotShown]]:
     """Return the drawn artifact without the panels that cannot be drawn; raises if none
     can be."""
@@ -149,28 +163,37 @@ def _draw_panels(artifact: Artifact, results: Results) -> tuple[Any, list[NotSho
     except Exception as first:
         if remedy(first) or "published" in artifact.needs:
             raise
-        waiting, others, not_shown = [*artifact.panels], [], []
-        while waiting:
-            panel = waiting.pop(0)
-            try:
-                _draw(artifact.replaced(panels=[panel]), results)
-            except Exception as error:
-                about = error.panel if isinstance(error, ArtifactError) else panel
-                if (
-                    about
-                    and about != panel
-                    and about in (places := results.expand(panel))
-                ):
-                    waiting = [*places, *waiting]  # one length or subset of several
-                    continue
-                if about:
-                    not_shown.append(NotShown(panel.name, error))
-                    continue
-                # else the artifact as a whole is at fault: some need two panels
-            others.append(panel)
-        if not others or not not_shown:
+        shown, not_shown = _try_panels(artifact, results)
+        if not shown or not not_shown:
             raise
-        return _draw(artifact.replaced(panels=others), results), not_shown
+        return _draw(artifact.replaced(panels=shown), results), not_shown
+
+
+def _try_panels(
+    artifact: Artifact, results: Results
+) -> tuple[list[Panel], list[NotShown]]:
+    """Draw each panel alone; return those that can be shown, and those that cannot."""
+    waiting = list(artifact.panels)
+    shown: list[Panel] = []
+    not_shown: list[NotShown] = []
+    while waiting:
+        panel = waiting.pop(0)
+        try:
+            _draw(artifact.replaced(panels=[panel]), results)
+        except Exception as error:
+            at_fault = error.panel if isinstance(error, ArtifactError) else panel
+            # one length or subset of several: each is tried by itself
+            if at_fault and at_fault != panel:
+                places = results.expand(panel)
+                if at_fault in places:
+                    waiting = [*places, *waiting]
+                    continue
+            if at_fault:
+                not_shown.append(NotShown(panel.name, error))
+                continue
+            # else the artifact as a whole is at fault: some need two panels
+        shown.append(panel)
+    return shown, not_shown
 
 
 def _draw(artifact: Artifact, results: Results) -> Any:

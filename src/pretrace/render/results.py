@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +19,7 @@ from pretrace.evaluation.averages import (
     test_record,
 )
 from pretrace.evaluation.grids import along, named_variant
-from pretrace.evaluation.metrics import EACH, METRIC_KEYS, rows_like
+from pretrace.evaluation.metrics import EACH, METRIC_KEYS, marks_in, rows_like
 from pretrace.evaluation.placebos import PLACEBO_KEYS
 from pretrace.evaluation.significance import holm, simultaneous
 from pretrace.methods.settings import written_parameters
@@ -101,32 +100,18 @@ class Results:
         if kind in ("metrics", "tests"):
             rows = _of_artifact(rows, artifact).assign(benchmark=panel.benchmark)
         rows = rows[_rows_of_panel(rows, panel)]
-        if (
-            rows.empty
-            and panel.length is None
-            and any(place.length for place in self.expand(panel))
-        ):
-            several = "this panel stands for every length"
-            raise artifact.error(
-                f"{several}: a renderer takes its panels from results.panels(artifact)",
-                panel,
-            )
+        if rows.empty and panel.length is None:
+            lengths = [place.length for place in self.expand(panel)]
+            if any(lengths):
+                several = "this panel stands for every length"
+                hint = "a renderer takes its panels from results.panels(artifact)"
+                raise artifact.error(f"{several}: {hint}", panel)
         if rows.empty and kind != "tests":
             raise artifact.empty(_no_rows_message(artifact, panel, kind, frame), panel)
         for key, value in keys.items():
-            rows = rows[rows[key].isin(value if isinstance(value, list) else [value])]
-        if "reference" in rows:
-            for what, own in (
-                rows.groupby("method") if "method" in rows else [(kind, rows)]
-            ):
-                if own["reference"].nunique() > 1:
-                    several = (
-                        f"{what} has rows of several references: "
-                        f"{', '.join(sorted(own['reference'].unique()))}"
-                    )
-                    raise artifact.error(
-                        f"{several}; name one under the panel's references", panel
-                    )
+            values = value if isinstance(value, list) else [value]
+            rows = rows[rows[key].isin(values)]
+        _check_references(artifact, panel, kind, rows)
         return rows
 
     def by(
@@ -139,7 +124,8 @@ class Results:
     ) -> dict[str, Record]:
         """Return `rows` by a column in which no value may occur twice."""
         rows = self.rows(artifact, panel, kind, **keys)
-        if twice := records_of(rows[rows[key].duplicated()]):
+        twice = records_of(rows[rows[key].duplicated()])
+        if twice:
             raise artifact.error(
                 f"{twice[0]['selection']} has two rows of {twice[0][key]}; the file is "
                 "not as evaluate writes it: delete it and run again",
@@ -169,25 +155,22 @@ class Results:
         """
         selection = artifact.one_setting
         chosen = self.by("method", artifact, panel, selection=selection)
-        along_it = [
-            method
-            for method in artifact.order_methods(chosen)
-            if parameter in written_parameters(chosen[method]["setting"])
-        ]
-        if not along_it:
+        curves: list[tuple[str, str, Record]] = []
+        level: list[tuple[str, str, Record]] = []
+        for method, row in chosen.items():
+            if parameter not in written_parameters(row["setting"]):
+                level.append(("", method, row))
+        without = {method for _, method, _ in level}
+        for method in artifact.order_methods(chosen.keys() - without):
+            default = chosen[method]["setting"] if selection == "default" else None
+            rows = along(self.grid(artifact, panel, method), parameter, method, default)
+            for value, row in rows:
+                curves.append((value, method, row))
+        if len(without) == len(chosen):
             raise artifact.empty(
                 f"no method that was scored here has a parameter '{parameter}'", panel
             )
-        curves: list[tuple[str, str, Record]] = []
-        for method in along_it:
-            default = chosen[method]["setting"] if selection == "default" else None
-            rows = along(self.grid(artifact, panel, method), parameter, method, default)
-            curves += [(value, method, row) for value, row in rows]
-        return curves + [
-            ("", method, row)
-            for method, row in chosen.items()
-            if method not in along_it
-        ]
+        return curves + level
 
     def like(self, kind: str, panel: Panel, row: Record) -> pd.DataFrame:
         """Return the rows of a table, `roc`, `density` or `placebos`, beside a metrics
@@ -213,16 +196,12 @@ class Results:
     def cautions(self, panels: Sequence[Panel]) -> list[str]:
         """Return the cautions in benchmarks' entries, printed under every table and
         figure of their documents."""
-        entries = {
-            panel.title_of(panel.benchmark): self.entries[panel.benchmark]
-            for panel in panels
-        }
-        said = {
-            name: entry["caution"]
-            for name, entry in entries.items()
-            if "caution" in entry
-        }
-        return [f"{name}: {caution.rstrip('.')}." for name, caution in said.items()]
+        cautions = {}
+        for panel in panels:
+            entry = self.entries[panel.benchmark]
+            if "caution" in entry:
+                cautions[panel.title_of(panel.benchmark)] = entry["caution"].rstrip(".")
+        return [f"{name}: {caution}." for name, caution in cautions.items()]
 
     def draws_of(self, panel: Panel, method: str) -> list[int]:
         """Return the draws of shots that a method was evaluated in on a panel; none
@@ -231,20 +210,14 @@ class Results:
         if panel.draw is not None or "shots" not in METHODS[name].defaults:
             return []
         frame = self.read("metrics", panel.pair)
-        rows = frame[
-            (frame["method"] == name)
-            & (frame["selection"] == "default")
-            & in_place(frame, panel)
-        ]
+        is_default = frame["method"].eq(name) & frame["selection"].eq("default")
+        rows = frame[is_default & in_place(frame, panel)]
         rows = rows[_rows_of_panel(rows, panel, "draw") & rows["draw"].notna()]
-        variants = [named_variant(name, setting) for setting in rows["setting"]]
-        return sorted(
-            {
-                int(draw)
-                for draw, variant in zip(rows["draw"], variants, strict=True)
-                if variant == method
-            }
-        )
+        draws = set()
+        for row in records_of(rows):
+            if named_variant(name, row["setting"]) == method:
+                draws.add(int(row["draw"]))
+        return sorted(draws)
 
     def panels(self, artifact: Artifact) -> list[Panel]:
         """Return the artifact's panels, each with one subset ("" for none) and one
@@ -253,15 +226,16 @@ class Results:
         `options.across` maps one of view, draw, reference, separator to values; each
         panel is repeated for each value, but not for a view that could not be made.
         """
-        expanded = [place for panel in artifact.panels for place in self.expand(panel)]
+        expanded: list[Panel] = []
+        for panel in artifact.panels:
+            expanded += self.expand(panel)
         unmade = {(lacking.benchmark, lacking.view) for lacking in self.unmade}
         for key, values in artifact.options.across.items():
             repeated = []
             for panel in expanded:
-                made = [
-                    value for value in values if (panel.benchmark, value) not in unmade
-                ]
-                repeated += [panel.replaced(**{key: value}) for value in made]
+                for value in values:
+                    if (panel.benchmark, value) not in unmade:
+                        repeated.append(panel.replaced(**{key: value}))
             if not repeated:
                 raise artifact.empty(f"no {key} that it shows could be made")
             expanded = repeated
@@ -270,37 +244,29 @@ class Results:
     def expand(self, panel: Panel) -> list[Panel]:
         """Expand a panel without a subset to the whole benchmark if that was evaluated,
         else to every subset."""
-        evaluated = self.has("metrics", panel.pair)
-        frame = (
-            self.read("metrics", panel.pair)
-            if evaluated
-            else self.read("benchmarks", panel.benchmark)
-        )
-        there = (
-            frame[["subset", "length"]]
-            .drop_duplicates()
-            .sort_values(["subset", "length"])
-        )
-        if panel.subset is not None:
-            meant = (
-                there["subset"].ne("")
-                if panel.subset == EACH
-                else there["subset"].eq(panel.subset)
-            )
-            there = there[meant]
-        elif there["subset"].eq("").any():
-            there = there[there["subset"] == ""]
+        if self.has("metrics", panel.pair):
+            frame = self.read("metrics", panel.pair)
+        else:
+            frame = self.read("benchmarks", panel.benchmark)
+        keys = ["subset", "length"]
+        there = frame[keys].drop_duplicates().sort_values(keys)
+        subsets = there["subset"]
+        if panel.subset == EACH:
+            there = there[subsets != ""]
+        elif panel.subset is not None:
+            there = there[subsets == panel.subset]
+        elif subsets.eq("").any():
+            there = there[subsets == ""]
         panels = []
-        for subset, length in zip(
-            there["subset"], whole_numbers(there["length"]), strict=True
-        ):
+        lengths = whole_numbers(there["length"])
+        for subset, length in zip(there["subset"], lengths, strict=True):
             if panel.length in (length, None):
                 panels.append(panel.replaced(subset=subset, length=length))
-        if len(panels) > 1 and panel.label is not None:
-            return [
-                place.replaced(label=f"{panel.label}{place.place}") for place in panels
-            ]
-        return panels or [panel.replaced(subset=panel.subset or "")]
+        if not panels:
+            return [panel.replaced(subset=panel.subset or "")]
+        if len(panels) == 1 or panel.label is None:
+            return panels
+        return [own.replaced(label=f"{panel.label}{own.place}") for own in panels]
 
 
 def of_set(rows: pd.DataFrame, artifact: Artifact) -> pd.DataFrame:
@@ -310,22 +276,32 @@ def of_set(rows: pd.DataFrame, artifact: Artifact) -> pd.DataFrame:
     return own if len(own) else rows[rows["evaluation_set"] == "all"]
 
 
+def _check_references(
+    artifact: Artifact, panel: Panel, kind: str, rows: pd.DataFrame
+) -> None:
+    """Raise if rows of one method differ in their reference."""
+    if "reference" not in rows:
+        return
+    methods = rows["method"] if "method" in rows else pd.Series(kind, rows.index)
+    for method, own in rows.groupby(methods):
+        references = sorted(own["reference"].dropna().unique())
+        if len(references) > 1:
+            several = f"{method} has rows of several references"
+            hint = "name one under the panel's references"
+            raise artifact.error(f"{several}: {', '.join(references)}; {hint}", panel)
+
+
 def _of_artifact(rows: pd.DataFrame, artifact: Artifact) -> pd.DataFrame:
     """Return the rows of metrics or tests of an artifact's metric, unit, evaluation set
     and methods."""
-    rows = of_set(
-        rows[
-            (rows["metric"] == artifact.metric)
-            & (rows["unit"] == artifact.options.unit)
-        ],
-        artifact,
-    )
-    rows = with_variants_named(rows)
-    shown = [
-        name in artifact.methods if artifact.methods else ";" not in name
-        for name in rows["method"]
-    ]
-    rows = rows.loc[shown]
+    is_metric = rows["metric"] == artifact.metric
+    is_unit = rows["unit"] == artifact.options.unit
+    rows = with_variants_named(of_set(rows[is_metric & is_unit], artifact))
+    if artifact.methods:
+        rows = rows[rows["method"].isin(artifact.methods)]
+    else:
+        is_variant = rows["method"].str.contains(";").astype(bool)
+        rows = rows[~is_variant]
     return rows.sort_values(
         "selection", key=lambda column: column != "grid", kind="stable"
     )
@@ -335,14 +311,11 @@ def with_variants_named(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows of metrics or tests with variants named `method;parameter=value`, but
     in rows of the grid."""
     names = []
-    for method, setting, selection in rows[
-        ["method", "setting", "selection"]
-    ].itertuples(index=False):
-        names.append(
-            method
-            if selection == "grid"
-            else named_variant(method, setting.split("|")[0])
-        )
+    chosen = rows[["method", "setting", "selection"]]
+    for method, setting, selection in chosen.itertuples(index=False):
+        if selection != "grid":
+            method = named_variant(method, setting.split("|")[0])
+        names.append(method)
     return rows.assign(method=names)
 
 
@@ -365,30 +338,30 @@ def estimates(
     `options.average` there are means over panels (`average`). Methods come in their
     order, panels in theirs.
     """
-    options, panels = artifact.options, results.panels(artifact)
+    options = artifact.options
+    panels = results.panels(artifact)
     records: list[Record] = []
-    for (place, panel), metric in product(enumerate(panels), artifact.metrics):
-        own = artifact.replaced(metric=metric)
+    for place, panel in enumerate(panels):
         drawn = [panel.replaced(draw=draw) for draw in options.draws]
-        for of_draw in drawn or [panel]:
-            records += _tested_rows(own, results, place, of_draw, selections, placebos)
+        for metric in artifact.metrics:
+            own = artifact.replaced(metric=metric)
+            for of_draw in drawn or [panel]:
+                records += _tested_rows(
+                    own, results, place, of_draw, selections, placebos
+                )
     if not records:
         raise artifact.empty(
             f"no method has a value at {join_words(selections)} settings"
         )
     if options.draws:
         records = over_draws(records, len(options.draws))
-    records += averages_of(
-        records, [panel.to_json() for panel in panels], options.average, options.blocks
-    )
+    given = [panel.to_json() for panel in panels]
+    records += averages_of(records, given, options.average, options.blocks)
     frame = with_stars(long_frame(records))
-    order = {
-        method: place
-        for place, method in enumerate(artifact.order_methods(frame["method"]))
-    }
+    order = artifact.order_methods(frame["method"])
     return frame.sort_values(
         "method",
-        key=lambda methods: methods.map(order),
+        key=lambda methods: methods.map(order.index),
         kind="stable",
         ignore_index=True,
     )
@@ -408,52 +381,50 @@ def _tested_rows(
         keys = {"test": test, "selection": selection, "baseline": artifact.baseline}
         return results.by("method", artifact, panel, "tests", **keys)
 
-    tests = tests_against("bootstrap", "held_out") if artifact.baseline else {}
-    published = (
-        tests_against(PUBLISHED_TEST, "default")
-        if artifact.options.published_test
-        else {}
-    )
+    tests: dict[str, Record] = {}
+    published: dict[str, Record] = {}
+    if artifact.baseline:
+        tests = tests_against("bootstrap", "held_out")
+    if artifact.options.published_test:
+        published = tests_against(PUBLISHED_TEST, "default")
     for selection in selections:
-        for method, row in results.by(
-            "method", artifact, panel, selection=selection
-        ).items():
-            test = test_record(tests.get(method) if selection == "held_out" else None)
+        rows = results.by("method", artifact, panel, selection=selection)
+        for method, row in rows.items():
+            test = tests.get(method) if selection == "held_out" else None
             record = estimate_record(
                 place, panel, row, selection=selection, metric=artifact.metric
             )
-            record |= {"sd": None, **test, "star": False}
+            record |= {"sd": None, **test_record(test), "star": False}
             if selection == "default" and method in published:
                 record |= _published_test(row, published[method])
-            yield record | (
-                _among_placebos(results.like("placebos", panel, row))
-                if placebos
-                else {}
-            )
+            if placebos:
+                record |= _among_placebos(results.like("placebos", panel, row))
+            yield record
 
 
 def _among_placebos(placebos: pd.DataFrame) -> Record:
     """Return mean and SD of a row's placebos, its z and rank among them, and their
     number, else None."""
-    names = {
-        "mean": "placebo_mean",
-        "sd": "placebo_sd",
-        "z": "z",
-        "rank": "rank",
-        "placebos": "placebos",
+    real: Record = {}
+    for row in records_of(placebos):
+        if not row["placebo"]:
+            real = row
+            break
+    return {
+        "placebo_mean": number(real.get("mean")),
+        "placebo_sd": number(real.get("sd")),
+        "z": number(real.get("z")),
+        "rank": number(real.get("rank")),
+        "placebos": number(real.get("placebos")),
     }
-    real = next(
-        (row for row in records_of(placebos) if not row["placebo"]),
-        dict.fromkeys(names),
-    )
-    return {shown: number(real[key]) for key, shown in names.items()}
 
 
 def _published_test(row: Record, test: Record) -> Record:
     """Return the p of the t-test that a paper's star probably is, and the marks of the
     row with that of a low p."""
-    starred = test["difference"] > 0 and test["p"] < STAR_LEVEL
-    marks = [*filter(None, row["marks"].split(";")), *[PUBLISHED_TEST] * starred]
+    marks = marks_in(row["marks"])
+    if test["difference"] > 0 and test["p"] < STAR_LEVEL:
+        marks.append(PUBLISHED_TEST)
     return {"p_as_published": test["p"], "marks": ";".join(sorted(marks))}
 
 
@@ -466,26 +437,25 @@ def shots_notes(artifact: Artifact, results: Results) -> list[str]:
     """Say of methods that were evaluated in several draws of shots whether the first
     draw is shown, or the mean."""
     options = artifact.options
-    if (
-        "metrics" not in artifact.needs
-        or "published" in artifact.needs
-        or options.draws
-    ):
+    shows_metrics = "metrics" in artifact.needs and "published" not in artifact.needs
+    if not shows_metrics or options.draws:
         return []
-    named = artifact.methods or ([options.method] if options.method else [])
-    with_shots = [method for method in METHODS if "shots" in METHODS[method].defaults]
-    several: dict[int, list[str]] = {}
+    methods = artifact.methods
+    if not methods and options.method:
+        methods = [options.method]
+    if not methods:
+        methods = [name for name in METHODS if "shots" in METHODS[name].defaults]
+    by_draws: dict[int, dict[str, None]] = {}
     for panel in results.panels(artifact):
-        for method in named or with_shots:
+        for method in methods:
             draws = len(results.draws_of(panel, method))
-            if draws > 1 and method_label(method) not in several.setdefault(draws, []):
-                several[draws].append(method_label(method))
+            if draws > 1:
+                by_draws.setdefault(draws, {})[method_label(method)] = None
     shown = "mean over all" if artifact.renderer in OVER_ALL_DRAWS else "the first of"
-    return [
-        f"{join_words(labels)}: {shown} {draws} draws of shots."
-        for draws, labels in several.items()
-        if labels
-    ]
+    notes = []
+    for draws, labels in by_draws.items():
+        notes.append(f"{join_words([*labels])}: {shown} {draws} draws of shots.")
+    return notes
 
 
 def beside_controls(artifact: Artifact, results: Results) -> pd.DataFrame:
@@ -498,10 +468,9 @@ def beside_controls(artifact: Artifact, results: Results) -> pd.DataFrame:
     artifact = artifact.replaced(baseline=BLIND)
     frame = estimates(artifact, results, ["held_out"], placebos=True).assign(draws=1)
     panels = results.panels(artifact)
-    rows = [
-        _over_all_draws(artifact, results, panels[row["panel"]], row)
-        for row in records_of(frame)
-    ]
+    rows = []
+    for row in records_of(frame):
+        rows.append(_over_all_draws(artifact, results, panels[row["panel"]], row))
     frame = with_stars(long_frame(rows))
     return frame.assign(beats_blind=above_baseline(frame))
 
@@ -519,17 +488,14 @@ def _over_all_draws(
         panels=[panel], methods=[row["method"]], metric=row["metric"], options=options
     )
     [mean] = records_of(estimates(one, results, ["held_out"]))
-    averaged = {key: mean[key] for key in mean.keys() - {"panel"}} | {
-        "draws": len(draws)
-    }
+    averaged = row | mean | {"panel": row["panel"], "draws": len(draws)}
     if row["placebos"]:
-        placebos = results.like(
-            "placebos", panel, row | {"view": panel.view or "original"}
-        )
+        of_view = row | {"view": panel.view or "original"}
+        placebos = results.like("placebos", panel, of_view)
         others = placebos.loc[placebos["placebo"].astype(bool), "value"]
         averaged["z"] = (mean["value"] - row["placebo_mean"]) / row["placebo_sd"]
         averaged["rank"] = 1 + int((others >= mean["value"]).sum())
-    return row | averaged
+    return averaged
 
 
 COLUMN = ("panel", "metric", "selection", "average")
@@ -566,10 +532,11 @@ def above_baseline(frame: pd.DataFrame) -> "pd.Series[bool]":
 def keys_of(place: int, panel: Panel, row: Record) -> Record:
     """Return the coordinates of a row of metrics or tests: its panel with its number,
     conditions and method."""
-    about = {"method": row["method"], "control": is_control(row["method"])}
-    return (
-        {"panel": place} | {key: row[key] for key in CONDITIONS} | panel.record | about
-    )
+    record: Record = {"panel": place}
+    for key in CONDITIONS:
+        record[key] = row[key]
+    method = row["method"]
+    return record | panel.record | {"method": method, "control": is_control(method)}
 
 
 def estimate_record(place: int, panel: Panel, row: Record, **about: Any) -> Record:
@@ -581,11 +548,12 @@ def estimate_record(place: int, panel: Panel, row: Record, **about: Any) -> Reco
 def in_place(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
     """Tell which rows have the panel's subset and length; subset "" is all of a
     benchmark that has subsets."""
-    length, subset = frame["length"], frame["subset"].eq(panel.subset or "")
-    if not panel.subset and not subset.any():
-        subset = frame["subset"].notna()
+    length, subset = frame["length"], frame["subset"]
+    is_subset = subset.eq(panel.subset or "")
+    if not panel.subset and not is_subset.any():
+        is_subset = subset.notna()
     of_length = length.isna() if panel.length is None else length.eq(panel.length)
-    return (subset & of_length).fillna(False).astype(bool)
+    return (is_subset & of_length).fillna(False).astype(bool)
 
 
 def _rows_of_panel(
@@ -604,27 +572,26 @@ def _no_rows_message(
     artifact: Artifact, panel: Panel, kind: str, frame: pd.DataFrame
 ) -> str:
     """Return the message if a panel has no row in a table."""
-    wanted = (
-        {"metric": artifact.metric, "evaluation set": artifact.evaluation_set}
-        if kind == "metrics"
-        else {}
-    )
-    wanted |= {
-        "start token": panel.start_token or "",
-        "methods": ", ".join(artifact.methods),
-    }
-    keys = (
-        "unit",
-        "start_token",
-        "subset",
-        "length",
-        "reference",
-        "evaluation_set",
-        "metric",
-        *panel.fixed,
-    )
+    wanted: dict[str, str] = {}
+    if kind == "metrics":
+        wanted["metric"] = artifact.metric
+        wanted["evaluation set"] = artifact.evaluation_set
+    wanted["start token"] = panel.start_token or ""
+    wanted["methods"] = ", ".join(artifact.methods)
     said = [f"{key} {value}" for key, value in wanted.items() if value]
-    there = _list_values(frame[[key for key in dict.fromkeys(keys) if key in frame]])
+    keys = dict.fromkeys(
+        (
+            "unit",
+            "start_token",
+            "subset",
+            "length",
+            "reference",
+            "evaluation_set",
+            "metric",
+            *panel.fixed,
+        )
+    )
+    there = _list_values(frame[[key for key in keys if key in frame]])
     what = f"with {', '.join(said)}" if said else f"of {kind.replace('_', ' ')}"
     return f"no row {what}; there are: {there}"
 
@@ -633,10 +600,9 @@ def _list_values(frame: pd.DataFrame) -> str:
     """List each column with its distinct values, for an error message."""
     parts = []
     for column in frame.columns:
-        values = [
-            str(value) if value != "" else "''"
-            for value in frame[column].dropna().unique()
-        ]
+        values = []
+        for value in frame[column].dropna().unique():
+            values.append("''" if value == "" else str(value))
         parts.append(f"{column} {', '.join(sorted(values)) or 'none'}")
     return "; ".join(parts)
 
@@ -651,60 +617,55 @@ def number_record(row: Record | None) -> Record:
 
 def records_of(frame: pd.DataFrame) -> list[Record]:
     """Return the frame's rows by column name."""
-    return [
-        {str(name): value for name, value in row.items()}
-        for row in frame.to_dict("records")
-    ]
+    records = []
+    for row in frame.to_dict("records"):
+        records.append({str(name): value for name, value in row.items()})
+    return records
+
+
+WHOLE = ("length", "n_members", "n_nonmembers")
+
+
+NUMBERS = ("low", "high", "sd", "difference", "p", "p_holm")
 
 
 def long_frame(records: Sequence[Record] | pd.DataFrame) -> pd.DataFrame:
     """Make a frame of records; numbers stay numbers, and whole ones whole, if some or
     all are missing."""
     frame = pd.DataFrame(records)
-    types = dict.fromkeys(("length", "n_members", "n_nonmembers"), "Int64")
-    types |= dict.fromkeys(
-        ("low", "high", "sd", "difference", "p", "p_holm"), "float64"
-    )
-    return frame.astype(
-        {column: dtype for column, dtype in types.items() if column in frame}
-    )
+    types = {column: "Int64" for column in WHOLE if column in frame}
+    types |= {column: "float64" for column in NUMBERS if column in frame}
+    return frame.astype(types)
 
 
 def for_the_best(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Return the ends of intervals that pay for the choice of the best method of a
     group, controls aside."""
     groups = [frame[key] for key in by]
-    methods = (
-        (~frame["control"].astype(bool))
-        .groupby(groups, dropna=False)
-        .transform("sum")
-        .clip(lower=1)
-    )
+    is_method = ~frame["control"].astype(bool)
+    methods = is_method.groupby(groups, dropna=False).transform("sum").clip(lower=1)
     value = frame["value"].astype(float)
-    return pd.DataFrame(
-        {
-            end: simultaneous(value, frame[end].astype(float), methods)
-            for end in ("low", "high")
-        }
-    )
+    ends = {}
+    for end in ("low", "high"):
+        ends[end] = simultaneous(value, frame[end].astype(float), methods)
+    return pd.DataFrame(ends)
 
 
 def of_panels(frames: Iterable[pd.DataFrame], panels: Iterable[Panel]) -> pd.DataFrame:
     """Join the frames of several panels, each row with its panel."""
-    named = [
-        frame.assign(**panel.record)
-        for frame, panel in zip(frames, panels, strict=True)
-    ]
+    named = []
+    for frame, panel in zip(frames, panels, strict=True):
+        named.append(frame.assign(**panel.record))
     return long_frame(pd.concat(named, ignore_index=True))
 
 
 def in_print(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
     """Return the frame with its models and benchmarks as `names` calls them in
     print."""
-    known = frame.columns.intersection(["model", "benchmark"])
-    return frame.assign(
-        **{key: frame[key].map(lambda slug: names.get(slug, slug)) for key in known}
-    )
+    named = {}
+    for key in frame.columns.intersection(["model", "benchmark"]):
+        named[key] = frame[key].map(lambda slug: names.get(slug, slug))
+    return frame.assign(**named)
 
 
 def csv_text(frame: pd.DataFrame) -> str:
@@ -726,8 +687,8 @@ def csv_text(frame: pd.DataFrame) -> str:
 def _no_formula(cell: Any) -> Any:
     """Return the cell, after an apostrophe if it begins like a formula, not a negative
     number; as OWASP advises."""
-    if not isinstance(cell, str) or not cell.startswith(
-        ("=", "+", "-", "@", "\t", "\r")
-    ):
+    starts = ("=", "+", "-", "@", "\t", "\r")
+    if not isinstance(cell, str) or not cell.startswith(starts):
         return cell
-    return cell if re.fullmatch(r"-[\d.]+(e[+-]?\d+)?", cell) else f"'{cell}"
+    is_number = re.fullmatch(r"-[\d.]+(e[+-]?\d+)?", cell)
+    return cell if is_number else f"'{cell}"

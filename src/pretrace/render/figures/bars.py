@@ -61,10 +61,10 @@ def draw_bars(
     levels = [level for level, _ in across.values()]
     highest = max([*frame[["value", "high"]].astype(float).max(), *levels])
     lines = wrap(subject.replace("_", " "), TITLE)
-    facets = [
-        Facet("\n".join([*panel.lines, *lines]), own, x_label, y_label, across=across)
-        for panel, own in zip(panels, frames, strict=True)
-    ]
+    facets = []
+    for panel, own in zip(panels, frames, strict=True):
+        title = "\n".join([*panel.lines, *lines])
+        facets.append(Facet(title, own, x_label, y_label, across=across))
 
     def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
         _draw(axis, facet.frame, series)
@@ -72,19 +72,19 @@ def draw_bars(
         return {name: Patch(**nth_fill(place)) for place, name in enumerate(series)}
 
     figure = draw_facets(facets, draw, widths=(3.6, PAGE * 2 / 3, PAGE))
-    return Drawing(
-        figure, of_panels(frames, panels), " ".join(results.cautions(panels))
-    )
+    data = of_panels(frames, panels)
+    return Drawing(figure, data, " ".join(results.cautions(panels)))
 
 
 def _draw(axis: Axes, frame: pd.DataFrame, series: Sequence[str]) -> None:
     groups = list(dict.fromkeys(frame["group"]))
     width = 0.8 / max(1, len(series))
     for row in records_of(frame):
-        number = series.index(row["series"]) if series else groups.index(row["group"])
-        place = groups.index(row["group"]) + (
-            (number - (len(series) - 1) / 2) * width if series else 0.0
-        )
+        place: float = groups.index(row["group"])
+        number = groups.index(row["group"])
+        if series:
+            number = series.index(row["series"])
+            place += (number - (len(series) - 1) / 2) * width
         axis.bar(place, row["value"], width=width * 0.94, **nth_fill(number))
         bar = pd.DataFrame([row])[["value", "low", "high"]].astype(float)
         draw_intervals(axis, [place], bar, "black", ground=True)
@@ -110,16 +110,14 @@ def ablation_bars(artifact: Artifact, results: Results) -> Drawing:
 
     A panel's own `settings` replace these.
     """
-    method, metric, panels, frames = (
-        artifact.options.method,
-        artifact.metric,
-        results.panels(artifact),
-        [],
-    )
+    options, metric = artifact.options, artifact.metric
+    method = options.method
+    panels = results.panels(artifact)
+    frames = []
     for panel in panels:
         grid = results.grid(artifact, panel, method)
         rows = []
-        for label, setting in (panel.settings or artifact.options.settings).items():
+        for label, setting in (panel.settings or options.settings).items():
             if setting not in grid:
                 raise artifact.error(
                     f"{label} has no row, because the run does not score {method} with "
@@ -129,18 +127,17 @@ def ablation_bars(artifact: Artifact, results: Results) -> Drawing:
             about = {"group": label, "method": method, "metric": metric}
             rows.append(about | number_record(grid[setting]))
         frames.append(pd.DataFrame(rows))
-    y_label, x_label = (
-        f"{metric_label(metric)}, with 95 % interval",
-        f"parts of {method_label(method)}",
-    )
     drawn = draw_bars(
-        results, panels, frames, y_label, chance_of(metric), x_label=x_label
+        results,
+        panels,
+        frames,
+        f"{metric_label(metric)}, with 95 % interval",
+        chance_of(metric),
+        x_label=f"parts of {method_label(method)}",
     )
-    fixed = pd.concat(frames).drop_duplicates(["group", "setting"])
-    settings = [
-        f"{row['group']} {row['setting'].replace(';', ', ')}"
-        for row in records_of(fixed)
-    ]
+    settings = []
+    for row in records_of(pd.concat(frames).drop_duplicates(["group", "setting"])):
+        settings.append(f"{row['group']} {row['setting'].replace(';', ', ')}")
     return drawn.with_notes(
         [f"Fixed settings, not chosen on other folds: {'; '.join(settings)}."]
     )
@@ -151,27 +148,20 @@ def calibration_bars(artifact: Artifact, results: Results) -> Drawing:
     calibration, and the controls."""
     panels = results.panels(artifact)
     order = [*CALIBRATION_LABELS.values(), *map(marked_label, QUESTION_CONTROLS)]
+    methods = ["de_cop", *QUESTION_CONTROLS]
     frames = []
     for panel in panels:
         rows = []
         for metric, group in zip(ACCURACIES, CLASSES.values(), strict=True):
-            own = artifact.replaced(
-                methods=["de_cop", *QUESTION_CONTROLS], metric=metric
-            )
+            own = artifact.replaced(methods=methods, metric=metric)
             bars = []
             for row in records_of(results.rows(own, panel, selection="grid")):
-                calibration = parse_setting(row["method"], row["setting"]).get(
-                    "calibration"
-                )
-                series = (
-                    CALIBRATION_LABELS[str(calibration)]
-                    if calibration
-                    else marked_label(row["method"])
-                )
-                bars.append(
-                    {"group": group, "metric": metric, "series": series}
-                    | number_record(row)
-                )
+                series = marked_label(row["method"])
+                setting = parse_setting(row["method"], row["setting"])
+                if setting.get("calibration"):
+                    series = CALIBRATION_LABELS[str(setting["calibration"])]
+                about = {"group": group, "metric": metric, "series": series}
+                bars.append(about | number_record(row))
             rows += sorted(bars, key=lambda bar: order.index(bar["series"]))
         frames.append(pd.DataFrame(rows))
     return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN)
@@ -187,46 +177,47 @@ def position_bars(artifact: Artifact, results: Results) -> Drawing:
 
     Every bar has the same passages.
     """
-    panels, frames = results.panels(artifact), []
+    panels = results.panels(artifact)
+    frames = []
     for panel in panels:
-        rows = of_document(
-            artifact, panel, results.rows(artifact, panel, "accuracy_by_order")
-        )
+        rows = results.rows(artifact, panel, "accuracy_by_order")
+        rows = of_document(artifact, panel, rows)
         rows = rows[rows["order"].isin(SHOWN_ORDERS)].sort_values(
             ["order", "label"], ascending=[True, False]
         )
-        series, groups = "true text at " + rows["letter"], rows["label"].map(CLASSES)
-        frames.append(
-            rows[["value", "low", "high"]].assign(series=series, group=groups)
+        frame = rows[["value", "low", "high"]].assign(
+            series="true text at " + rows["letter"], group=rows["label"].map(CLASSES)
         )
-    return draw_bars(
-        results, panels, frames, SHARE_RIGHT, EVEN, subject=artifact.options.document
-    )
+        frames.append(frame)
+    subject = artifact.options.document
+    return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN, subject=subject)
 
 
 def letter_bars(artifact: Artifact, results: Results) -> Drawing:
     """Draw the mean probability of each letter, of `options.document` or of all
     non-members: a facet a panel."""
-    panels, document, frames = results.panels(artifact), artifact.options.document, []
+    panels, document = results.panels(artifact), artifact.options.document
+    frames = []
     for panel in panels:
         rows = results.rows(artifact, panel, "letters", quantity="letter_probability")
         rows = of_document(artifact, panel, rows)
-        rows = rows if document else rows[rows["label"].eq(0).fillna(False)]
+        if not document:
+            rows = rows[rows["label"].eq(0).fillna(False)]
         if rows.empty:
             raise artifact.empty("no non-member has answers with probabilities", panel)
         calibration = pd.Categorical(rows["calibration"], list(CALIBRATION_LABELS))
-        rows = rows.assign(calibration=calibration).sort_values(
-            ["calibration", "letter"]
-        )
+        rows = rows.assign(calibration=calibration)
+        rows = rows.sort_values(["calibration", "letter"])
         series = rows["calibration"].astype(object).map(CALIBRATION_LABELS)
         frame = rows[["value", "low", "high"]].assign(
             document=document, group=rows["letter"], series=series
         )
         frames.append(frame)
-    y_label = f"mean probability of the letter{'' if document else ', 95 % interval'}"
-    return draw_bars(
-        results, panels, frames, y_label, EVEN, subject=document or "non-members"
-    )
+    y_label = "mean probability of the letter"
+    if not document:
+        y_label += ", 95 % interval"
+    subject = document or "non-members"
+    return draw_bars(results, panels, frames, y_label, EVEN, subject=subject)
 
 
 def of_document(artifact: Artifact, panel: Panel, rows: pd.DataFrame) -> pd.DataFrame:

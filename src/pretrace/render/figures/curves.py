@@ -1,8 +1,8 @@
 """ROC curves of methods, and densities of their scores: SURP figure 3, Con-ReCall
 figures 1 and 4."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from pretrace.evaluation.averages import Record, estimate
+from pretrace.evaluation.metrics import marks_in
 from pretrace.methods.settings import empty_score
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.drawing import (
@@ -33,31 +34,40 @@ RowsByMethod = Mapping[str, Record]
 """A panel's metrics rows by method."""
 
 
-def _curves(
-    artifact: Artifact, results: Results, curve: str
-) -> tuple[list[Panel], list[RowsByMethod], list[pd.DataFrame]]:
-    """Return the panels, their methods' AUCs at `Artifact.one_setting`, and the points
-    of the curves."""
-    panels, selection = results.panels(artifact), artifact.one_setting
-    rows: list[RowsByMethod] = []
-    frames = []
-    for panel in panels:
-        rows.append(
-            results.by(
-                "method", artifact.replaced(metric="auc"), panel, selection=selection
-            )
-        )
-        points = []
-        for name in artifact.order_methods(rows[-1]):
-            row = {**rows[-1][name], "method": name.split(";")[0]}
-            points.append(results.like(curve, panel, row).assign(method=name))
-            if points[-1].empty:
+class PanelCurves(NamedTuple):
+    """A panel, its methods' metrics rows, and the points of their curves."""
+
+    panel: Panel
+    rows: RowsByMethod
+    points: pd.DataFrame
+
+
+def _curves(artifact: Artifact, results: Results, curve: str) -> list[PanelCurves]:
+    """Return the curves of each panel, at `Artifact.one_setting`, with AUCs as
+    metrics."""
+    own = artifact.replaced(metric="auc")
+    selection = artifact.one_setting
+    curves = []
+    for panel in results.panels(artifact):
+        rows = results.by("method", own, panel, selection=selection)
+        parts = []
+        for name in artifact.order_methods(rows):
+            row = rows[name] | {"method": name.split(";")[0]}
+            points = results.like(curve, panel, row)
+            if points.empty:
                 setting = f"{row['method']} at setting '{row['setting']}'"
                 raise artifact.empty(
                     f"there is no {curve} of {setting}; its scores are all equal", panel
                 )
-        frames.append(pd.concat(points, ignore_index=True))
-    return panels, rows, frames
+            parts.append(points.assign(method=name))
+        curves.append(PanelCurves(panel, rows, pd.concat(parts, ignore_index=True)))
+    return curves
+
+
+def _shown_points(curves: Sequence[PanelCurves], columns: list[str]) -> pd.DataFrame:
+    """Return these columns of the points of all panels, each row with its panel."""
+    frames = [own.points[columns] for own in curves]
+    return of_panels(frames, [own.panel for own in curves])
 
 
 def roc(artifact: Artifact, results: Results) -> Drawing:
@@ -67,60 +77,57 @@ def roc(artifact: Artifact, results: Results) -> Drawing:
     The reading says how many texts tie at a method's highest score because they have
     nothing that it scores.
     """
-    panels, rows, frames = _curves(artifact, results, "roc")
-    with sheet(PAGE, 2.75 * len(panels)) as drawn:
-        grid = drawn.subplots(len(panels), 3, squeeze=False, width_ratios=[1, 1, 0.72])
-        for axes, panel, frame, values in zip(grid, panels, frames, rows, strict=True):
-            styles = line_styles(list(values))
-            _draw_roc(axes[0], frame, styles, 0.0)
-            _draw_roc(
-                axes[1], frame, styles, 1 / next(iter(values.values()))["n_nonmembers"]
-            )
-            _key(axes[2], styles, values)
-            axes[0].set_title(wrap_title(panel.name, PAGE), loc="left", fontsize=7.5)
-    ties: list[str] = []
-    for panel, values, frame in zip(panels, rows, frames, strict=True):
-        ties += [*_ties(panel, values, frame), *_hidden_curves(panel, frame)]
-    points = of_panels(
-        [frame[["method", "setting", "fpr", "tpr"]] for frame in frames], panels
-    )
-    return Drawing(drawn, points).with_notes(ties)
+    curves = _curves(artifact, results, "roc")
+    notes: list[str] = []
+    with sheet(PAGE, 2.75 * len(curves)) as drawn:
+        grid = drawn.subplots(len(curves), 3, squeeze=False, width_ratios=[1, 1, 0.72])
+        for (whole, low, key), own in zip(grid, curves, strict=True):
+            styles = line_styles(list(own.rows))
+            nonmembers = next(iter(own.rows.values()))["n_nonmembers"]
+            _draw_roc(whole, own.points, styles, 0.0)
+            _draw_roc(low, own.points, styles, 1 / nonmembers)
+            _key(key, styles, own.rows)
+            whole.set_title(wrap_title(own.panel.name, PAGE), loc="left", fontsize=7.5)
+            notes += _ties(own)
+            notes += _hidden_curves(own)
+    points = _shown_points(curves, ["method", "setting", "fpr", "tpr"])
+    return Drawing(drawn, points).with_notes(notes)
 
 
-def _ties(panel: Panel, rows: RowsByMethod, frame: pd.DataFrame) -> list[str]:
+def _ties(curves: PanelCurves) -> list[str]:
     """Return a sentence for each method by which over 5 % of the texts tie: the first
     step of its curve."""
     sentences = []
-    for name, row in rows.items():
-        if (
-            EMPTY in row["marks"].split(";")
-            and empty_score(name.split(";")[0], row["setting"]) == 0
-        ):
-            nonmembers, members = frame.loc[
-                frame["method"] == name, ["fpr", "tpr"]
-            ].iloc[1]
-            sentences.append(
-                f"{panel.name}: {100 * members:.0f} % of the members and "
-                f"{100 * nonmembers:.0f} % of the non-members have no surprising token "
-                f"and tie at {method_label(name)}'s highest score, 0 (the straight "
-                "part of its curve)."
-            )
+    for name, row in curves.rows.items():
+        method = name.split(";")[0]
+        is_marked = EMPTY in marks_in(row["marks"])
+        if not is_marked or empty_score(method, row["setting"]) != 0:
+            continue
+        points = curves.points[curves.points["method"] == name]
+        nonmembers, members = points[["fpr", "tpr"]].iloc[1]
+        sentences.append(
+            f"{curves.panel.name}: {100 * members:.0f} % of the members and "
+            f"{100 * nonmembers:.0f} % of the non-members have no surprising token "
+            f"and tie at {method_label(name)}'s highest score, 0 (the straight "
+            "part of its curve)."
+        )
     return sentences
 
 
-def _hidden_curves(panel: Panel, frame: pd.DataFrame) -> list[str]:
+def _hidden_curves(curves: PanelCurves) -> list[str]:
     """Return a sentence for each group of methods with the same curve, of which the
     last one hides the others."""
-    curves: dict[bytes, list[str]] = {}
-    for method, points in frame.groupby("method", sort=False):
-        curves.setdefault(points[["fpr", "tpr"]].to_numpy().tobytes(), []).append(
-            method_label(str(method))
-        )
-    return [
-        f"{panel.name}: {join_words(same)} have the same curve."
-        for same in curves.values()
-        if len(same) > 1
-    ]
+    methods: dict[bytes, list[str]] = {}
+    for method, points in curves.points.groupby("method", sort=False):
+        line = points[["fpr", "tpr"]].to_numpy().tobytes()
+        methods.setdefault(line, []).append(method_label(str(method)))
+    sentences = []
+    for same in methods.values():
+        if len(same) > 1:
+            sentences.append(
+                f"{curves.panel.name}: {join_words(same)} have the same curve."
+            )
+    return sentences
 
 
 def _draw_roc(
@@ -132,15 +139,13 @@ def _draw_roc(
     for method, style in styles.items():
         points = frame[frame["method"] == method]
         axis.plot(points["fpr"], points["tpr"], **style.line)
-    names = {"xlabel": "false positive rate", "ylabel": "true positive rate"}
-    axis.set(xlim=(smallest, 1), ylim=(smallest, 1), aspect="equal", **names)
+    x_label, y_label = "false positive rate", "true positive rate"
+    axis.set(xlim=(smallest, 1), ylim=(smallest, 1), aspect="equal")
+    axis.set(xlabel=x_label, ylabel=y_label)
     if not smallest:
         return
-    axis.set(
-        xscale="log",
-        yscale="log",
-        **{key: f"{name} (log)" for key, name in names.items()},
-    )
+    axis.set(xscale="log", yscale="log")
+    axis.set(xlabel=f"{x_label} (log)", ylabel=f"{y_label} (log)")
     for level in (0.01, 0.05, 0.1):
         if level >= smallest:
             axis.axvline(level, color=GREY, linewidth=0.5, linestyle=(0, (1, 2)))
@@ -178,31 +183,31 @@ def score_densities(artifact: Artifact, results: Results) -> Drawing:
     Scores are shifted and scaled to run from 0 to 1 over both classes together
     (min-max). Each plot has the AUC of its scores.
     """
-    panels, rows, frames = _curves(artifact, results, "density")
-    methods = artifact.order_methods(method for values in rows for method in values)
-    with sheet(PAGE, 1.75 * len(panels) + 0.35) as drawn:
-        grid = drawn.subplots(len(panels), len(methods), squeeze=False)
-        handles: dict[str, Any] = {}
-        for axes, panel, frame, values in zip(grid, panels, frames, rows, strict=True):
+    curves = _curves(artifact, results, "density")
+    known: set[str] = set()
+    for own in curves:
+        known |= own.rows.keys()
+    methods = artifact.order_methods(known)
+    handles: dict[str, Any] = {}
+    with sheet(PAGE, 1.75 * len(curves) + 0.35) as drawn:
+        grid = drawn.subplots(len(curves), len(methods), squeeze=False)
+        for axes, own in zip(grid, curves, strict=True):
             for axis, method in zip(axes, methods, strict=True):
-                if method not in values:
+                if method not in own.rows:
                     axis.set_visible(False)
                     continue
-                handles |= _draw_densities(axis, frame[frame["method"] == method])
-                text = (
-                    f"{method_label(method)}\nAUC "
-                    f"{with_interval(estimate(values[method]))}"
-                )
-                axis.set_title(text, fontsize=7)
-            axes[0].set_ylabel("\n".join(panel.lines) if len(panels) > 1 else "density")
-        if len(panels) == 1:
-            drawn.suptitle(panels[0].name, fontsize=8)
+                points = own.points[own.points["method"] == method]
+                handles |= _draw_densities(axis, points)
+                auc = with_interval(estimate(own.rows[method]))
+                axis.set_title(f"{method_label(method)}\nAUC {auc}", fontsize=7)
+            label = "\n".join(own.panel.lines) if len(curves) > 1 else "density"
+            axes[0].set_ylabel(label)
+        if len(curves) == 1:
+            drawn.suptitle(curves[0].panel.name, fontsize=8)
         for axis in grid[-1]:
             axis.set_xlabel("score, min-max normalised")
         draw_legend(drawn, handles)
-    points = of_panels(
-        [frame[["method", "setting", "label", "x", "y"]] for frame in frames], panels
-    )
+    points = _shown_points(curves, ["method", "setting", "label", "x", "y"])
     return Drawing(drawn, points.rename(columns={"x": "scaled_score", "y": "density"}))
 
 

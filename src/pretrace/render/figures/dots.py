@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from pretrace.evaluation.averages import Record, estimate, number
+from pretrace.evaluation.metrics import FEW_DOCUMENTS, marks_in
 from pretrace.evaluation.placebos import ends_of_time, first_of_any
 from pretrace.questions.known import is_control
 from pretrace.render.artifact import Artifact, Panel
@@ -68,10 +69,15 @@ def draw_dots(
     Rows of a facet's frame are dots `line, series, value, low, high`. `widths`: as of
     `draw_facets`.
     """
-    dots = pd.concat(
-        [facet.frame[["value", "low", "high"]].astype(float) for facet in facets]
-    )
-    ends = np.append(dots, [x for facet in facets for x, _ in facet.across.values()])
+    drawn = []
+    names: list[str] = []
+    across: list[float] = []
+    for facet in facets:
+        drawn.append(facet.frame[["value", "low", "high"]].astype(float))
+        across += [x for x, _ in facet.across.values()]
+        if len(facet.ticks) <= NAMED:
+            names += facet.ticks.values()
+    ends = np.append(pd.concat(drawn), across)
     low, high = np.nanmin(ends), np.nanmax(ends)
     margin = 0.03 * (high - low)
 
@@ -81,26 +87,21 @@ def draw_dots(
 
     most = max(len(facet.ticks) for facet in facets)
     same_lines = all(facet.ticks == facets[0].ticks for facet in facets)
-    names = [
-        name
-        for facet in facets
-        for name in facet.ticks.values()
-        if len(facet.ticks) <= NAMED
-    ]
-    beside = EDGE + LETTER * max(map(len, names), default=0)
-    height = 0.75 + 0.17 * most if most <= NAMED else 3.0
-    layout: dict[str, Any] = {
-        "widths": widths,
-        "share_y": same_lines,
-        "beside": beside,
-        "height": height,
-    }
-    return draw_facets(facets, draw, level=True, **layout)
+    longest = max(map(len, names), default=0)
+    return draw_facets(
+        facets,
+        draw,
+        level=True,
+        widths=widths,
+        share_y=same_lines,
+        beside=EDGE + LETTER * longest,
+        height=0.75 + 0.17 * most if most <= NAMED else 3.0,
+    )
 
 
 def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str, Any]:
     place = {line: number for number, line in enumerate(facet.ticks)}
-    named = len(place) <= NAMED
+    is_named = len(place) <= NAMED
     handles = {}
     for series, style in styles.items():
         dots = facet.frame[facet.frame["series"] == series]
@@ -108,15 +109,17 @@ def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str
             continue
         y = dots["line"].map(place) + style.shift
         draw_intervals(axis, y, dots, style.color, level=True)
-        look = style.marked | {
-            "alpha": style.alpha,
-            "markersize": style.size if named else 1.6,
-        }
-        look |= {"markerfacecolor": "none"} if style.hollow else {"markeredgewidth": 0}
+        look = style.marked | {"alpha": style.alpha}
+        if not is_named:
+            look["markersize"] = 1.6
+        if style.hollow:
+            look["markerfacecolor"] = "none"
+        else:
+            look["markeredgewidth"] = 0
         (handles[series],) = axis.plot(dots["value"], y, **look, zorder=4)
-    axis.set_yticks(
-        [*place.values()] if named else [], [*facet.ticks.values()] if named else []
-    )
+    axis.set_yticks([])
+    if is_named:
+        axis.set_yticks([*place.values()], [*facet.ticks.values()])
     for line, text in facet.beside.items():
         axis.annotate(
             text,
@@ -143,7 +146,8 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
 
     Upright lines are what the controls reach over the same documents.
     """
-    panels, facets, frames, readings = results.panels(artifact), [], [], []
+    panels = results.panels(artifact)
+    facets, frames, readings = [], [], []
     for panel in panels:
         rows = results.rows(artifact, panel, "accuracy")
         frame = rows[rows["document"] != ""].sort_values(
@@ -152,40 +156,37 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
         frames.append(
             frame[["document", "label", "n", "answers", "value", "low", "high"]]
         )
-        lines = {
-            line: name.replace("_", " ")[:40]
-            for line, name in enumerate(frame["document"])
-        }
+        lines = {}
+        for line, name in enumerate(frame["document"]):
+            lines[line] = name.replace("_", " ")[:40]
         levels = rows[rows["document"] == ""].set_index("method")["value"]
         across: dict[str, tuple[float, LineStyle]] = dict(EVEN)
-        across |= {
-            marked_label(control): (float(levels[control]), style)
-            for control, style in CONTROL_STYLES.items()
-            if control in levels
-        }
-        named, beside = of_document(artifact, panel, frame), {}
-        for line, row in zip(named.index.tolist(), records_of(named), strict=True):
-            value = with_interval(estimate(row))
-            beside[line] = f"{lines[line]}\n{value}"
-            readings.append(
-                f"{panel.name}, right answers about {lines[line]}: {value}."
-            )
+        for control, style in CONTROL_STYLES.items():
+            if control in levels:
+                across[marked_label(control)] = float(levels[control]), style
         dots = frame.assign(line=frame.index, series=frame["label"].map(CLASSES))
-        title, label = "\n".join(panel.lines), "share of right answers, 95 % interval"
-        ticks = dict(reversed(lines.items()))
-        y_label = f"{len(frame)} documents, by accuracy in their class"
-        facets.append(
-            Facet(
-                title, dots, label, y_label, ticks=ticks, across=across, beside=beside
-            )
+        beside = {}
+        for row in records_of(of_document(artifact, panel, dots)):
+            value, name = with_interval(estimate(row)), lines[row["line"]]
+            beside[row["line"]] = f"{name}\n{value}"
+            readings.append(f"{panel.name}, right answers about {name}: {value}.")
+        facet = Facet(
+            "\n".join(panel.lines),
+            dots,
+            "share of right answers, 95 % interval",
+            f"{len(frame)} documents, by accuracy in their class",
+            ticks=dict(reversed(lines.items())),
+            across=across,
+            beside=beside,
         )
+        facets.append(facet)
     styles = {
         "members": LineStyle(MEMBER, "", size=4),
         "non-members": LineStyle(NONMEMBER, "", marker="s", size=4),
     }
     figure = draw_dots(facets, styles)
-    frame = of_panels(frames, panels).rename(columns={"n": "passages"})
-    return Drawing(figure, frame, " ".join([*readings, *results.cautions(panels)]))
+    data = of_panels(frames, panels).rename(columns={"n": "passages"})
+    return Drawing(figure, data, " ".join([*readings, *results.cautions(panels)]))
 
 
 PLACEBO, OWN = "a member document as the non-members", "the non-members"
@@ -197,6 +198,17 @@ RANK_STYLES = {
 }
 
 
+PLACEBO_COLUMNS = [
+    "method",
+    "document",
+    "placebo",
+    "n_members",
+    "n_nonmembers",
+    "value",
+    "rank",
+]
+
+
 def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
     """Draw a facet a panel, a line a method: dots for placebos, a diamond for the
     benchmark's own non-members.
@@ -205,70 +217,48 @@ def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
     all placebos.
     """
     metric = artifact.metric
-    panels, facets, frames, readings = results.panels(artifact), [], [], []
+    panels = results.panels(artifact)
+    facets, frames, readings = [], [], []
     for panel in panels:
         frame = _placebos(artifact, results, panel)
-        frames.append(
-            frame[
-                [
-                    "method",
-                    "document",
-                    "placebo",
-                    "n_members",
-                    "n_nonmembers",
-                    "value",
-                    "rank",
-                ]
-            ]
-        )
-        placebo = frame["placebo"].astype(bool)
-        own = frame[~placebo].assign(
-            control=frame["method"].map(is_control).astype(bool)
-        )
-        seeing = frame[~frame["method"].map(is_control).astype(bool)]
+        frames.append(frame[PLACEBO_COLUMNS])
+        is_placebo = frame["placebo"].astype(bool)
+        control = frame["method"].map(is_control).astype(bool)
+        own = frame[~is_placebo].assign(control=control)
+        seeing = frame[~control]
         first, documents = first_of_any(seeing)
-        ends = ends_of_time(frame.loc[placebo, "document"])
-        readings += [
-            exceeding_placebos(panel, own),
-            _chance_of_first(seeing, first, documents, ends),
-        ]
-        series = (
-            frame["placebo"]
-            .map({True: PLACEBO, False: OWN})
-            .mask(frame["document"].isin(ends), ENDS)
-        )
+        ends = ends_of_time(frame.loc[is_placebo, "document"])
+        readings.append(exceeding_placebos(panel, own))
+        readings.append(_chance_of_first(seeing, first, documents, ends))
+        series = frame["placebo"].map({True: PLACEBO, False: OWN})
+        series = series.mask(frame["document"].isin(ends), ENDS)
         dots = frame.assign(
             line=frame["method"], series=series, low=np.nan, high=np.nan
         )
-        ranks = {
-            row["method"]: f"{row['rank']:.0f}/{row['placebos'] + 1:.0f}"
-            for row in records_of(own)
-        }
-        lines = {method: marked_label(method) for method in own["method"]}
-        title = f"{panel.name}\nsome method is first by chance: {first}/{documents}"
+        ranks = {}
+        for row in records_of(own):
+            ranks[row["method"]] = f"{row['rank']:.0f}/{row['placebos'] + 1:.0f}"
         facet = Facet(
-            title,
+            f"{panel.name}\nsome method is first by chance: {first}/{documents}",
             dots,
             metric_label(metric),
-            ticks=lines,
+            ticks={method: marked_label(method) for method in own["method"]},
             across=chance_of(metric),
             beside=ranks,
         )
         facets.append(facet)
-    return Drawing(
-        draw_dots(facets, RANK_STYLES), of_panels(frames, panels), " ".join(readings)
-    )
+    figure = draw_dots(facets, RANK_STYLES)
+    return Drawing(figure, of_panels(frames, panels), " ".join(readings))
 
 
 def _placebos(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
     """Return the placebos of a panel's methods at the artifact's first selection;
     raises if there are none."""
     chosen = results.by("method", artifact, panel, selection=artifact.selections[0])
-    methods = artifact.order_methods(chosen)
-    rows = [
-        results.like("placebos", panel, chosen[method]).assign(method=method)
-        for method in methods
-    ]
+    rows = []
+    for method in artifact.order_methods(chosen):
+        placebos = results.like("placebos", panel, chosen[method])
+        rows.append(placebos.assign(method=method))
     frame = pd.concat(rows, ignore_index=True)
     if frame.empty:
         hint = "set `placebos: true` in its entry, or leave the panel out."
@@ -283,9 +273,10 @@ def _chance_of_first(
     ends of time are first."""
     highest = frame[frame["value"] >= frame.groupby("method")["value"].transform("max")]
     methods = frame["method"].nunique()
-    at_ends = join_words(
-        [f"{name} for {int(highest['document'].eq(name).sum())}" for name in ends]
-    )
+    firsts = []
+    for name in ends:
+        firsts.append(f"{name} for {int(highest['document'].eq(name).sum())}")
+    at_ends = join_words(firsts)
     return (
         f"Some method is first more often than one of them: {first} of the {documents} "
         f"documents are first for at least one of {methods} methods, which is the "
@@ -294,11 +285,8 @@ def _chance_of_first(
     )
 
 
-METHOD, CONTROL, ON_PLACEBOS = (
-    "method",
-    "control",
-    "the same on the placebos, mean and SD",
-)
+METHOD, CONTROL = "method", "control"
+ON_PLACEBOS = "the same on the placebos, mean and SD"
 HEADLINE_STYLES = {
     METHOD: LineStyle(BLUE, "", size=4, shift=-0.12),
     CONTROL: LineStyle(GREY, "", size=4, shift=-0.12),
@@ -315,55 +303,35 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
     placebo and a model that read neither class. `best`: the highest method of a panel;
     `best_low` and `best_high` pay for that choice.
     """
-    chance, panels = artifact.chance, results.panels(artifact)
-    frame = beside_controls(artifact, results).sort_values(
-        "panel", kind="stable", ignore_index=True
-    )
-    ends = for_the_best(frame, ["panel"])
-    frame = frame.assign(
-        label=[panels[place].heading for place in frame["panel"]],
-        best_low=ends["low"],
-        best_high=ends["high"],
-        null_model=frame["model"].isin(artifact.null_models),
-    )
-    frame = beside_null(frame)
-    if artifact.options.splits:
-        frame = over_splits(frame, panels)
-    models = frame[~frame["control"]]
-    above_null = frame["less_null_low"].gt(0).astype("boolean")
-    frame = frame.assign(
-        best=frame.index.isin(models.groupby("panel")["value"].idxmax()),
-        above_chance=frame["best_low"] > chance,
-        above_placebos=frame["rank"].eq(1).astype("boolean").mask(frame["rank"].isna()),
-        above_null=above_null.mask(frame["less_null_low"].isna()),
-    )
-    own = frame.assign(series=frame["control"].map({True: CONTROL, False: METHOD}))
-    mean, sd = (frame[f"placebo_{key}"].astype(float) for key in ("mean", "sd"))
+    panels = results.panels(artifact)
+    frame = _headline_frame(artifact, results, panels)
+    is_control_row = frame["control"]
+    own = frame.assign(series=is_control_row.map({True: CONTROL, False: METHOD}))
+    mean = frame["placebo_mean"].astype(float)
+    sd = frame["placebo_sd"].astype(float)
     placebos = frame.assign(
         series=ON_PLACEBOS, value=mean, low=mean - sd, high=mean + sd
     )
-    dots = pd.concat([own, placebos.dropna(subset="value")]).assign(
-        line=lambda both: both["method"]
-    )
+    dots = pd.concat([own, placebos.dropna(subset="value")])
+    dots = dots.assign(line=dots["method"])
     facets = []
     for place, panel in enumerate(panels):
-        own = dots[dots["panel"] == place]
-        if own.empty:  # a further split of a panel before it
+        shown = dots[dots["panel"] == place]
+        if shown.empty:  # a further split of a panel before it
             continue
-        lines = {
-            method: method_label(method)
-            for method in sorted(own["method"].unique(), key=is_control)
-        }
-        at_defaults = own["marks"].fillna("").str.contains("few_documents").any()
-        x_label = (
-            f"{metric_label(artifact.metric)}, "
-            f"{'default' if at_defaults else 'held-out'} settings"
+        methods = sorted(shown["method"].unique(), key=is_control)
+        settings = "held-out"
+        if any(FEW_DOCUMENTS in marks_in(marks) for marks in shown["marks"].fillna("")):
+            settings = "default"
+        facet = Facet(
+            panel.heading,
+            shown,
+            f"{metric_label(artifact.metric)}, {settings} settings",
+            ticks={method: method_label(method) for method in methods},
+            across=chance_of(artifact.metric),
+            height=0.6 + 0.125 * len(methods),
         )
-        layout: dict[str, Any] = {
-            "across": chance_of(artifact.metric),
-            "height": 0.6 + 0.125 * len(lines),
-        }
-        facets.append(Facet(panel.heading, own, x_label, ticks=lines, **layout))
+        facets.append(facet)
     # one column, which can be read on a screen of 390 pixels
     figure = draw_dots(facets, HEADLINE_STYLES, COLUMNS[:1])
     reading = [_headline_reading(panels, frame), *other_texts_note(panels, frame)]
@@ -376,6 +344,34 @@ ONE_SIDED = 0.025
 MOST_NAMED = 3  # panels that the reading names; of more it counts
 
 
+def _headline_frame(
+    artifact: Artifact, results: Results, panels: Sequence[Panel]
+) -> pd.DataFrame:
+    """Return the data of `headline`: held-out estimates, with what each method is
+    above, and which is the `best` of its panel."""
+    frame = beside_controls(artifact, results)
+    frame = frame.sort_values("panel", kind="stable", ignore_index=True)
+    ends = for_the_best(frame, ["panel"])
+    frame = frame.assign(
+        label=[panels[place].heading for place in frame["panel"]],
+        best_low=ends["low"],
+        best_high=ends["high"],
+        null_model=frame["model"].isin(artifact.null_models),
+    )
+    frame = beside_null(frame)
+    if artifact.options.splits:
+        frame = over_splits(frame, panels)
+    models = frame[~frame["control"]]
+    best = models.groupby("panel")["value"].idxmax()
+    rank, less_null = frame["rank"], frame["less_null_low"]
+    return frame.assign(
+        best=frame.index.isin(best),
+        above_chance=frame["best_low"] > artifact.chance,
+        above_placebos=rank.eq(1).astype("boolean").mask(rank.isna()),
+        above_null=less_null.gt(0).astype("boolean").mask(less_null.isna()),
+    )
+
+
 def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     """Name the best method of each panel among those above chance, and above blind,
     placebos and null models, if there are any."""
@@ -385,27 +381,28 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     for control in ("above_placebos", "above_null"):
         beaten &= models[control].fillna(True)
     clear = models[models["above_chance"] & beaten]
-    best = records_of(clear.loc[clear.groupby("panel")["value"].idxmax()])
+    best = clear.loc[clear.groupby("panel")["value"].idxmax()]
+    found = records_of(best[~best["null_model"]])
+    shown = []
+    for row in found[:MOST_NAMED]:
+        panel = panels[row["panel"]].heading
+        shown.append(f"{method_label(row['method'])} {best_text(row)} on {panel}")
+    if len(found) > MOST_NAMED:
+        shown.append(f"and {len(found) - MOST_NAMED} more")
     is_null = models["null_model"]
     tests = models.loc[~is_null, "panel"].nunique()
-    found = [row for row in best if not row["null_model"]]
-    shown = "; ".join(
-        f"{method_label(row['method'])} {best_text(row)} on "
-        f"{panels[row['panel']].heading}"
-        for row in found[:MOST_NAMED]
-    )
-    more = f"; and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    sentences = [
-        f"In {len(found)} of {tests} tests a method found training that no control "
-        "explains (it is above chance, the bag of words, every placebo and a model "
-        f"that read neither class, where these are shown): {shown}{more}."
-        if found
-        else "In no test did a method find training that no control explains."
-    ]
-    if nulls := models["panel"].nunique() - tests:
-        alarms = models.loc[is_null & models["above_chance"], "panel"].nunique()
-        sentences.append(false_alarms(alarms, nulls, "tests", ONE_SIDED))
-    return " ".join(sentences)
+    sentence = "In no test did a method find training that no control explains."
+    if found:
+        sentence = (
+            f"In {len(found)} of {tests} tests a method found training that no control "
+            "explains (it is above chance, the bag of words, every placebo and a model "
+            f"that read neither class, where these are shown): {'; '.join(shown)}."
+        )
+    nulls = models["panel"].nunique() - tests
+    if not nulls:
+        return sentence
+    alarms = models.loc[is_null & models["above_chance"], "panel"].nunique()
+    return f"{sentence} {false_alarms(alarms, nulls, 'tests', ONE_SIDED)}"
 
 
 def best_text(row: Record) -> str:
@@ -446,11 +443,9 @@ def headline_lines(frame: pd.DataFrame) -> list[str]:
             else:
                 row += f", {further}"
         lines.append(row)
-    return lines + (
-        [f"and {len(answers) - LINES} more, in the report"]
-        if len(answers) > LINES
-        else []
-    )
+    if len(answers) > LINES:
+        lines.append(f"and {len(answers) - LINES} more, in the report")
+    return lines
 
 
 MEANING = "what it means"
@@ -462,45 +457,46 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
 
     A column that no panel fills is left out.
     """
-    blind = {
-        (row["model"], row["label"]): row
-        for row in records_of(frame[frame["method"] == BLIND])
-    }
     best = records_of(frame[frame["best"]])
     if not best:
         return []
-    metrics = join_words(sorted({metric_label(row["metric"]) for row in best}))
-    most = int(
-        frame[~frame["control"]].groupby(["model", "label"])["method"].nunique().max()
-    )
-    heads = [
-        f"best of up to {most} methods",
-        metrics,
-        "bag of words",
-        LESS_NULL,
-        "rank among placebos",
-        MEANING,
-    ]
+    blind = {}
+    for row in records_of(frame[frame["method"] == BLIND]):
+        blind[row["model"], row["label"]] = row
+    metrics = sorted({metric_label(row["metric"]) for row in best})
+    methods = frame[~frame["control"]].groupby(["model", "label"])["method"].nunique()
     answers = []
     for row in best:
         own = blind.get((row["model"], row["label"]))
-        rank = number(row["rank"])
-        cells = [
-            method_label(row["method"]),
-            best_text(row),
-            with_interval(estimate(own)) if own else "",
-            _less_null_text(row),
-            f"{rank:.0f} of {row['placebos'] + 1:.0f}, mean {row['placebo_mean']:.2f}"
-            if rank
-            else "",
-            _meaning(row, own),
-        ]
-        answers.append((row["label"], dict(zip(heads, cells, strict=True))))
-    filled = [head for head in heads if any(cells[head] for _, cells in answers)]
-    return [(name, {head: cells[head] for head in filled}) for name, cells in answers]
+        cells = {
+            f"best of up to {int(methods.max())} methods": method_label(row["method"]),
+            join_words(metrics): best_text(row),
+            "bag of words": with_interval(estimate(own)) if own else "",
+            LESS_NULL: _less_null_text(row),
+            "rank among placebos": _rank_text(row),
+            MEANING: _meaning(row, own),
+        }
+        answers.append((row["label"], cells))
+    filled = set()
+    for _, cells in answers:
+        filled |= {head for head, cell in cells.items() if cell}
+    shown = []
+    for name, cells in answers:
+        own_cells = {head: cell for head, cell in cells.items() if head in filled}
+        shown.append((name, own_cells))
+    return shown
 
 
 LESS_NULL = "less a model's that read neither"
+
+
+def _rank_text(row: Record) -> str:
+    """Return the place of a value among its placebos; empty without any."""
+    rank = number(row["rank"])
+    if not rank:
+        return ""
+    mean = row["placebo_mean"]
+    return f"{rank:.0f} of {row['placebos'] + 1:.0f}, mean {mean:.2f}"
 
 
 def _less_null_text(row: Record) -> str:
@@ -509,12 +505,11 @@ def _less_null_text(row: Record) -> str:
     above = number(row["less_null"])
     if above is None:
         return ""
+    text = format_signed(above, 2)
     low, high = number(row["less_null_low"]), number(row["less_null_high"])
     if low is None or high is None:
-        return format_signed(above, 2)
-    return (
-        f"{format_signed(above, 2)} [{format_signed(low, 2)}, {format_signed(high, 2)}]"
-    )
+        return text
+    return f"{text} [{format_signed(low, 2)}, {format_signed(high, 2)}]"
 
 
 def _meaning(row: Record, blind: Record | None) -> str:

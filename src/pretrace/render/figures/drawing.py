@@ -99,16 +99,16 @@ def fonts() -> tuple[str, ...]:
 def undrawable(figure: Figure) -> str:
     """Return the characters of a figure that no font of this machine has; matplotlib
     draws boxes in their place."""
-    written = {
-        character for text in figure.findobj(Text) for character in text.get_text()
-    }
+    written: set[str] = set()
+    for text in figure.findobj(Text):
+        written.update(text.get_text())
     faces = [font_manager.get_font(font_manager.findfont(name)) for name in fonts()]
-    return "".join(
-        character
-        for character in sorted(written)
-        if not character.isspace()
-        and not any(face.get_char_index(ord(character)) for face in faces)
-    )
+    lacking = ""
+    for character in sorted(written):
+        has_glyph = any(face.get_char_index(ord(character)) for face in faces)
+        if not character.isspace() and not has_glyph:
+            lacking += character
+    return lacking
 
 
 @contextmanager
@@ -145,11 +145,14 @@ width of what is left of axes: a label and the numbers of the scale."""
 def wrap_title(title: str, width: float) -> str:
     """Return a title with further line breaks, so that no line is wider than `width`
     inches, and lines equally long."""
-    letters, lines = max(20, int(width / LETTER)), []
+    letters = max(20, int(width / LETTER))
+    lines = []
     for line in title.split("\n"):
-        least = len(wrap(line, letters))
-        fitting = (wrap(line, narrow) for narrow in range(1, letters + 1))
-        lines += next(parts for parts in fitting if len(parts) == least)
+        fewest = len(wrap(line, letters))
+        narrow = 1
+        while len(wrap(line, narrow)) != fewest:
+            narrow += 1
+        lines += wrap(line, narrow)
     return "\n".join(lines)
 
 
@@ -185,20 +188,20 @@ def draw_intervals(
     `level`: values are on the x axis. `ground`: on white, to be told from what is under
     them.
     """
-    drawn = frame["low"].notna().to_numpy() & frame["high"].notna().to_numpy()
-    value, low, high = (
-        frame[key].to_numpy(float)[drawn] for key in ("value", "low", "high")
-    )
-    ends = [np.maximum(0, value - low), np.maximum(0, high - value)]
-    other = np.asarray(places, float)[drawn]
+    has_interval = frame["low"].notna() & frame["high"].notna()
+    drawn = frame[has_interval].astype({"value": float, "low": float, "high": float})
+    value = drawn["value"].to_numpy()
+    below = np.maximum(0, value - drawn["low"].to_numpy())
+    above = np.maximum(0, drawn["high"].to_numpy() - value)
+    other = np.asarray(places, float)[has_interval.to_numpy()]
     x, y = (value, other) if level else (other, value)
-    for shade, wider in (("white", 1.6), (color, 0.0)) if ground else ((color, 0.0),):
-        width, cap = 0.8 + wider, 1.6 + wider / 2 if ground else 0
+
+    def draw(shade: str, width: float, cap: float) -> None:
         axis.errorbar(
             x,
             y,
-            None if level else ends,
-            ends if level else None,
+            None if level else [below, above],
+            [below, above] if level else None,
             fmt="none",
             ecolor=shade,
             elinewidth=width,
@@ -206,6 +209,10 @@ def draw_intervals(
             capsize=cap,
             zorder=3.5,
         )
+
+    if ground:
+        draw("white", 2.4, 2.4)
+    draw(color, 0.8, 1.6 if ground else 0.0)
 
 
 def letter(number: int) -> str:
@@ -243,26 +250,23 @@ class Drawing:
         """Write pdf, png, svg, csv and the reading, each atomically; equal data give
         equal bytes."""
         # reasons are below the edge of the figure
-        box = (
-            "tight"
-            if any(text.get_position()[1] <= 0 for text in self.figure.texts)
-            else None
-        )
+        is_below = any(text.get_position()[1] <= 0 for text in self.figure.texts)
+        box = "tight" if is_below else None
         with style():
             for suffix, metadata in _METADATA.items():
                 with atomic_path(files[suffix]) as part:
                     self.figure.savefig(
                         part, format=suffix, dpi=DPI, metadata=metadata, bbox_inches=box
                     )
+        notes = []
         lacking = undrawable(self.figure)
-        boxes = (
-            f"This machine has no font for {lacking}: the figure shows boxes, the data "
-            "have the names."
-        )
+        if lacking:
+            notes.append(
+                f"This machine has no font for {lacking}: the figure shows boxes, the "
+                "data have the names."
+            )
         write_text(files["csv"], csv_text(self.frame))
-        write_text(
-            files["txt"], self.with_notes([boxes] * bool(lacking)).reading + "\n"
-        )
+        write_text(files["txt"], self.with_notes(notes).reading + "\n")
 
 
 @dataclass(frozen=True)
@@ -295,10 +299,8 @@ class LineStyle:
 
 
 CHANCE_STYLE = LineStyle("black", (0, (4, 2)), 0.8, "")
-LEVEL_STYLE, UPRIGHT_STYLE = (
-    LineStyle(GREY, "-", 0.7),
-    LineStyle(GREY, (0, (1, 1.5)), 0.7),
-)
+LEVEL_STYLE = LineStyle(GREY, "-", 0.7)
+UPRIGHT_STYLE = LineStyle(GREY, (0, (1, 1.5)), 0.7)
 CLASS_STYLES = {
     1: LineStyle(MEMBER, "-", size=4),
     0: LineStyle(NONMEMBER, (0, (4, 1.5)), marker="^", size=4),
@@ -340,14 +342,12 @@ class Facet:
         """Draw `across` and `upright` and return them by name. `level`: values are on
         the x axis."""
         line = partial(axis.axvline, zorder=0) if level else axis.axhline
-        across = {
-            name: line(value, **style.line)
-            for name, (value, style) in self.across.items()
-        }
-        return across | {
-            name: axis.axvline(x, **UPRIGHT_STYLE.line)
-            for name, x in self.upright.items()
-        }
+        drawn = {}
+        for name, (value, style) in self.across.items():
+            drawn[name] = line(value, **style.line)
+        for name, x in self.upright.items():
+            drawn[name] = axis.axvline(x, **UPRIGHT_STYLE.line)
+        return drawn
 
 
 def draw_facets(
@@ -377,17 +377,17 @@ def draw_facets(
     # two below each other can be read on a screen of 390 pixels
     columns = 1 if len(facets) == 2 else min(len(widths), len(facets))
     width = widths[columns - 1]
-    lettered = [
-        (letter(number) if len(facets) > 1 else "") + facet.title
-        for number, facet in enumerate(facets)
-    ]
     beside += LINE * max(facet.y_label.count("\n") for facet in facets)
-    fitting = [wrap_title(title, width / columns - beside) for title in lettered]
-    heights = [
-        (facet.height or height) + LINE * (title.count("\n") - facet.title.count("\n"))
-        for title, facet in zip(fitting, facets, strict=True)
-    ]
-    rows = [max(heights[n : n + columns]) for n in range(0, len(facets), columns)]
+    titles: list[str] = []
+    rows: list[float] = []
+    for number, facet in enumerate(facets):
+        title = letter(number) + facet.title if len(facets) > 1 else facet.title
+        titles.append(wrap_title(title, width / columns - beside))
+        further_lines = titles[-1].count("\n") - facet.title.count("\n")
+        own_height = (facet.height or height) + LINE * further_lines
+        if number % columns == 0:
+            rows.append(own_height)
+        rows[-1] = max(rows[-1], own_height)
     total = sum(rows) + (0.2 if heading else 0.0)
     handles: dict[str, Any] = {}
     with sheet(width, total) as figure:
@@ -397,14 +397,14 @@ def draw_facets(
         if heading:
             figure.suptitle(heading, fontsize=8)
         label = ""
-        for number, (axis, title, facet) in enumerate(
-            zip(grid.flat, fitting, facets, strict=False)
-        ):
+        for number, facet in enumerate(facets):
+            axis = grid.flat[number]
             levels = facet.draw_levels(axis, level=level)
             handles |= draw(axis, facet) | levels
             axis.set_xlabel(facet.x_label)
-            axis.set_title(title, loc="left", fontsize=7)
-            if facet.y_label and (number % columns == 0 or facet.y_label != label):
+            axis.set_title(titles[number], loc="left", fontsize=7)
+            is_first = number % columns == 0
+            if facet.y_label and (is_first or facet.y_label != label):
                 axis.set_ylabel(facet.y_label)
             label = facet.y_label
         for axis in grid.flat[len(facets) :]:
@@ -441,16 +441,20 @@ def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
     Of two methods of one colour or marker that are shown together, the second gets one
     that none of the others has, as long as there are any.
     """
-    known = list(dict.fromkeys([*_CONTRASTING, *METHOD_LABELS, *sorted(methods)]))
-    seeing = [method for method in known if not is_control(method)]
-    styles = {method: nth_style(number) for number, method in enumerate(seeing)}
+    known = dict.fromkeys([*_CONTRASTING, *METHOD_LABELS, *sorted(methods)])
     dashes, markers = cycle(_CONTROL_DASHES), cycle(_MARKERS)
-    for method in filter(is_control, known):
-        styles[method] = LineStyle(GREY, (0, next(dashes)), 1.4, next(markers))
-    own = {method: styles[method] for method in seeing if method in methods}
+    controls: dict[str, LineStyle] = {}
+    seeing: dict[str, LineStyle] = {}
+    for method in known:
+        if is_control(method):
+            controls[method] = LineStyle(GREY, (0, next(dashes)), 1.4, next(markers))
+        else:
+            seeing[method] = nth_style(len(seeing))
+    own = {method: seeing[method] for method in seeing if method in methods}
     own = _apart(own, "color", _COLORS)
     own = _apart(own, "marker", (*_MARKERS, *_FURTHER_MARKERS))
-    return {method: own.get(method, styles[method]) for method in methods}
+    styles = controls | own
+    return {method: styles[method] for method in methods}
 
 
 def _apart(

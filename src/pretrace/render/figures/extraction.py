@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import exp, log
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import StrMethodFormatter
 from numpy.lib.stride_tricks import sliding_window_view
 
+from pretrace.evaluation.averages import Record
 from pretrace.render.artifact import ACROSS, Artifact, Panel
 from pretrace.render.figures.drawing import (
     GREY,
@@ -74,32 +76,28 @@ def extraction_map(artifact: Artifact, results: Results) -> Drawing:
     `words`: see `excerpts_of`.
     """
     panels = results.panels(artifact)
-    windows = [
-        shown_documents(results.rows(artifact, panel, "windows")) for panel in panels
-    ]
-    for panel, frame in zip(panels, windows, strict=True):
-        if frame.empty:
+    frames = []
+    passages = []
+    for panel in panels:
+        windows = shown_documents(results.rows(artifact, panel, "windows"))
+        if windows.empty:
             raise artifact.empty(
                 "no text has a window that does not repeat the text", panel
             )
-    frames = [_stretches(frame) for frame in windows]
-    passages = []
-    for panel, frame in zip(panels, windows, strict=True):
+        frames.append(_stretches(windows))
         place = f"{panel.name}, " if len(panels) > 1 else ""
-        for line in _passages(frame):
+        for line in _passages(windows):
             passages.append(f"{ITEM}{place}{line}")
+    reading = []
+    for panel in panels:
+        extracted = results.rows(artifact, panel, "extraction")
+        reading.append(given_back(panel.title_of(panel.model), extracted))
     frame = of_panels(frames, panels)
-    extracted = [results.rows(artifact, panel, "extraction") for panel in panels]
-    reading = [
-        given_back(panel.title_of(panel.model), own)
-        for panel, own in zip(panels, extracted, strict=True)
-    ]
-    given = frame["log_p_top"].gt(log(GIVEN_BACK)).any()
-    reading += (
-        ["The passages that are likeliest to be emitted:", *passages]
-        if given
-        else [f"There is {NONE_LIKELY}."]
-    )
+    if frame["log_p_top"].gt(log(GIVEN_BACK)).any():
+        reading.append("The passages that are likeliest to be emitted:")
+        reading += passages
+    else:
+        reading.append(f"There is {NONE_LIKELY}.")
     reading += results.cautions(panels)
     return Drawing(_figure(panels, frames), frame, "\n".join(filter(None, reading)))
 
@@ -112,31 +110,24 @@ def shown_documents(windows: pd.DataFrame) -> pd.DataFrame:
     """
     windows = windows[~windows["repeats"]].drop(columns=["subset", "length"])
     windows = windows.assign(label=windows["label"].fillna(-1).astype(int))
-    likeliest = (
-        windows.groupby(["label", "document"])["log_p_top"]
-        .max()
-        .sort_values(ascending=False)
-    )
+    keys = ["label", "document"]
+    likeliest = windows.groupby(keys)["log_p_top"].max().sort_values(ascending=False)
     chosen = records_of(likeliest.groupby("label").head(MOST_DOCUMENTS).reset_index())
     places = []
     row = 0
     for label in GROUPS:
-        own = {
-            entry["document"]: entry["log_p_top"]
-            for entry in chosen
-            if entry["label"] == label
-        }
+        own = {}
+        for entry in chosen:
+            if entry["label"] == label:
+                own[entry["document"]] = entry["log_p_top"]
         row += bool(own)  # a line for the name of the group
         for document in sorted(own, key=partial(_order, own)):
             places.append({"label": label, "document": document, "row": row})
             row += 1
-    keys = ["label", "document"]
-    rows = pd.DataFrame(places, columns=[*keys, "row"]).astype(
-        {"label": int, "row": int}
-    )
-    windows = windows.merge(rows, on=keys)
+    rows = pd.DataFrame(places, columns=[*keys, "row"])
+    windows = windows.merge(rows.astype({"label": int, "row": int}), on=keys)
     texts = windows.drop_duplicates("text_id").set_index("text_id")
-    before = texts.groupby(["label", "document"])["tokens"].cumsum() - texts["tokens"]
+    before = texts.groupby(keys)["tokens"].cumsum() - texts["tokens"]
     return windows.assign(offset=windows["text_id"].map(before))
 
 
@@ -146,8 +137,9 @@ def _order(likeliest: Mapping[str, float], document: str) -> tuple[Any, ...]:
 
     Numbers in names are ordered as such: `draft 2` comes before `draft 10`.
     """
-    parts = re.split(r"(\d+)", document)
-    named = [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
+    named: list[tuple[int, int, str]] = []
+    for part in re.split(r"(\d+)", document):
+        named.append((0, int(part), "") if part.isdecimal() else (1, 0, part))
     ground = LEAST * log(10)
     value = likeliest[document]  # missing where nothing is measured
     return -value if value > ground else -ground, named
@@ -160,16 +152,13 @@ def _stretches(windows: pd.DataFrame) -> pd.DataFrame:
     probability, and its passage. `words` is the text of the run's tokens that are in an
     excerpt, as JSON; "" if there are none.
     """
-    near = [_near_likeliest(windows[windows["label"].eq(label)]) for label in GROUPS]
-    tokens = (
-        pd.concat([windows.iloc[:0], *near])
-        .set_index(["text_id", "at"])["token"]
-        .to_dict()
-    )
-    frames = [
-        _stretches_of_text(text, tokens)
-        for _, text in windows.groupby(["row", "text_id"], sort=True)
-    ]
+    tokens: dict[Any, str] = {}
+    for label in GROUPS:
+        near = _near_likeliest(windows[windows["label"].eq(label)])
+        tokens |= near.set_index(["text_id", "at"])["token"].to_dict()
+    frames = []
+    for _, text in windows.groupby(["row", "text_id"], sort=True):
+        frames.append(_stretches_of_text(text, tokens))
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
@@ -177,26 +166,26 @@ def _stretches_of_text(text: pd.DataFrame, tokens: Mapping[Any, str]) -> pd.Data
     first = text.iloc[0]
     which = likeliest_windows(text)
     starts = np.flatnonzero(np.diff(which, prepend=NONE - 1))
-    runs = pd.DataFrame(
-        {"at": which[starts], "start": starts, "end": [*starts[1:], len(which)]}
-    )
-    runs = runs[runs["at"] != NONE].merge(
-        text[["at", "log_p_top", "passage"]], on="at", how="left"
-    )
-    words = [
-        "".join(
-            tokens.get((first["text_id"], place), "") for place in range(start, end)
-        )
-        for start, end in zip(runs["start"], runs["end"], strict=True)
-    ]
-    about = {key: first[key] for key in ("document", "label", "row", "text_id")}
-    places = {key: runs[key] + first["offset"] for key in ("start", "end")}
-    # JSON keeps what a CSV would change: line breaks, NA, a first character that a
-    # spreadsheet runs
+    ends = np.append(starts[1:], len(which))
+    runs = pd.DataFrame({"at": which[starts], "start": starts, "end": ends})
+    probabilities = text[["at", "log_p_top", "passage"]]
+    runs = runs[runs["at"] != NONE].merge(probabilities, on="at", how="left")
+    words = []
+    for start, end in zip(runs["start"], runs["end"], strict=True):
+        run = ""
+        for place in range(start, end):
+            run += tokens.get((first["text_id"], place), "")
+        # JSON keeps what a CSV would change: line breaks, NA, a first character that a
+        # spreadsheet runs
+        words.append(json.dumps(run, ensure_ascii=False) if run else "")
     return runs.assign(
-        **about,
-        **places,
-        words=[json.dumps(run, ensure_ascii=False) if run else "" for run in words],
+        document=first["document"],
+        label=first["label"],
+        row=first["row"],
+        text_id=first["text_id"],
+        start=runs["start"] + first["offset"],
+        end=runs["end"] + first["offset"],
+        words=words,
     )
 
 
@@ -210,20 +199,19 @@ def _near_likeliest(windows: pd.DataFrame) -> pd.DataFrame:
     text = windows[windows["text_id"].eq(top["text_id"])].sort_values("at")
     places = text["at"].to_numpy(int)
     without_gap = np.cumsum(np.diff(places, prepend=places[0]) > 1)
-    near = (places >= top["at"] - BEFORE) & (
-        places <= top["at"] + top["suffix"] + AFTER
-    )
-    text = text[near & (without_gap == without_gap[places == top["at"]])]
+    is_after = places >= top["at"] - BEFORE
+    is_before = places <= top["at"] + top["suffix"] + AFTER
+    is_joined = without_gap == without_gap[places == top["at"]]
+    text = text[is_after & is_before & is_joined]
     # no window begins at a text's last tokens: the end of the passage that is missing
     # follows the last one
     shown = "".join(text.loc[text["at"] >= top["at"], "token"]).lstrip()
     passage = top["passage"].lstrip()
-    if passage.startswith(shown):
-        last = text["at"].eq(text["at"].max())
-        text["token"] = text["token"].where(
-            ~last, text["token"] + passage[len(shown) :]
-        )
-    return text
+    if not passage.startswith(shown):
+        return text
+    is_last = text["at"].eq(text["at"].max())
+    whole = text["token"] + passage[len(shown) :]
+    return text.assign(token=text["token"].where(~is_last, whole))
 
 
 def likeliest_windows(text: pd.DataFrame) -> np.ndarray:
@@ -233,9 +221,8 @@ def likeliest_windows(text: pd.DataFrame) -> np.ndarray:
     ground = LEAST * log(10)
     begins = np.full(int(text["tokens"].iloc[0]), -np.inf)
     begins[text["at"]] = text["log_p_top"].fillna(ground).clip(ground)
-    reaching = sliding_window_view(
-        np.concatenate([np.full(size - 1, -np.inf), begins]), size
-    )
+    before = np.full(size - 1, -np.inf)
+    reaching = sliding_window_view(np.concatenate([before, begins]), size)
     likeliest = reaching.argmax(axis=1)
     highest = reaching[np.arange(len(begins)), likeliest]
     places = np.arange(len(begins)) - size + 1 + likeliest
@@ -248,29 +235,24 @@ def excerpts_of(csv: Path) -> Iterator[Excerpt]:
     frame = pd.read_csv(
         csv, keep_default_na=False, dtype={"document": str, "words": str}
     )
-    frame = frame.assign(log_p_top=pd.to_numeric(frame["log_p_top"], errors="coerce"))
+    log_p = pd.to_numeric(frame["log_p_top"], errors="coerce")
+    frame = frame.assign(log_p_top=log_p, height=log_p.fillna(-np.inf))
     frame = frame[frame["words"] != ""]
     panel = frame.columns.intersection(
         ["model", "benchmark", "subset", "length", *ACROSS]
     )
     for _, own in frame.groupby([*panel, "label", "text_id"], sort=False, dropna=False):
         rows = records_of(own.sort_values("start"))
-        top = max(
-            rows,
-            key=lambda row: (
-                -np.inf if pd.isna(row["log_p_top"]) else float(row["log_p_top"])
-            ),
-        )
+        top = max(rows, key=itemgetter("height"))
         p = float(np.exp(top["log_p_top"]))  # missing below the first colour
-        likeliest = f"likeliest passage: token {top['start']:,}, probability {p:.2g}"
-        title = (
-            f"{GROUPS[top['label']]}: {top['document']} "
-            f"({likeliest if p > GIVEN_BACK else NONE_LIKELY})"
-        )
-        yield Excerpt(
-            title,
-            [(json.loads(row["words"]), *_heat(row["log_p_top"])) for row in rows],
-        )
+        found = NONE_LIKELY
+        if p > GIVEN_BACK:
+            found = f"likeliest passage: token {top['start']:,}, probability {p:.2g}"
+        title = f"{GROUPS[top['label']]}: {top['document']} ({found})"
+        stretches = []
+        for row in rows:
+            stretches.append((json.loads(row["words"]), *_heat(row["log_p_top"])))
+        yield Excerpt(title, stretches)
 
 
 def _heat(log_p: float) -> tuple[str, str]:
@@ -291,16 +273,13 @@ def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
     heights = [_ROW * (int(frame["row"].max()) + 1.5) for frame in frames]
     around = 0.58 * len(panels) + 0.6  # titles and axes' labels, the colour bar
     with sheet(PAGE, sum(heights) + around) as figure:
-        axes = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[
-            :, 0
-        ]
-        for number, (bars, panel, frame) in enumerate(
-            zip(axes, panels, frames, strict=True)
-        ):
-            draw_stretches(bars, frame)
-            title = (letter(number) if len(panels) > 1 else "") + panel.name
+        grid = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)
+        for number, panel in enumerate(panels):
+            bars = grid[number, 0]
+            draw_stretches(bars, frames[number])
+            title = letter(number) + panel.name if len(panels) > 1 else panel.name
             bars.set_title(wrap_title(title, PAGE - BESIDE), loc="left")
-        bar = figure.colorbar(
+        scale = figure.colorbar(
             ScalarMappable(NORM, COLORS),
             ax=figure.axes,
             location="bottom",
@@ -308,12 +287,12 @@ def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
             aspect=40,
             pad=0.02,
         )
-        bar.set_label(
+        scale.set_label(
             "probability that the model emits the passage which a token is part of"
         )
         labels = [f"10{str(power).translate(_RAISED)}" for power in range(LEAST, 0, 2)]
-        bar.set_ticks(range(LEAST, 1, 2), labels=[*labels, "1"])
-        bar.outline.set_linewidth(0.5)
+        scale.set_ticks(range(LEAST, 1, 2), labels=[*labels, "1"])
+        scale.outline.set_linewidth(0.5)
     return figure
 
 
@@ -327,16 +306,20 @@ def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
     # a passage of a book would be too narrow to be seen
     widths = frame["end"] - frame["start"]
     widths = widths.where(np.isnan(powers), widths.clip(longest / NARROWEST))
-    places = zip(frame["start"], widths, frame["row"], strict=True)
-    boxes = [Rectangle((start, row - 0.4), width, 0.8) for start, width, row in places]
-    fills = [UNLIKELY if np.isnan(power) else COLORS(NORM(power)) for power in powers]
+    boxes, fills = [], []
+    for row in records_of(frame.assign(width=widths, power=powers)):
+        place = row["start"], row["row"] - 0.4
+        boxes.append(Rectangle(place, row["width"], 0.8))
+        is_grey = np.isnan(row["power"])
+        fills.append(UNLIKELY if is_grey else COLORS(NORM(row["power"])))
     axis.add_collection(PatchCollection(boxes, facecolors=fills, linewidths=0))
-    documents = frame.drop_duplicates("row").sort_values("row")
-    ticks = dict(zip(documents["row"], documents["document"], strict=True))
-    headings = {}  # the name of a class is above those of its documents
-    for row in records_of(documents.drop_duplicates("label")):
-        headings[row["row"] - 1] = GROUPS[row["label"]]
-    ticks |= headings
+    documents = records_of(frame.drop_duplicates("row").sort_values("row"))
+    ticks = {row["row"]: row["document"] for row in documents}
+    headings: dict[int, int] = {}  # the name of a class is above those of its documents
+    for row in documents:
+        if row["label"] not in headings.values():
+            headings[row["row"] - 1] = row["label"]
+            ticks[row["row"] - 1] = GROUPS[row["label"]]
     axis.set_yticks([*ticks], [*ticks.values()], fontsize=6)
     for place, label in zip(ticks, axis.get_yticklabels(), strict=True):
         if place in headings:
@@ -344,9 +327,8 @@ def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
     axis.tick_params(axis="y", length=0)
     axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axis.spines["left"].set_visible(False)
-    axis.set(
-        xlim=(0, longest), ylim=(documents["row"].max() + 0.6, -0.5), xlabel="token"
-    )
+    lowest = documents[-1]["row"] + 0.6
+    axis.set(xlim=(0, longest), ylim=(lowest, -0.5), xlabel="token")
 
 
 def _passages(windows: pd.DataFrame) -> Iterator[str]:
@@ -354,24 +336,26 @@ def _passages(windows: pd.DataFrame) -> Iterator[str]:
     overlap, the likeliest."""
     for label, title in GROUPS.items():
         own = windows[windows["label"].eq(label)]
-        if len(own) and not own["log_p_top"].gt(log(GIVEN_BACK)).any():
+        is_likely = own["log_p_top"].gt(log(GIVEN_BACK))
+        if len(own) and not is_likely.any():
             yield f"{title}: {NONE_LIKELY}"
-        own = own[own["log_p_top"].gt(log(GIVEN_BACK)) & own["passage"].ne("")]
-        printed: list[tuple[str, int]] = []
-        for row in records_of(
-            own.sort_values("log_p_top", ascending=False, kind="stable")
-        ):
-            if any(
-                id == row["text_id"] and abs(place - row["at"]) < row["suffix"]
-                for id, place in printed
-            ):
+        own = own[is_likely & own["passage"].ne("")]
+        own = own.sort_values("log_p_top", ascending=False, kind="stable")
+        printed: list[Record] = []
+        for row in records_of(own):
+            if any(_overlap(row, other) for other in printed):
                 continue
             if len(printed) == PASSAGES:
                 break
-            printed.append((row["text_id"], row["at"]))
-            of_text = (
-                f" of {row['text_id']}" if row["text_id"] != row["document"] else ""
-            )
-            place = f"{title}, {row['document']}, token {row['at']}{of_text}"
+            printed.append(row)
+            place = f"{title}, {row['document']}, token {row['at']}"
+            if row["text_id"] != row["document"]:
+                place += f" of {row['text_id']}"
             words = " ".join(row["passage"].split())
             yield f"{place}, probability {exp(row['log_p_top']):.2g}: {words}"
+
+
+def _overlap(window: Record, other: Record) -> bool:
+    """Tell whether two windows of one text share a token."""
+    is_same_text = window["text_id"] == other["text_id"]
+    return is_same_text and abs(window["at"] - other["at"]) < window["suffix"]

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from pretrace.evaluation.averages import Record
+from pretrace.evaluation.metrics import marks_in
 from pretrace.methods.settings import written_parameters
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.drawing import (
@@ -30,12 +31,13 @@ def heatmap(artifact: Artifact, results: Results) -> Drawing:
     x, y = str(options.x), options.y
     frames = [_cells(artifact, results, panel, x, y) for panel in panels]
     frame = pd.concat(frames, ignore_index=True)
+    limits = frame["value"].min(), frame["value"].max()
     columns, rows = frames[0][x].nunique(), frames[0][y].nunique()
     width = PAGE if columns > 8 else COLUMN
     with sheet(width, (0.95 + 0.21 * rows) * len(panels)) as figure:
         grid = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
         for axis, panel, own in zip(grid, panels, frames, strict=True):
-            image = _draw(axis, own, x, y, (frame["value"].min(), frame["value"].max()))
+            image = _draw(axis, own, x, y, limits)
             axis.set_title(wrap_title(panel.name, width - 1.2), loc="left")
             axis.set_xlabel(PARAMETER_LABELS.get(x, x))
             axis.set_ylabel(PARAMETER_LABELS.get(y, y))
@@ -58,17 +60,19 @@ def _cells(
     records = []
     for setting, row in grid.items():
         parsed = written_parameters(setting)
-        if set(parsed) == {x, y}:
-            records.append(
-                panel.record
-                | {"method": method, "setting": setting, "metric": artifact.metric}
-                | {x: float(parsed[x]), y: float(parsed[y])}
-                | {
-                    "value": float(row["value"]),
-                    "hatched": EMPTY in row["marks"].split(";"),
-                }
-                | {"default": setting == default["setting"]}
-            )
+        if set(parsed) != {x, y}:
+            continue
+        cell = {
+            "method": method,
+            "setting": setting,
+            "metric": artifact.metric,
+            x: float(parsed[x]),
+            y: float(parsed[y]),
+            "value": float(row["value"]),
+            "hatched": EMPTY in marks_in(row["marks"]),
+            "default": setting == default["setting"],
+        }
+        records.append(panel.record | cell)
     if not records:
         there = f"there are: {', '.join(sorted(grid)[:5])} ..."
         raise artifact.empty(
@@ -87,23 +91,26 @@ def _draw(
 ) -> Any:
     values = frame.pivot(index=y_name, columns=x_name, values="value")
     xs, ys = list(values.columns), list(values.index)
+    lowest, highest = limits
     image: Any = axis.imshow(
         values,
         cmap="cividis",
         origin="lower",
         aspect="auto",
-        vmin=limits[0],
-        vmax=limits[1],
+        vmin=lowest,
+        vmax=highest,
     )
     for row in records_of(frame):
         x, y = xs.index(row[x_name]), ys.index(row[y_name])
-        light = bool(image.norm(row["value"]) > 0.55)
+        shade = image.norm(row["value"])
+        is_light = bool(shade > 0.55)
         if row["hatched"]:
-            color = "black" if light else "white"
-            axis.add_patch(
-                _box(x, y, 1, hatch="////", edgecolor=color, linewidth=0, alpha=0.55)
+            color = "black" if is_light else "white"
+            hatch = _box(
+                x, y, 1, hatch="////", edgecolor=color, linewidth=0, alpha=0.55
             )
-        _write_value(axis, x, y, row, light, image.cmap(image.norm(row["value"])))
+            axis.add_patch(hatch)
+        _write_value(axis, x, y, row, is_light, image.cmap(shade))
     axis.set_xticks(range(len(xs)), [f"{x:g}" for x in xs])
     axis.set_yticks(range(len(ys)), [f"{y:g}" for y in ys])
     axis.tick_params(length=0)
@@ -140,16 +147,16 @@ def _box(x: float, y: float, size: float, **look: Any) -> Rectangle:
 
 
 BOXES: dict[str, dict[str, Any]] = {
-    name: {"edgecolor": VERMILION, "linewidth": 1.4, "linestyle": dashes}
-    for name, dashes in {"best": "-", "default": (0, (2, 1.2))}.items()
+    "best": {"edgecolor": VERMILION, "linewidth": 1.4, "linestyle": "-"},
+    "default": {"edgecolor": VERMILION, "linewidth": 1.4, "linestyle": (0, (2, 1.2))},
 }
 """How the boxes around cells look."""
 
 
 def _draw_legend(figure: Figure, *, hatched: bool) -> None:
-    names = {"best": "best on the evaluated texts", "default": "default"}
     handles = {
-        names[name]: Patch(facecolor="none", **look) for name, look in BOXES.items()
+        "best on the evaluated texts": Patch(facecolor="none", **BOXES["best"]),
+        "default": Patch(facecolor="none", **BOXES["default"]),
     }
     if hatched:
         patch = Patch(facecolor="none", edgecolor="black", hatch="////", linewidth=0.4)

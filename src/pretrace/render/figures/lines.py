@@ -4,7 +4,7 @@ a training."""
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any
 
 import pandas as pd
@@ -122,50 +122,44 @@ def _draw_series(
     """Draw a facet's lines; return the places on x that have a point."""
     frame = facet.frame
     for row in frame[frame["x"].isna()].to_dict("records"):
-        axis.axhline(
-            row["value"], **replace(styles[row["series"]], width=0.9).line, zorder=1.5
-        )
+        level = replace(styles[row["series"]], width=0.9)
+        axis.axhline(row["value"], **level.line, zorder=1.5)
     frame = frame[frame["x"].notna()]
     places = sorted(frame["x"].unique())
     gap = min((b - a for a, b in pairwise(places)), default=1.0)
-    lines = [
-        (style, frame[frame["series"] == series]) for series, style in styles.items()
-    ]
-    lines = [(style, points) for style, points in lines if len(points)]
+    lines = [series for series in styles if (frame["series"] == series).any()]
     banded = len(lines) <= FEW_LINES if facet.banded is None else facet.banded
-    for number, (style, points) in enumerate(lines):
-        step = min(0.06, 2 * SHIFTED / max(1, len(lines) - 1))
-        x = points["x"] + (
-            0.0 if banded else step * gap * (number - (len(lines) - 1) / 2)
-        )
-        edge = 0.0 if style.marker in THIN else 0.4
+    step = min(0.06, 2 * SHIFTED / max(1, len(lines) - 1))
+    for number, series in enumerate(lines):
+        style, points = styles[series], frame[frame["series"] == series]
+        shift = 0.0 if banded else step * gap * (number - (len(lines) - 1) / 2)
+        x = points["x"] + shift
         axis.plot(
             x,
             points["value"],
             **style.marked,
             markeredgecolor="white",
-            markeredgewidth=edge,
+            markeredgewidth=0.0 if style.marker in THIN else 0.4,
             zorder=3,
         )
-        if banded:
-            axis.fill_between(
-                x,
-                points["low"],
-                points["high"],
-                color=style.color,
-                alpha=0.14,
-                linewidth=0,
-            )
-        else:
+        if not banded:
             draw_intervals(axis, x, points, style.color)
+            continue
+        axis.fill_between(
+            x,
+            points["low"],
+            points["high"],
+            color=style.color,
+            alpha=0.14,
+            linewidth=0,
+        )
     return places
 
 
 def _name_ticks(axis: Axes, ticks: Mapping[float, str]) -> None:
-    crowded = sum(map(len, ticks.values())) > CROWDED
-    turned: dict[str, Any] = (
-        {"rotation": 20, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
-    )
+    turned: dict[str, Any] = {}
+    if sum(map(len, ticks.values())) > CROWDED:
+        turned = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"}
     axis.set_xticks(list(ticks), list(ticks.values()), **turned)
     axis.xaxis.set_minor_locator(NullLocator())
     axis.margins(x=0.12)
@@ -180,40 +174,48 @@ def method_lines(artifact: Artifact, results: Results) -> Drawing:
     every other one is at its default, or (`best_on_test`) at its best for each value;
     methods without it are level lines.
     """
-    x, facets = artifact.options.x, []
-    for over, metric in product([x] if isinstance(x, str) else x, artifact.metrics):
-        own = artifact.replaced(metric=metric)
-        for panels in _panels_apart(results.panels(artifact), over):
-            draw = place_facet if over in X_PLACES else _parameter_facet
-            facets.append(draw(own, results, over, panels))
+    facets = _method_facets(artifact, results)
+    frame = pd.concat([facet.frame for facet in facets], ignore_index=True)
+    methods = artifact.order_methods(frame["method"])
+    names = {method: marked_label(method) for method in methods}
+    moving = set(frame.loc[frame["x"].notna(), "method"])
+    styles = line_styles(methods)
+    for method in styles.keys() - moving:
+        styles[method] = replace(styles[method], marker="")
+    hidden: list[str] = []
+    if len(moving) > MOST_LINES:
+        figure = _draw_apart(facets, styles, names)
+    else:
+        figure = draw_lines(facets, styles, names)
+        for facet in facets:
+            hidden += hidden_lines(facet, names)
+    drawn = frame["x"].isna().map({True: "level", False: "line"})
+    data = long_frame(frame.drop(columns=["series", "x"]).assign(drawn=drawn))
+    cautions = []
+    if artifact.options.unit == "document":
+        cautions = results.cautions(artifact.panels)
+    return Drawing(figure, data, " ".join(cautions)).with_notes(hidden)
+
+
+def _method_facets(artifact: Artifact, results: Results) -> list[Facet]:
+    """Return a facet for each x, metric and group of panels; raises if there is
+    none."""
+    x = artifact.options.x
+    facets = []
+    for over in [x] if isinstance(x, str) else x:
+        draw = place_facet if over in X_PLACES else _parameter_facet
+        for metric in artifact.metrics:
+            own = artifact.replaced(metric=metric)
+            for panels in _panels_apart(results.panels(artifact), over):
+                facets.append(draw(own, results, over, panels))
     if not facets:
         raise artifact.error(f"no two of its panels differ in {x} alone")
     # axes share a scale, so that one with a line of chance and one without would be
     # read alike
     levels = [facet.across for facet in facets if facet.across]
     if levels and all(level == levels[0] for level in levels):
-        facets = [replace(facet, across=levels[0]) for facet in facets]
-    frame = pd.concat([facet.frame for facet in facets], ignore_index=True)
-    methods = artifact.order_methods(frame["method"])
-    moving = set(frame.loc[frame["x"].notna(), "method"])
-    styles = {
-        method: style if method in moving else replace(style, marker="")
-        for method, style in line_styles(methods).items()
-    }
-    names = {method: marked_label(method) for method in methods}
-    draw_all = _draw_apart if len(moving) > MOST_LINES else draw_lines
-    drawn = frame["x"].isna().map({True: "level", False: "line"})
-    data = long_frame(frame.drop(columns=["series", "x"]).assign(drawn=drawn))
-    cautions = (
-        results.cautions(artifact.panels) if artifact.options.unit == "document" else []
-    )
-    hidden: list[str] = []
-    if draw_all is draw_lines:
-        for facet in facets:
-            hidden += hidden_lines(facet, names)
-    return Drawing(
-        draw_all(facets, styles, names), data, " ".join(cautions)
-    ).with_notes(hidden)
+        return [replace(facet, across=levels[0]) for facet in facets]
+    return facets
 
 
 def hidden_lines(facet: Facet, names: Mapping[str, str]) -> list[str]:
@@ -226,37 +228,37 @@ def hidden_lines(facet: Facet, names: Mapping[str, str]) -> list[str]:
         is_level = points["x"].isna().all()
         if is_level or not are_shifted:
             places = () if is_level else tuple(points["x"])
-            lines.setdefault((places, tuple(points["value"])), []).append(
-                names[str(method)]
-            )
+            line = places, tuple(points["value"])
+            lines.setdefault(line, []).append(names[str(method)])
     title = " ".join(facet.title.split())
-    return [
-        f"{title}: {join_words(same)} lie on one line."
-        for same in lines.values()
-        if len(same) > 1
-    ]
+    sentences = []
+    for same in lines.values():
+        if len(same) > 1:
+            sentences.append(f"{title}: {join_words(same)} lie on one line.")
+    return sentences
 
 
 def _draw_apart(
     facets: Sequence[Facet], styles: Mapping[str, LineStyle], names: Mapping[str, str]
 ) -> Any:
     """Return the figure with a small facet for each method of each facet."""
-    small = [
-        replace(
-            facet,
-            title=name if len(facets) == 1 else f"{name}\n{facet.title}",
-            y_label=facet.y_label.replace(", with", ",\nwith"),
-            frame=facet.frame[facet.frame["series"] == method],
-            banded=False,
-            height=1.45,
-        )
-        for facet in facets
-        for method, name in names.items()
-    ]
+    small = []
+    for facet in facets:
+        for method, name in names.items():
+            own = facet.frame[facet.frame["series"] == method]
+            if own.empty:
+                continue
+            part = replace(
+                facet,
+                title=name if len(facets) == 1 else f"{name}\n{facet.title}",
+                y_label=facet.y_label.replace(", with", ",\nwith"),
+                frame=own,
+                banded=False,
+                height=1.45,
+            )
+            small.append(part)
     heading = facets[0].title if len(facets) == 1 else ""
-    return draw_lines(
-        [facet for facet in small if len(facet.frame)], styles, {}, heading=heading
-    )
+    return draw_lines(small, styles, {}, heading=heading)
 
 
 def _panels_apart(panels: Sequence[Panel], x: str) -> list[list[Panel]]:
@@ -264,10 +266,10 @@ def _panels_apart(panels: Sequence[Panel], x: str) -> list[list[Panel]]:
     parameter, one panel each."""
     if x not in X_PLACES:
         return [[panel] for panel in panels]
-    keys = [key for key in PANEL_KEYS if key != x]
     groups: dict[tuple[Any, ...], list[Panel]] = {}
     for panel in panels:
-        groups.setdefault(tuple(getattr(panel, key) for key in keys), []).append(panel)
+        others = [getattr(panel, key) for key in PANEL_KEYS if key != x]
+        groups.setdefault(tuple(others), []).append(panel)
     return [group for group in groups.values() if len(group) > 1]
 
 
@@ -278,25 +280,22 @@ def place_facet(
     others in the order of the panels."""
     if x == "length":
         panels = sorted(panels, key=lambda panel: panel.length or 0)
+    selection = artifact.selections[0]
     ticks, rows = {}, []
     for number, panel in enumerate(panels):
         place = math.log2(panel.length or 0) if x == "length" else float(number)
-        value = (
-            panel.label
-            if x == "model" and panel.label is not None
-            else str(getattr(panel, x))
-        )
+        value = str(getattr(panel, x))
+        if x == "model" and panel.label is not None:
+            value = panel.label
         ticks[place] = panel.title_of(value)
-        for method, row in results.by(
-            "method", artifact, panel, selection=artifact.selections[0]
-        ).items():
+        own = results.by("method", artifact, panel, selection=selection)
+        for method, row in own.items():
             rows.append(_point(artifact, panel, method, row, x, place, value))
-    shared = panels[0].replaced(
-        **{x: {"model": "models", "subset": "", "length": None}[x]}
-    )
-    title = (shared.replaced(label=None) if x == "model" else shared).name.removeprefix(
-        "models on "
-    )
+    without = {"model": "models", "subset": "", "length": None}
+    shared = panels[0].replaced(**{x: without[x]})
+    if x == "model":
+        shared = shared.replaced(label=None)
+    title = shared.name.removeprefix("models on ")
     label = f"length of the text ({shared.length_unit})" if x == "length" else x
     return _metric_facet(artifact, title, label, rows, ticks)
 
@@ -332,8 +331,10 @@ def _point(
         "x": place,
         "method": method,
         "control": is_control(method),
+        "metric": artifact.metric,
+        "over": over,
+        "x_value": value,
     }
-    about |= {"metric": artifact.metric, "over": over, "x_value": value}
     return panel.record | about | number_record(row)
 
 
@@ -346,10 +347,10 @@ def _metric_facet(
 ) -> Facet:
     frame = pd.DataFrame(rows).astype({"x": float, "low": float, "high": float})
     label = metric_label(artifact.metric)
-    y_label = f"{label},{' ' if len(label) < 10 else chr(10)}with 95 % interval"
-    return Facet(
-        title, frame, x_label, y_label, ticks, chance_of(artifact.metric, LEVEL_STYLE)
-    )
+    between = " " if len(label) < 10 else "\n"
+    y_label = f"{label},{between}with 95 % interval"
+    across = chance_of(artifact.metric, LEVEL_STYLE)
+    return Facet(title, frame, x_label, y_label, ticks, across)
 
 
 SHIFTS = {
@@ -371,33 +372,31 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
     `options.across.separator` a panel is shown once for each of these separators
     between shots.
     """
-    panels, facets, frames = results.panels(artifact), [], []
+    panels = results.panels(artifact)
+    facets, frames = [], []
     for panel in panels:
         frame = of_set(results.rows(artifact, panel, "shift"), artifact)
         frame = frame.sort_values(
             ["prefix", "shots", "label"], ascending=[True, True, False]
         )
-        pairs = zip(frame["label"], frame["prefix"], strict=True)
-        points = frame.assign(
-            series=pd.Series([*pairs], frame.index, object),
-            x=frame["shots"].astype(float),
-        )
-        labels = (
+        pairs = list(zip(frame["label"], frame["prefix"], strict=True))
+        series = pd.Series(pairs, frame.index, dtype=object)
+        facet = Facet(
+            panel.name,
+            frame.assign(series=series, x=frame["shots"].astype(float)),
             "shots in the prefix",
             "signed Wasserstein distance\n(nats a token), with 95 % interval",
+            across={"no shift": (0.0, LEVEL_STYLE)},
         )
-        facets.append(
-            Facet(panel.name, points, *labels, across={"no shift": (0.0, LEVEL_STYLE)})
-        )
+        facets.append(facet)
         frames.append(
             frame[["label", "prefix", "draw", "shots", "n", "value", "low", "high"]]
         )
-    names = {
-        (label, kind): f"texts: {CLASSES[label]}; prefix: {PREFIX_LABELS[kind]}"
-        for label, kind in SHIFTS
-    }
-    frame = of_panels(frames, panels).rename(columns={"n": "n_texts"})
-    return Drawing(draw_lines(facets, SHIFTS, names), frame)
+    names = {}
+    for label, kind in SHIFTS:
+        names[label, kind] = f"texts: {CLASSES[label]}; prefix: {PREFIX_LABELS[kind]}"
+    data = of_panels(frames, panels).rename(columns={"n": "n_texts"})
+    return Drawing(draw_lines(facets, SHIFTS, names), data)
 
 
 HELD_OUT = ", held-out"
@@ -412,12 +411,15 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
     the model knows of its members alone.
     """
     styles: dict[str, LineStyle] = {}
+    names: dict[str, str] = {}
     frames = []
     points: dict[str, list[pd.DataFrame]] = {}
     for model, benchmark in dict.fromkeys(panel.pair for panel in artifact.panels):
         style = nth_style(len(points.setdefault(benchmark, [])) // 2)
+        held_out = model + HELD_OUT
         styles[model] = replace(style, width=1.0, marker="")
-        styles[model + HELD_OUT] = replace(style, dashes="")
+        styles[held_out] = replace(style, dashes="")
+        names[model] = names[held_out] = artifact.title_of(model)
         curve = results.read("training", model)[
             ["step", "tokens", "loss", "heldout_loss"]
         ]
@@ -426,18 +428,20 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
         window = max(1, len(curve) // SMOOTHING)
         # without the ends, where few steps are left to take the mean of
         smooth = curve["loss"].rolling(window, center=True).mean()
-        held_out = curve.dropna(subset="heldout_loss").assign(series=model + HELD_OUT)
-        held_out["value"] = held_out["heldout_loss"]
-        points[benchmark] += [curve.assign(value=smooth, series=model), held_out]
-    labels = "tokens seen (thousands)", "loss (nats a token)"
-    facets = [
-        Facet(artifact.title_of(benchmark), pd.concat(parts), *labels, banded=True)
-        for benchmark, parts in points.items()
-    ]
-    names = {
-        series: artifact.title_of(series.removesuffix(HELD_OUT)) for series in styles
-    }
-    return Drawing(
-        draw_lines(facets, styles, names, legends=True),
-        pd.concat(frames, ignore_index=True),
-    )
+        points[benchmark].append(curve.assign(value=smooth, series=model))
+        tested = curve.dropna(subset="heldout_loss")
+        points[benchmark].append(
+            tested.assign(value=tested["heldout_loss"], series=held_out)
+        )
+    facets = []
+    for benchmark, parts in points.items():
+        facet = Facet(
+            artifact.title_of(benchmark),
+            pd.concat(parts),
+            "tokens seen (thousands)",
+            "loss (nats a token)",
+            banded=True,
+        )
+        facets.append(facet)
+    figure = draw_lines(facets, styles, names, legends=True)
+    return Drawing(figure, pd.concat(frames, ignore_index=True))

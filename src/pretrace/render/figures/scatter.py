@@ -2,7 +2,6 @@
 against measured ones."""
 
 import math
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -44,27 +43,26 @@ def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
     frames = [results.rows(artifact, panel, "tokens") for panel in panels]
     with sheet(PAGE, 2.9 * len(panels) + 0.25) as drawn:
         grid = drawn.subplots(len(panels), 2, squeeze=False)
-        letters = map(letter, count())
-        for axes, panel, frame in zip(grid, panels, frames, strict=True):
-            _draw_shares(axes[0], frame[frame["curve"] == "share"])
-            _draw_surprising(axes[1], frame)
-            for axis, title in zip(
-                axes, (f"{panel.name}\nall tokens", _title(frame)), strict=True
-            ):
-                axis.set_title(
-                    wrap_title(next(letters) + title, PAGE / 2 - EDGE),
-                    loc="left",
-                    fontsize=7,
-                )
-        handles = {
-            CLASSES[label]: style.handle() for label, style in CLASS_STYLES.items()
-        }
+        for number, panel in enumerate(panels):
+            frame = frames[number]
+            shares, surprising = grid[number]
+            _draw_shares(shares, frame[frame["curve"] == "share"])
+            _set_title(shares, 2 * number, f"{panel.name}\nall tokens")
+            _draw_surprising(surprising, frame)
+            _set_title(surprising, 2 * number + 1, _title(frame))
+        handles = {}
+        for label, style in CLASS_STYLES.items():
+            handles[CLASSES[label]] = style.handle()
         draw_legend(drawn, handles)
     keys = {"curve": "drawn", "x": "entropy", "y": "logprob", "weight": "share"}
-    shown = of_panels(
-        [frame[["label", *keys, "low", "high"]] for frame in frames], panels
-    )
+    columns = ["label", *keys, "low", "high"]
+    shown = of_panels([frame[columns] for frame in frames], panels)
     return Drawing(drawn, shown.rename(columns=keys))
+
+
+def _set_title(axis: Axes, number: int, title: str) -> None:
+    lines = wrap_title(letter(number) + title, PAGE / 2 - EDGE)
+    axis.set_title(lines, loc="left", fontsize=7)
 
 
 def _title(frame: pd.DataFrame) -> str:
@@ -103,10 +101,8 @@ POINTS = ((FEWEST, (14, 1.0)), (10 * FEWEST, (7, 0.6)), (math.inf, (3, 0.25)))
 
 def _draw_surprising(axis: Axes, frame: pd.DataFrame) -> None:
     for label, style in CLASS_STYLES.items():
-        points, mean = (
-            frame[(frame["label"] == label) & (frame["curve"] == curve)]
-            for curve in ("token", "mean")
-        )
+        own = frame[frame["label"] == label]
+        points, mean = own[own["curve"] == "token"], own[own["curve"] == "mean"]
         size, alpha = next(look for most, look in POINTS if len(points) < most)
         axis.scatter(
             points["x"],
@@ -151,19 +147,16 @@ def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
     frame = rates(compared_of(artifact, results))
     if frame.empty:
         raise artifact.empty("none of the published numbers was measured")
+    typed = frame.astype({"published": float, "low": float, "high": float})
     papers = read_papers(results)
-    numbers = {str(paper): own for paper, own in frame.groupby("paper", sort=False)}
+    numbers = {str(paper): own for paper, own in typed.groupby("paper", sort=False)}
     handles: dict[str, Any] = {}
     with sheet(PAGE, 0.55 + PAGE / max(len(numbers), 2)) as drawn:
-        axes = drawn.subplots(1, len(numbers), squeeze=False, sharex=True, sharey=True)[
-            0
-        ]
-        for axis, (paper, own) in zip(axes, numbers.items(), strict=True):
+        grid = drawn.subplots(1, len(numbers), squeeze=False, sharex=True, sharey=True)
+        for axis, (paper, own) in zip(grid[0], numbers.items(), strict=True):
             axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
             for protocol, line in zip(papers[paper].protocols, PROTOCOLS, strict=False):
-                points = own[own["protocol"] == protocol].astype(
-                    {"published": float, "low": float, "high": float}
-                )
+                points = own[own["protocol"] == protocol]
                 points = points.assign(value=points["measured"])
                 draw_intervals(axis, points["published"], points, line.color)
                 look = line.marked | {"markerfacecolor": "none", "markeredgewidth": 0.6}
@@ -173,6 +166,6 @@ def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
             shown = len(own[[*PUBLISHED_KEYS]].drop_duplicates())
             axis.set(aspect="equal", xlim=(0, 1), ylim=(0, 1), xlabel="published")
             axis.set_title(f"{papers[paper].title} ({shown} numbers)")
-        axes[0].set_ylabel("measured, 95 % interval")
+        grid[0][0].set_ylabel("measured, 95 % interval")
         draw_legend(drawn, handles)
     return Drawing(drawn, frame)

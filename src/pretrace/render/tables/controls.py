@@ -52,27 +52,21 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
     frame = beside_controls(artifact, results)
     frame["null_model"] = frame["model"].isin(artifact.null_models)
     blocks, reading = [], []
-    without = frame
+    with_placebos = set()
     for place, panel in enumerate(panels):
         own = frame[frame["panel"] == place]
-        if own["rank"].notna().any():
-            rows = (
-                (marked_label(row["method"]), _cells(row), row["control"])
-                for row in records_of(own)
-            )
-            blocks += rows_of(panel.name, rows)
-            reading.append(_read_controls(panel, own))
-            without = without[without["panel"] != place]
-    families, others = (
-        " ".join(multiplicity_note(len(panels), "panel")),
-        other_texts_note(panels, frame),
-    )
+        if own["rank"].isna().all():
+            continue
+        with_placebos.add(place)
+        rows = []
+        for row in records_of(own):
+            rows.append((marked_label(row["method"]), _cells(row), row["control"]))
+        blocks += rows_of(panel.name, rows)
+        reading.append(_read_controls(panel, own))
+    families = " ".join(multiplicity_note(len(panels), "panel"))
+    more = ["Held-out settings.", INTERVALS, *other_texts_note(panels, frame)]
     notes = [
-        conditions(
-            artifact,
-            records_of(frame),
-            " ".join(["Held-out settings.", INTERVALS, *others]),
-        ),
+        conditions(artifact, records_of(frame), " ".join(more)),
         "Placebos: each document of the members in turn plays the non-members, against "
         "the other members; mean ± standard deviation of the values. z: distance of "
         "the benchmark's value from their mean, in standard deviations. Rank: its "
@@ -82,40 +76,44 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
         f"Holm-corrected over the panel's methods, p ≤ {STAR_LEVEL:g}. No test: of a "
         f"control, and where a class has fewer than ten documents. {families}".rstrip(),
     ]
+    without = frame[~frame["panel"].isin(with_placebos)]
     if len(without):
         starred = with_false_alarms(artifact, without.assign(bold=False))
-        blocks += by_method(
-            starred, panels, ["auc"], title="Without placebos" if blocks else ""
-        )
-        own = starred[~starred["null_model"]]
-        beaten = own.loc[own["star"], "panel"].nunique()
-        if count := own["panel"].nunique():
-            reading.append(
-                f"Of {count} panels without placebos, a method beats the bag of words "
-                f"on {beaten or 'none'}."
-            )
-        reading += false_alarms_of(starred)
+        title = "Without placebos" if blocks else ""
+        blocks += by_method(starred, panels, ["auc"], title=title)
+        reading += _read_without_placebos(starred)
     return table_of(artifact, blocks, notes, frame, " ".join(reading))
+
+
+def _read_without_placebos(frame: pd.DataFrame) -> Iterable[str]:
+    """Count the panels on which a method beats the bag of words, and false alarms."""
+    own = frame[~frame["null_model"]]
+    count = own["panel"].nunique()
+    if count:
+        beaten = own.loc[own["star"], "panel"].nunique() or "none"
+        yield (
+            f"Of {count} panels without placebos, a method beats the bag of words on "
+            f"{beaten}."
+        )
+    yield from false_alarms_of(frame)
 
 
 def _cells(record: Record) -> Iterable[tuple[str, Cell]]:
     z, rank, beats = number(record["z"]), number(record["rank"]), record["beats_blind"]
-    beating: str = "no test" if pd.isna(beats) else "yes" if beats else "no"
-    if beating == "yes" and record["null_model"]:
-        beating = "yes: a false alarm"
-    first = rank == 1 and not record["control"]
+    beating = "no"
+    if pd.isna(beats):
+        beating = "no test"
+    elif beats:
+        beating = "yes: a false alarm" if record["null_model"] else "yes"
+    placebos = {"value": record["placebo_mean"], "sd": record["placebo_sd"]}
+    place = Cell()
+    if rank:
+        words = f"{rank:.0f} of {record['placebos'] + 1:.0f}"
+        place = Cell(words=words, bold=rank == 1 and not record["control"])
     yield "Benchmark", cell_of({**record, "star": False})
-    yield (
-        "Placebos",
-        cell_of({"value": record["placebo_mean"], "sd": record["placebo_sd"]}),
-    )
+    yield "Placebos", cell_of(placebos)
     yield "z", Cell() if z is None else Cell(words=format_signed(z, 1))
-    yield (
-        "Rank",
-        Cell(words=f"{rank:.0f} of {record['placebos'] + 1:.0f}", bold=first)
-        if rank
-        else Cell(),
-    )
+    yield "Rank", place
     yield "Beats words?", Cell(words=beating, bold=beating == "yes")
 
 
@@ -132,7 +130,8 @@ def split_table(artifact: Artifact, results: Results) -> Table:
     means = {TRAINED: _means_of(trained), NULL: _means_of(null)}
     rows = []
     for method in artifact.order_methods(shown["method"]):
-        if cells := _mean_cells(method, means):
+        cells = _mean_cells(method, means)
+        if cells:
             rows.append((marked_label(method), cells, is_control(method)))
     count = trained["panel"].nunique()
     blocks = [
@@ -215,17 +214,13 @@ def _read_controls(panel: Panel, frame: pd.DataFrame) -> str:
     words."""
     sentences = [exceeding_placebos(panel, frame)]
     tested = frame[~frame["control"] & frame["beats_blind"].notna()]
+    winners = tested.loc[tested["beats_blind"], "method"].map(method_label).tolist()
     for blind in records_of(frame[frame["method"] == BLIND]):
-        winners = [
-            method_label(method)
-            for method in tested.loc[tested["beats_blind"], "method"]
-        ]
-        nobody = (
-            f"none of the {len(tested)} tested"
-            if len(tested)
-            else "none could be tested"
-        )
-        verdict = join_words(winners) if winners else nobody
+        verdict = "none could be tested"
+        if winners:
+            verdict = join_words(winners)
+        elif len(tested):
+            verdict = f"none of the {len(tested)} tested"
         if winners and blind["null_model"]:
             verdict += " (false alarms: the model read neither class)"
         value = with_interval(estimate(blind))

@@ -31,42 +31,44 @@ def given_back(model: str, frame: pd.DataFrame) -> str:
     works = frame[(frame["unit"] == "document") & ~frame["label"].eq(0).fillna(False)]
     if works.empty:
         return ""
-    best = records_of(works.sort_values("extractable", ascending=False, kind="stable"))[
-        0
-    ]
-    name = (
-        f"{best['texts']:.0f} passages of " * (best["texts"] > 1)
-        + f"'{best['document']}'"
-    )
+    ordered = works.sort_values("extractable", ascending=False, kind="stable")
+    best = records_of(ordered.head(1))[0]
+    name = f"'{best['document']}'"
+    if best["texts"] > 1:
+        name = f"{best['texts']:.0f} passages of {name}"
     if pd.isna(best["extractable"]):
         return f"What {model} gives back of {name} is {_not_measurable(best)}."
-    most = f", the most of {len(works):,} works," if len(works) > 1 else ""
-    if most and not best["extractable"]:
-        name, most = f"each of {len(works):,} works", ""
+    if len(works) > 1 and best["extractable"]:
+        name += f", the most of {len(works):,} works,"
+    elif len(works) > 1:
+        name = f"each of {len(works):,} works"
     fifty = f"50 tokens after 50: {_percent(best['fifty'])}"
-    known = (
-        f"{_percent(best['nonmembers'])} of {best['known']:,.0f} known work"
-        + "s" * (best["known"] != 1)
-    )
+    known = "there is no known work beside it"
+    if best["known"]:
+        noun = "known work" if best["known"] == 1 else "known works"
+        known = f"{_percent(best['nonmembers'])} of {best['known']:,.0f} {noun}"
     sentence = (
-        f"{model} gives back {_percent(best['extractable'])} of {name}{most} word for "
-        f"word (greedy decoding: {_percent(best['greedy'])}; {fifty}), and "
-        f"{known if best['known'] else 'there is no known work beside it'}."
+        f"{model} gives back {_percent(best['extractable'])} of {name} word for "
+        f"word (greedy decoding: {_percent(best['greedy'])}; {fifty}), and {known}."
     )
     if best["measured"] < 0.5:
-        sentence += (
-            f" {_percent(1 - best['measured'])} of its tokens are not measurable."
-        )
-    if unmeasured := works["extractable"].isna().sum():
-        sentence += f" Not measurable: {unmeasured:,} of the works."
+        unmeasured = _percent(1 - best["measured"])
+        sentence += f" {unmeasured} of its tokens are not measurable."
+    left_out = works["extractable"].isna().sum()
+    if left_out:
+        sentence += f" Not measurable: {left_out:,} of the works."
     return sentence
 
 
 def extraction_lines(frame: pd.DataFrame) -> list[str]:
     """Return `given_back` of each model and benchmark of `extraction`'s data, for a
     terminal."""
-    pairs = frame.groupby(["model", "benchmark"], sort=False)
-    return [*filter(None, (given_back(str(model), own) for (model, _), own in pairs))]
+    lines = []
+    for (model, _), own in frame.groupby(["model", "benchmark"], sort=False):
+        line = given_back(str(model), own)
+        if line:
+            lines.append(line)
+    return lines
 
 
 def _percent(share: float) -> str:
@@ -76,10 +78,9 @@ def _percent(share: float) -> str:
 
 
 def _not_measurable(row: Record) -> str:
-    return (
-        "not measurable: "
-        f"{'repeats itself' if row['repeats'] else 'shorter than {least} tokens'.format(**row)}"
-    )
+    if row["repeats"]:
+        return "not measurable: repeats itself"
+    return f"not measurable: shorter than {row['least']} tokens"
 
 
 def extraction(artifact: Artifact, results: Results) -> Table:
@@ -87,16 +88,19 @@ def extraction(artifact: Artifact, results: Results) -> Table:
     extractable window."""
     panels = results.panels(artifact)
     frames = [results.rows(artifact, panel, "extraction") for panel in panels]
-    classes = [
-        (f"{panel.name}: {_label(row)}", _cells(row), False)
-        for panel, frame in zip(panels, frames, strict=True)
-        for row in records_of(frame[frame["unit"] == "class"])
-    ]
-    blocks = rows_of("Classes", classes, "Of")
+    classes = []
+    documents: list[Block] = []
     for panel, frame in zip(panels, frames, strict=True):
-        blocks += _documents(panel.name, frame[frame["unit"] == "document"])
-    said = [_left_out(panels, frames), results.cautions(panels)]
-    notes = [" ".join(_settings(panels, frames)), *NOTES, *map(" ".join, said)]
+        for row in records_of(frame[frame["unit"] == "class"]):
+            classes.append((f"{panel.name}: {_label(row)}", _cells(row), False))
+        documents += _documents(panel.name, frame[frame["unit"] == "document"])
+    blocks = [*rows_of("Classes", classes, "Of"), *documents]
+    notes = [
+        " ".join(_settings(panels, frames)),
+        *NOTES,
+        " ".join(_left_out(panels, frames)),
+        " ".join(results.cautions(panels)),
+    ]
     return table_of(artifact, blocks, notes, of_panels(frames, panels))
 
 
@@ -135,16 +139,16 @@ def _setting(row: Record) -> str:
 def _left_out(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterator[str]:
     """Say what is not measured: texts that are too short, and what too few known
     non-members leave open."""
+    counts = []
     for panel, frame in zip(panels, frames, strict=True):
         classes = frame[frame["unit"] == "class"]
-        if short := int(classes["short"].sum()):
+        short, texts = int(classes["short"].sum()), int(classes["texts"].sum())
+        if short:
             yield (
-                f"{panel.name}: {short:,} of {int(classes['texts'].sum()):,} texts are "
-                "shorter than a window."
+                f"{panel.name}: {short:,} of {texts:,} texts are shorter than a window."
             )
-    known = pd.concat(
-        [frame.loc[frame["unit"] == "document", "known"] for frame in frames]
-    )
+        counts.append(frame.loc[frame["unit"] == "document", "known"])
+    known = pd.concat(counts)
     if not known.any():
         yield "There are no known non-members to compare with."
         return
@@ -157,11 +161,11 @@ def _left_out(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterat
             "p: share of known non-members' documents with at least the same share "
             "given back, the document itself counted."
         )
-    if known.lt(LEAST_KNOWN).any():
+    too_few = known[known.lt(LEAST_KNOWN)]
+    if len(too_few):
         yield (
             f"A p takes {LEAST_KNOWN} documents of known non-members, or it cannot be "
-            "as low as 0.05; where there is no p there are at most "
-            f"{known[known.lt(LEAST_KNOWN)].max()}."
+            f"as low as 0.05; where there is no p there are at most {too_few.max()}."
         )
 
 
@@ -169,15 +173,12 @@ def _documents(title: str, frame: pd.DataFrame) -> list[Block]:
     if not frame["extractable"].gt(0).any():
         return []
     ordered = frame.sort_values("extractable", ascending=False, kind="stable")
-    which = (
-        f"the first {MOST_DOCUMENTS} of {len(frame)}"
-        if len(frame) > MOST_DOCUMENTS
-        else f"{len(frame)}"
-    )
-    rows = (
-        (_label(row), _cells(row), False)
-        for row in records_of(ordered.iloc[:MOST_DOCUMENTS])
-    )
+    which = f"{len(frame)}"
+    if len(frame) > MOST_DOCUMENTS:
+        which = f"the first {MOST_DOCUMENTS} of {which}"
+    rows = []
+    for row in records_of(ordered.head(MOST_DOCUMENTS)):
+        rows.append((_label(row), _cells(row), False))
     return rows_of(f"Documents, {which}: {title}", rows, "Of")
 
 
@@ -189,16 +190,13 @@ def _label(row: Record) -> str:
 def _cells(row: Record) -> Iterable[tuple[Head, Cell]]:
     yield ("", "tokens"), Cell(words=f"{row['tokens']:,}")
     for key, head in COLUMN_HEADS.items():
-        untold = key == "extractable" and pd.isna(row[key])
-        yield (
-            head,
-            Cell(words=_not_measurable(row)) if untold else Cell(number(row[key])),
-        )
-    yield (
-        ("", "longest"),
-        Cell(words=f"{row['longest_run']:,.0f}") if row["measured"] > 0 else Cell(),
-    )
+        cell = Cell(number(row[key]))
+        if key == "extractable" and pd.isna(row[key]):
+            cell = Cell(words=_not_measurable(row))
+        yield head, cell
+    longest = f"{row['longest_run']:,.0f}" if row["measured"] > 0 else None
+    yield ("", "longest"), Cell(words=longest)
     yield ("known", "non-members"), Cell(number(row["nonmembers"]))
     if row["unit"] == "document":
-        is_told = bool(pd.notna(row["p"])) and row["known"] >= LEAST_KNOWN
-        yield ("", "p"), Cell(words=f"{row['p']:.2g}") if is_told else Cell()
+        has_p = bool(pd.notna(row["p"])) and row["known"] >= LEAST_KNOWN
+        yield ("", "p"), Cell(words=f"{row['p']:.2g}") if has_p else Cell()

@@ -22,39 +22,39 @@ LANGUAGES = {"en": "English", "zh": "Chinese"}
 def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
     """Lay out a row a benchmark, subset and length: its texts, the share of each class,
     and its documents by class."""
-    keys = ("benchmark", "subset", "length")
-    panels = {
-        tuple(getattr(panel, key) for key in keys): panel
-        for panel in results.panels(artifact)
-    }
+    panels = {}
+    for panel in results.panels(artifact):
+        panels[panel.benchmark, panel.subset, panel.length] = panel
     records = []
-    for place, panel in panels.items():
+    for panel in panels.values():
         entry = results.entries[panel.benchmark]
-        about = {key: entry.get(key, "") for key in ("title", "source", "language")}
-        about["length_unit"] = panel.length_unit
         counts = _class_counts(results.texts(panel))
         labelled = counts["n_members"] + counts["n_nonmembers"]
-        ratio = counts["n_members"] / labelled if labelled else None
-        records.append(
-            dict(zip(keys, place, strict=True))
-            | about
-            | counts
-            | {"member_ratio": ratio}
-        )
-    unlabelled = any(record["n_unlabelled"] for record in records)
+        record = {
+            "benchmark": panel.benchmark,
+            "subset": panel.subset,
+            "length": panel.length,
+            "title": entry.get("title", ""),
+            "source": entry.get("source", ""),
+            "language": entry.get("language", ""),
+            "length_unit": panel.length_unit,
+            **counts,
+            "member_ratio": counts["n_members"] / labelled if labelled else None,
+        }
+        records.append(record)
+    has_unlabelled = any(record["n_unlabelled"] for record in records)
     rows = []
-    for row in records:
-        name = ", ".join(
-            filter(None, (artifact.title_of(row["benchmark"]), row["subset"]))
-        )
-        rows.append((name, _cells(row, unlabelled), False))
+    for record in records:
+        name = artifact.title_of(record["benchmark"])
+        if record["subset"]:
+            name += f", {record['subset']}"
+        rows.append((name, _cells(record, has_unlabelled), False))
     note = (
         "Length: words a text. Documents: those the members come from + those of the "
         "non-members."
     )
-    return table_of(
-        artifact, rows_of("", rows, "Benchmark"), [note], long_frame(records)
-    )
+    blocks = rows_of("", rows, "Benchmark")
+    return table_of(artifact, blocks, [note], long_frame(records))
 
 
 def _class_counts(texts: pd.DataFrame) -> dict[str, int]:
@@ -70,38 +70,33 @@ def _class_counts(texts: pd.DataFrame) -> dict[str, int]:
     }
 
 
-def _cells(record: Record, unlabelled: bool) -> Iterable[tuple[str, Cell]]:
-    documents = (record["member_documents"], record["nonmember_documents"])
-    yield (
-        "Language",
-        Cell(words=LANGUAGES.get(record["language"], record["language"]) or DASH),
-    )
+def _cells(record: Record, has_unlabelled: bool) -> Iterable[tuple[str, Cell]]:
+    language = LANGUAGES.get(record["language"], record["language"])
+    yield "Language", Cell(words=language or DASH)
     length = f"{record['length']} {record['length_unit']}".removesuffix(" words")
     yield "Length (words)", Cell() if record["length"] is None else Cell(words=length)
     yield "Texts", Cell(words=f"{record['n_members'] + record['n_nonmembers']:,}")
-    ratio = record["member_ratio"]
-    yield (
-        "Non-members",
-        Cell() if ratio is None else Cell(words=f"{100 * (1 - ratio):.1f} %"),
-    )
-    yield "Members", Cell() if ratio is None else Cell(words=f"{100 * ratio:.1f} %")
-    if unlabelled:
-        yield (
-            "Unlabelled",
-            Cell(
-                words=f"{record['n_unlabelled']:,}" if record["n_unlabelled"] else DASH
-            ),
-        )
-    yield (
-        "Documents",
-        Cell(words=f"{documents[0]} + {documents[1]}") if sum(documents) else Cell(),
-    )
+    yield "Non-members", _share(record["member_ratio"], of_members=False)
+    yield "Members", _share(record["member_ratio"], of_members=True)
+    if has_unlabelled:
+        unlabelled = record["n_unlabelled"]
+        yield "Unlabelled", Cell(words=f"{unlabelled:,}" if unlabelled else DASH)
+    members, nonmembers = record["member_documents"], record["nonmember_documents"]
+    documents = f"{members} + {nonmembers}" if members or nonmembers else None
+    yield "Documents", Cell(words=documents)
 
 
 BY_ITSELF = {"text", "token_ids", "logprobs", "lowercase", *FULL_VOCABULARY}
 """What the passes over a text and its lower-cased form answer."""
 
 SECONDS = "seconds_a_document"
+
+
+def _share(member_ratio: float | None, *, of_members: bool) -> Cell:
+    if member_ratio is None:
+        return Cell()
+    share = member_ratio if of_members else 1 - member_ratio
+    return Cell(words=f"{100 * share:.1f} %")
 
 
 def document_times(artifact: Artifact, results: Results) -> Table:
@@ -111,22 +106,23 @@ def document_times(artifact: Artifact, results: Results) -> Table:
     in full, as if it alone were run; scoring itself takes no time that matters.
     """
     panels = results.panels(artifact)
-    records = [
-        {"panel": place, **panel.record, "average": "", "metric": SECONDS}
-        | {
-            "method": method,
-            "setting": setting,
-            "control": is_control(method),
-            "value": seconds,
-        }
-        for place, panel in enumerate(panels)
-        for (method, setting), seconds in _seconds(artifact, results, panel).items()
-    ]
+    records = []
+    for place, panel in enumerate(panels):
+        seconds = _seconds(artifact, results, panel)
+        for (method, setting), value in seconds.items():
+            about = {
+                "average": "",
+                "metric": SECONDS,
+                "method": method,
+                "setting": setting,
+                "control": is_control(method),
+                "value": value,
+            }
+            records.append({"panel": place, **panel.record, **about})
     if not records:
         raise artifact.empty("none of its methods was timed on its panels")
-    frame = long_frame(
-        sorted(records, key=lambda row: artifact.methods.index(row["method"]))
-    )
+    records.sort(key=lambda row: artifact.methods.index(row["method"]))
+    frame = long_frame(records)
     blocks = by_method(
         frame, panels, [SECONDS], label=setting_label, by=("method", "setting")
     )
@@ -149,16 +145,13 @@ def _seconds(
         documents = results.texts(panel)["document"].nunique()
         views = read_json(results.path("passes", panel.pair))["views"]
         by_method = _seconds_by_passes(views, methods, subset, length)
-        seconds = {
-            (method, ""): value / documents for method, value in by_method.items()
-        }
+        for method, value in by_method.items():
+            seconds[method, ""] = value / documents
     if results.has("times", panel.pair):
         for row in read_table(results.path("times", panel.pair)).to_pylist():
             is_of_panel = (row["subset"], row["length"]) == (subset, length)
-            is_shown = panel.references is None or row["paraphraser"] in (
-                "",
-                *panel.references,
-            )
+            named = panel.references
+            is_shown = named is None or row["paraphraser"] in ("", *named)
             if row["task"] in methods and is_of_panel and is_shown:
                 seconds[row["task"], row["setting"]] = row["seconds"] / row["documents"]
     return seconds
@@ -175,25 +168,23 @@ def _seconds_by_passes(
 
     Methods that read more than these passes, or passes that were not run, are left out.
     """
-    own = [
-        view
-        for view in views
-        if view["view"] == "original"
-        and not view["prefix"]
-        and not view["past_context"]
-        if view.get("length") in (length, None)
-        and view.get("subset") in (subset, "", None)
-    ]
+    by_form: dict[str, list[float]] = {}
+    for view in views:
+        is_plain = view["view"] == "original" and not view["prefix"]
+        is_of_length = view.get("length") in (length, None)
+        is_of_subset = view.get("subset") in (subset, "", None)
+        if is_plain and not view["past_context"] and is_of_length and is_of_subset:
+            by_form.setdefault(view["altered"], []).append(view["seconds"])
     seconds: dict[str, float] = {}
-    for method in filter(METHODS.__contains__, methods):
-        if METHODS[method].scope == "text" and BY_ITSELF.issuperset(
-            METHODS[method].needs
+    for name in methods:
+        method = METHODS.get(name)
+        if (
+            not method
+            or method.scope != "text"
+            or not BY_ITSELF.issuperset(method.needs)
         ):
-            altered = ("", *sorted(altered_views([method])))
-            read = [
-                [view["seconds"] for view in own if view["altered"] == form]
-                for form in altered
-            ]
-            if all(read):  # every one has a pass
-                seconds[method] = sum(map(sum, read))
+            continue
+        forms = ["", *sorted(altered_views([name]))]
+        if all(form in by_form for form in forms):  # every one has a pass
+            seconds[name] = sum(sum(by_form[form]) for form in forms)
     return seconds

@@ -2,12 +2,13 @@
 what choosing settings adds."""
 
 from collections.abc import Iterable, Sequence
-from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, averages_of
+from pretrace.evaluation.metrics import marks_in
 from pretrace.questions.known import is_control
 from pretrace.render.artifact import SELECTIONS, Artifact, Panel
 from pretrace.render.names import AT_EDGE, PARAMETER_LABELS, marked_label, method_label
@@ -58,40 +59,31 @@ def method_table(artifact: Artifact, results: Results) -> Table:
     bootstrap on held-out settings, Holm-corrected p <= 0.05.
     """
     options, panels = artifact.options, results.panels(artifact)
-    selections = [
-        selection for selection in SELECTIONS if selection in artifact.selections
-    ]
+    selections = [name for name in SELECTIONS if name in artifact.selections]
     shown = estimates(artifact, results, selections)
     column = ["selection", "panel", "average", "metric"]
-    shown["bold"] = best(shown, column) & beyond_chance(shown, column)
+    is_beyond = beyond_chance(shown, column)
+    shown["bold"] = best(shown, column) & is_beyond
     if options.runner_up:
         is_null = shown["model"].isin(artifact.null_models)
-        shown["runner_up"] = (
-            runner_up(shown, column) & beyond_chance(shown, column) & ~is_null
-        )
+        shown["runner_up"] = runner_up(shown, column) & is_beyond & ~is_null
     shown = with_false_alarms(artifact, shown)
     notes = _notes(artifact, panels, shown)
     if options.unit == "document":
-        notes.append(
-            " ".join([*without_controls(shown["method"]), *results.cautions(panels)])
-        )
-    values = [str(getattr(panel, options.blocks, "")) for panel in panels]
-    names = [
-        f"{value} {panel.length_unit}"
-        if options.blocks == "length"
-        else artifact.title_of(value)
-        for value, panel in zip(values, panels, strict=True)
-    ]
+        cautions = [*without_controls(shown["method"]), *results.cautions(panels)]
+        notes.append(" ".join(cautions))
+    names = [_block_name(artifact, panel) for panel in panels]
+    block_names = shown["panel"].map(names.__getitem__)
     blocks: list[Block] = []
-    for name, selection in product(dict.fromkeys(names), selections):
-        own = shown[
-            (shown["selection"] == selection)
-            & (shown["panel"].map(names.__getitem__) == name)
-        ]
-        title = (f"{name}. " if name else "") + SELECTION_TITLES[selection]
-        blocks += by_method(
-            own, panels, artifact.metrics, title=title, block=options.blocks
-        )
+    for name in dict.fromkeys(names):
+        for selection in selections:
+            own = shown[(shown["selection"] == selection) & (block_names == name)]
+            title = SELECTION_TITLES[selection]
+            if name:
+                title = f"{name}. {title}"
+            blocks += by_method(
+                own, panels, artifact.metrics, title=title, block=options.blocks
+            )
     return table_of(artifact, blocks, notes, shown)
 
 
@@ -105,6 +97,14 @@ SELECTION_TITLES = {
 }
 
 
+def _block_name(artifact: Artifact, panel: Panel) -> str:
+    """Return what a panel's block is called; "" if all panels share one."""
+    value = str(getattr(panel, artifact.options.blocks, ""))
+    if artifact.options.blocks == "length":
+        return f"{value} {panel.length_unit}"
+    return artifact.title_of(value)
+
+
 def _notes(
     artifact: Artifact, panels: Sequence[Panel], frame: pd.DataFrame
 ) -> list[str]:
@@ -112,12 +112,12 @@ def _notes(
     are taken: a note each."""
     options = artifact.options
     single = frame[frame["average"] == ""]
-    small = f" {OF_THIS_SIZE}" * any(
-        metric.startswith("tpr") for metric in artifact.metrics
-    )
+    more = INTERVALS
+    if any(metric.startswith("tpr") for metric in artifact.metrics):
+        more += f" {OF_THIS_SIZE}"
     marked, means = [], []
     if frame["bold"].any():
-        second = ", the runner-up underlined" * options.runner_up
+        second = ", the runner-up underlined" if options.runner_up else ""
         marked.append(
             f"Bold is the highest method of a column{second}, if it is above chance by "
             "an interval that pays for the choice among them (Bonferroni); rows "
@@ -137,10 +137,11 @@ def _notes(
             "their standard deviation (±); a star holds in every draw."
         )
     means += other_texts_note(panels, single)
-    means += [AVERAGE_NOTES[options.average]] if len(single) < len(frame) else []
+    if len(single) < len(frame):
+        means.append(AVERAGE_NOTES[options.average])
     marked += false_alarms_of(frame)
     return [
-        conditions(artifact, records_of(single), INTERVALS + small),
+        conditions(artifact, records_of(single), more),
         " ".join(marked),
         " ".join(means),
     ]
@@ -169,10 +170,17 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
     for place, panel in enumerate(panels):
         defaults = results.by("method", artifact, panel, selection="default")
         for value, method, row in results.along_parameter(artifact, panel, parameter):
-            about = {"selection": row["selection"], "metric": artifact.metric}
-            about |= {"parameter": parameter if value else "", "parameter_value": value}
-            default = {"default": row["setting"] == defaults[method]["setting"]}
-            records.append(estimate_record(place, panel, row, **about) | default)
+            record = estimate_record(
+                place,
+                panel,
+                row,
+                selection=row["selection"],
+                metric=artifact.metric,
+                parameter=parameter if value else "",
+                parameter_value=value,
+            )
+            record["default"] = row["setting"] == defaults[method]["setting"]
+            records.append(record)
     frame = long_frame(records).sort_values(
         "parameter_value",
         key=lambda values: pd.to_numeric(values, errors="coerce"),
@@ -196,11 +204,9 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
 def _value_label(row: Record) -> str:
     if not row["parameter"]:
         return marked_label(row["method"])
-    label = PARAMETER_LABELS.get(row["parameter"], row["parameter"])
-    return (
-        f"{method_label(row['method'])}, {label} = {row['parameter_value']}"
-        + " (default)" * row["default"]
-    )
+    parameter = PARAMETER_LABELS.get(row["parameter"], row["parameter"])
+    label = f"{method_label(row['method'])}, {parameter} = {row['parameter_value']}"
+    return f"{label} (default)" if row["default"] else label
 
 
 CHANCE = "chance"
@@ -214,29 +220,24 @@ def pairwise_tests(artifact: Artifact, results: Results) -> Table:
     0.05; the long data have every interval and p.
     """
     panels = results.panels(artifact)
-    rows = [
-        row
-        for place, panel in enumerate(panels)
-        for row in _tests(artifact, results, panel, place)
-    ]
+    rows: list[Record] = []
+    for place, panel in enumerate(panels):
+        rows += _tests(artifact, results, panel, place)
     frame = long_frame(rows)
     frame["p_holm"] = corrected(frame, ("panel", "baseline"))
     frame["significant"] = frame["p_holm"] <= STAR_LEVEL
-    records = records_of(frame)
     blocks = []
     for place, panel in enumerate(panels):
-        blocks += _pairs(
-            artifact, panel, [row for row in records if row["panel"] == place]
-        )
-    families = multiplicity_note(
-        len({(row["panel"], row["baseline"]) for row in records})
-    )
+        tests = records_of(frame[frame["panel"] == place])
+        blocks += _pairs(artifact, panel, tests)
+    families = len(frame[["panel", "baseline"]].drop_duplicates())
+    chance = " ".join(multiplicity_note(families))
     notes = [
-        conditions(artifact, records, "Intervals and p are in the CSV."),
+        conditions(artifact, records_of(frame), "Intervals and p are in the CSV."),
         "Each cell is the row's method minus the column's, at held-out settings; a "
         "dash where the two have no test, as of a method against itself.",
         "* significantly different by the paired stratified bootstrap, Holm-corrected "
-        f"over the column's methods, p ≤ {STAR_LEVEL:g}. {' '.join(families)}".rstrip(),
+        f"over the column's methods, p ≤ {STAR_LEVEL:g}. {chance}".rstrip(),
     ]
     return table_of(artifact, blocks, notes, frame)
 
@@ -244,36 +245,43 @@ def pairwise_tests(artifact: Artifact, results: Results) -> Table:
 def _tests(
     artifact: Artifact, results: Results, panel: Panel, place: int
 ) -> Iterable[Record]:
-    baselines = {"baseline": [*artifact.methods, CHANCE]} if artifact.methods else {}
-    rows = results.rows(
-        artifact, panel, "tests", selection="held_out", test="bootstrap", **baselines
-    )
-    keys = ("baseline", "metric", "test", "selection", "difference", "low", "high", "p")
+    keys: dict[str, Any] = {"selection": "held_out", "test": "bootstrap"}
+    if artifact.methods:
+        keys["baseline"] = [*artifact.methods, CHANCE]
+    rows = results.rows(artifact, panel, "tests", **keys)
     for row in records_of(rows.sort_values("baseline", kind="stable")):
-        yield keys_of(place, panel, row) | {key: row[key] for key in keys}
+        record = keys_of(place, panel, row)
+        for key in TEST_COLUMNS:
+            record[key] = row[key]
+        yield record
+
+
+TEST_COLUMNS = (
+    "baseline", "metric", "test", "selection", "difference", "low", "high", "p",
+)  # fmt: skip
 
 
 def _pairs(artifact: Artifact, panel: Panel, tests: list[Record]) -> list[Block]:
     """Return a panel's differences; if only the column's method is tested against the
     row's, with the other sign."""
-    differences = {(row["baseline"], row["method"]): (row, -1) for row in tests}
-    differences |= {(row["method"], row["baseline"]): (row, 1) for row in tests}
+    cells_of: dict[tuple[str, str], Cell] = {}
+    for row in tests:
+        reverse = -row["difference"]
+        cell = Cell(reverse, signed=True, star=row["significant"])
+        cells_of[row["baseline"], row["method"]] = cell
+    for row in tests:
+        cell = Cell(row["difference"], signed=True, star=row["significant"])
+        cells_of[row["method"], row["baseline"]] = cell
     methods = artifact.order_methods(row["method"] for row in tests)
-    baselines = [CHANCE] * any(row["baseline"] == CHANCE for row in tests) + methods
-
-    def cell(method: str, baseline: str) -> Cell:
-        row, sign = differences.get((method, baseline), ({}, 0))
-        return (
-            Cell(sign * row["difference"], signed=True, star=row["significant"])
-            if row
-            else Cell()
-        )
-
+    baselines = methods
+    if any(row["baseline"] == CHANCE for row in tests):
+        baselines = [CHANCE, *methods]
     rows = []
     for method in methods:
-        cells = [
-            (method_label(baseline), cell(method, baseline)) for baseline in baselines
-        ]
+        cells = []
+        for baseline in baselines:
+            cell = cells_of.get((method, baseline), Cell())
+            cells.append((method_label(baseline), cell))
         rows.append((marked_label(method), cells, is_control(method)))
     return rows_of(panel.name, rows)
 
@@ -287,15 +295,9 @@ def selection_gap(artifact: Artifact, results: Results) -> Table:
     grid.
     """
     panels = results.panels(artifact)
-    frame = _gaps(estimates(artifact, results, ["best_on_test", "held_out"]))
-    frame = long_frame(
-        [
-            *records_of(frame),
-            *averages_of(
-                records_of(frame), [panel.to_json() for panel in panels], "panel"
-            ),
-        ]
-    )
+    gaps = records_of(_gaps(estimates(artifact, results, ["best_on_test", "held_out"])))
+    averages = averages_of(gaps, [panel.to_json() for panel in panels], "panel")
+    frame = long_frame([*gaps, *averages])
     notes = [
         conditions(artifact, records_of(frame), DASHES),
         "Gap: best on test minus held out, of the same texts and therefore without an "
@@ -311,11 +313,13 @@ def _gaps(chosen: pd.DataFrame) -> pd.DataFrame:
     named = {"setting": "held_out_setting", "value": "held_out_value"}
     held_out = chosen[chosen["selection"] == "held_out"].rename(columns=named)
     best = chosen[chosen["selection"] == "best_on_test"].set_index(["panel", "method"])
-    frame = held_out.join(
-        best[["setting", "value"]].add_prefix("best_"), on=["panel", "method"]
-    )
-    marks = frame["marks"].str.contains(AT_EDGE).map({True: AT_EDGE, False: ""})
-    gap = frame["best_value"] - frame["held_out_value"]
+    best = best[["setting", "value"]].add_prefix("best_")
+    frame = held_out.join(best, on=["panel", "method"])
     return frame.assign(
-        metric="gap", setting="", value=gap, low=np.nan, high=np.nan, marks=marks
+        metric="gap",
+        setting="",
+        value=frame["best_value"] - frame["held_out_value"],
+        low=np.nan,
+        high=np.nan,
+        marks=[AT_EDGE if AT_EDGE in marks_in(own) else "" for own in frame["marks"]],
     )

@@ -67,30 +67,29 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
     Bold is the widest gap. `options.average: panel` adds the means over the panels.
     """
     panels = results.panels(artifact)
-    records = [
-        row
-        for place, panel in enumerate(panels)
-        for row in _accuracies(artifact, results, panel, place)
-    ]
+    records: list[Record] = []
+    for place, panel in enumerate(panels):
+        records += _accuracies(artifact, results, panel, place)
     if not records:
         raise artifact.empty("its panels have no answers to questions")
     records.sort(key=_order)
-    average, given = artifact.options.average, [panel.to_json() for panel in panels]
-    averages = averages_of(records, given, average, by=("method", "setting"))
+    average, by = artifact.options.average, ("method", "setting")
+    given = [panel.to_json() for panel in panels]
+    averages = averages_of(records, given, average, by=by)
     frame = long_frame([*records, *averages]).assign(sd=None)
-    gap = (frame["metric"] == "gap") & (as_printed(frame) > 0)
-    frame["bold"] = best(frame, ["panel", "average", "metric"]) & gap
-    blocks = by_method(
-        frame, panels, SHOWN_ACCURACIES, label=setting_label, by=("method", "setting")
-    )
+    is_gap = (frame["metric"] == "gap") & (as_printed(frame) > 0)
+    frame["bold"] = best(frame, ["panel", "average", "metric"]) & is_gap
+    blocks = by_method(frame, panels, SHOWN_ACCURACIES, label=setting_label, by=by)
     notes = [
         conditions(artifact, records, INTERVALS, SHOWN_ACCURACIES),
         "Gap: members minus non-members; bold is the widest. Chance is not a fixed "
         "share: the controls show how much the options give away without a model.",
-        f"Average: mean over the {average.replace('panel', 'column')}s, without an "
-        "interval." * bool(averages),
-        " ".join([*without_controls(frame["method"]), *results.cautions(panels)]),
     ]
+    if averages:
+        over = average.replace("panel", "column")
+        notes.append(f"Average: mean over the {over}s, without an interval.")
+    cautions = [*without_controls(frame["method"]), *results.cautions(panels)]
+    notes.append(" ".join(cautions))
     return table_of(artifact, blocks, notes, frame)
 
 
@@ -100,32 +99,40 @@ def _accuracies(
     """Yield the accuracies of each method and setting, and their difference as the
     metric `gap`."""
     keys: dict[str, Any] = {"selection": "grid", "method": [*QUESTION_METHODS]}
-    rows = [
-        results.rows(artifact.replaced(metric=metric), panel, **keys)
-        for metric in ACCURACIES
-    ]
-    for own in group_records(records_of(pd.concat(rows)), "method", "setting"):
-        about = {"selection": "grid", "star": False}
-        named = [
-            row | {"method": named_variant(row["method"], row["setting"])}
-            for row in own
-        ]
-        shown = [
-            estimate_record(place, panel, row, **about, metric=row["metric"])
-            for row in named
-        ]
-        yield from shown
-        if len(own) == len(ACCURACIES):
-            by_metric = {row["metric"]: estimate(row) for row in own}
-            value, low, high = difference(*(by_metric[metric] for metric in ACCURACIES))
-            gap = {
-                "metric": "gap",
-                "value": value,
-                "low": low,
-                "high": high,
-                "marks": "",
-            }
-            yield shown[0] | gap | dict.fromkeys(("n_members", "n_nonmembers"))
+    rows = []
+    for metric in ACCURACIES:
+        own = artifact.replaced(metric=metric)
+        rows += records_of(results.rows(own, panel, **keys))
+    for of_setting in group_records(rows, "method", "setting"):
+        shown: dict[str, Record] = {}
+        for row in of_setting:
+            variant = named_variant(row["method"], row["setting"])
+            shown[row["metric"]] = estimate_record(
+                place,
+                panel,
+                row | {"method": variant},
+                selection="grid",
+                star=False,
+                metric=row["metric"],
+            )
+        yield from shown.values()
+        if len(shown) == len(ACCURACIES):
+            yield _gap(*(shown[metric] for metric in ACCURACIES))
+
+
+def _gap(members: Record, nonmembers: Record) -> Record:
+    """Return how much higher the accuracy of members is, as a row of the metric
+    `gap`."""
+    value, low, high = difference(estimate(members), estimate(nonmembers))
+    return members | {
+        "metric": "gap",
+        "value": value,
+        "low": low,
+        "high": high,
+        "marks": "",
+        "n_members": None,
+        "n_nonmembers": None,
+    }
 
 
 def _order(record: Record) -> tuple[Any, ...]:
@@ -133,23 +140,17 @@ def _order(record: Record) -> tuple[Any, ...]:
     variants."""
     method = record["method"].split(";")[0]
     values = [str(value) for value in parse_setting(method, record["setting"]).values()]
-    return (
-        is_control(method),
-        list(QUESTION_METHODS).index(method),
-        record["method"] != method,
-        values,
-    )
+    place = list(QUESTION_METHODS).index(method)
+    return is_control(method), place, record["method"] != method, values
 
 
 def setting_label(row: Record) -> str:
     """Name a question method, with the number of tokens that its setting gives, if
     any."""
     method, label = row["method"].split(";")[0], marked_label(row["method"])
-    given = (
-        parse_setting(method, row["setting"]).get("k")
-        if method in QUESTION_METHODS
-        else None
-    )
+    if method not in QUESTION_METHODS:
+        return label
+    given = parse_setting(method, row["setting"]).get("k")
     return f"{label}, {given} tokens given" if given else label
 
 
@@ -164,22 +165,19 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
     methods.
     """
     panels = results.panels(artifact)
-    metrics = [*artifact.options.metrics, P_VALUE]
+    shown = artifact.options.metrics
+    metrics = [*shown, P_VALUE]
     records: list[Record] = []
     for place, panel in enumerate(panels):
-        records += _tested_rows(artifact, results, panel, place, metrics[:-1])
+        records += _tested_rows(artifact, results, panel, place, shown)
     order = artifact.order_methods(row["method"] for row in records)
     frame = long_frame(sorted(records, key=lambda row: order.index(row["method"])))
     tested = frame[frame["metric"] == P_VALUE]
     frame["p_holm"] = corrected(tested, ("panel",), p="value").reindex(frame.index)
     frame["star"] = frame["p_holm"] <= STAR_LEVEL
+    more = f"Default settings. {INTERVALS if shown else DASHES}"
     notes = [
-        conditions(
-            artifact,
-            records,
-            f"Default settings. {INTERVALS if len(metrics) > 1 else DASHES}",
-            metrics,
-        ),
+        conditions(artifact, records, more, metrics),
         "p: Welch's t-test of the mean scores of members' and of non-members' "
         "documents (two-sided, uncorrected); * where Holm's correction over the "
         f"methods leaves p ≤ {STAR_LEVEL:g}. None where every document has the same "
@@ -196,31 +194,28 @@ def de_cop_lines(frame: pd.DataFrame) -> list[str]:
     in words, for a terminal."""
     lines = []
     for (model, benchmark), own in frame.groupby(["model", "benchmark"], sort=False):
-        aucs = own[own["metric"] == "auc"].set_index("method")["value"].dropna()
+        values = own.dropna(subset="value").set_index("method")
+        aucs = values.loc[values["metric"] == "auc", "value"]
         if "de_cop" not in aucs:
             continue
-        tests = own[own["metric"] == P_VALUE].set_index("method")["value"].dropna()
-        p = tests.get("de_cop")
-        told = (
-            f"no p: it takes {FEWEST_DOCUMENTS} books of each class"
-            if p is None
-            else f"p = {p_text(p)}"
-        )
-        blind = [
-            f"{method_label(name)} {aucs[name]:.2f}"
-            for name in aucs.index
-            if is_control(name)
-        ]
-        lines.append(
+        tests = values.loc[values["metric"] == P_VALUE, "value"]
+        tested = f"no p: it takes {FEWEST_DOCUMENTS} books of each class"
+        if "de_cop" in tests:
+            tested = f"p = {p_text(tests['de_cop'])}"
+        blind = []
+        for name in filter(is_control, aucs.index):
+            blind.append(f"{method_label(name)} {aucs[name]:.2f}")
+        line = (
             f"{model} on {benchmark}: DE-COP ranks a book in question above one that "
-            f"the model cannot have read in {aucs['de_cop']:.0%} of pairs ({told})"
-            + f"; without a model: {', '.join(blind)}" * bool(blind)
-            + ". One half is chance."
+            f"the model cannot have read in {aucs['de_cop']:.0%} of pairs ({tested})"
         )
-        if any(
-            tests.get(name, 1) <= STAR_LEVEL for name in tests.index if is_control(name)
-        ):
-            lines[-1] += " The options alone tell the books apart, so nothing follows."
+        if blind:
+            line += f"; without a model: {', '.join(blind)}"
+        line += ". One half is chance."
+        of_controls = [tests[name] for name in filter(is_control, tests.index)]
+        if min(of_controls, default=1) <= STAR_LEVEL:
+            line += " The options alone tell the books apart, so nothing follows."
+        lines.append(line)
     return lines
 
 
@@ -233,35 +228,30 @@ def _tested_rows(
 ) -> Iterable[Record]:
     """Yield the metrics of each method, and its test of the difference of means; one
     without a test has no p."""
+
+    def chosen(metric: str) -> dict[str, Record]:
+        own = artifact.replaced(metric=metric)
+        return results.by("method", own, panel, selection="default")
+
     for metric in metrics:
-        chosen = results.by(
-            "method", artifact.replaced(metric=metric), panel, selection="default"
-        )
-        for row in chosen.values():
+        for row in chosen(metric).values():
             yield estimate_record(place, panel, row, metric=metric, star=False)
-    tested = results.by(
-        "method", artifact.replaced(metric=MEAN_SCORE), panel, "tests", test="welch"
-    )
-    scored = results.by(
-        "method", artifact.replaced(metric="auc"), panel, selection="default"
-    )
-    for method, row in (scored | tested).items():
+    of_means = artifact.replaced(metric=MEAN_SCORE)
+    tested = results.by("method", of_means, panel, "tests", test="welch")
+    for method, row in (chosen("auc") | tested).items():
         test = tested.get(method, {})
-        numbers = {key: test.get(key) for key in ("difference", "low", "high")} | {
-            "p_holm": None
-        }
-        about = {
+        yield keys_of(place, panel, row) | {
             "average": "",
             "metric": P_VALUE,
             **number_record(None),
             "setting": row["setting"],
+            "difference": test.get("difference"),
+            "low": test.get("low"),
+            "high": test.get("high"),
+            "p_holm": None,
+            "value": test.get("p"),
+            "star": False,
         }
-        yield (
-            keys_of(place, panel, row)
-            | about
-            | numbers
-            | {"value": test.get("p"), "star": False}
-        )
 
 
 def calibration_table(artifact: Artifact, results: Results) -> Table:
@@ -272,14 +262,10 @@ def calibration_table(artifact: Artifact, results: Results) -> Table:
     for panel in panels:
         own = _calibrations(artifact, results, panel)
         frames.append(own)
-        rows = (
-            (
-                f"{row['class']}, {CALIBRATION_LABELS[row['calibration']]}",
-                _calibration_cells(row),
-                False,
-            )
-            for row in records_of(own)
-        )
+        rows = []
+        for row in records_of(own):
+            label = f"{row['class']}, {CALIBRATION_LABELS[row['calibration']]}"
+            rows.append((label, _calibration_cells(row), False))
         blocks += rows_of(panel.name, rows, "Documents")
     notes = [
         "In range: every letter's mean probability over the document's answers lies "
@@ -303,29 +289,29 @@ def _calibrations(artifact: Artifact, results: Results, panel: Panel) -> pd.Data
     for _, own in table.groupby(["label", calibrations], observed=True):
         values = own.set_index(["quantity", "letter"])["value"]
         (share,) = records_of(own[own["quantity"] == "in_range"])
-        records.append(
-            {
-                "class": CLASSES[int(own["label"].iloc[0])],
-                "calibration": own["calibration"].iloc[0],
-            }
-            | dict(
-                zip(MEANS, values["letter_probability"][[*OPTION_LETTERS]], strict=True)
-            )
-            | dict(zip(DELTAS, values["letter_added"][[*OPTION_LETTERS]], strict=True))
-            | {"documents": share["n"], "in_range": round(share["value"] * share["n"])}
-            | {key: share[key] for key in ("value", "low", "high")}
-        )
+        record = {
+            "class": CLASSES[int(own["label"].iloc[0])],
+            "calibration": own["calibration"].iloc[0],
+        }
+        for letter, mean in zip(OPTION_LETTERS, MEANS, strict=True):
+            record[mean] = values["letter_probability", letter]
+        for letter, delta in zip(OPTION_LETTERS, DELTAS, strict=True):
+            record[delta] = values["letter_added", letter]
+        record["documents"] = share["n"]
+        record["in_range"] = round(share["value"] * share["n"])
+        for key in ("value", "low", "high"):
+            record[key] = share[key]
+        records.append(record)
     return pd.DataFrame(records)
 
 
 def _calibration_cells(record: Record) -> Iterable[tuple[tuple[str, str], Cell]]:
-    plain = record["calibration"] == "none"
+    is_plain = record["calibration"] == "none"
     for letter, mean in zip(OPTION_LETTERS, MEANS, strict=True):
         yield ("mean probability", letter), Cell(record[mean])
     for letter, delta in zip(OPTION_LETTERS, DELTAS, strict=True):
-        yield ("added", letter), Cell() if plain else Cell(record[delta], signed=True)
-    yield (
-        ("in range", "documents"),
-        Cell(words=f"{record['in_range']} of {record['documents']}"),
-    )
+        added = None if is_plain else record[delta]
+        yield ("added", letter), Cell(added, signed=True)
+    in_range = f"{record['in_range']} of {record['documents']}"
+    yield ("in range", "documents"), Cell(words=in_range)
     yield ("in range", "share"), cell_of(record)

@@ -42,25 +42,20 @@ def reproduction(artifact: Artifact, results: Results) -> Table:
     """
     compared = compared_of(artifact, results)
     papers = _papers_shown(read_papers(results), compared)
-    protocols = [
-        (paper, protocol)
-        for paper, about in papers.items()
-        for protocol in about.protocols
-    ]
-    shown = compared[
-        pd.MultiIndex.from_frame(compared[["paper", "protocol"]]).isin(protocols)
-    ]
-    numbers = {paper: shown[shown["paper"] == paper] for paper in papers}
-    summaries = [
-        block for paper in papers for block in _summaries(papers[paper], numbers[paper])
-    ]
-    listed = _every(papers, shown) if artifact.options.every else _farthest(shown)
-    reading = " ".join(
-        _read_comparison(papers[paper], numbers[paper]) for paper in papers
-    )
-    return table_of(
-        artifact, [*summaries, *listed], _notes(papers, shown), compared, reading
-    )
+    protocols = []
+    for paper, about in papers.items():
+        protocols += [(paper, protocol) for protocol in about.protocols]
+    of_rows = pd.MultiIndex.from_frame(compared[["paper", "protocol"]])
+    shown = compared[of_rows.isin(protocols)]
+    blocks = []
+    reading = []
+    for paper, about in papers.items():
+        numbers = shown[shown["paper"] == paper]
+        blocks += _summaries(about, numbers)
+        reading.append(_read_comparison(about, numbers))
+    blocks += _every(papers, shown) if artifact.options.every else _farthest(shown)
+    notes = _notes(papers, shown)
+    return table_of(artifact, blocks, notes, compared, " ".join(reading))
 
 
 def _papers_shown(
@@ -68,17 +63,13 @@ def _papers_shown(
 ) -> dict[str, Paper]:
     """Return the papers that are compared with the protocols that the study measured,
     or all if it measured none."""
-    measured = (
-        compared[compared["measured"].notna()].groupby("paper")["protocol"].agg(set)
-    )
+    measured = compared[compared["measured"].notna()]
+    protocols_of = measured.groupby("paper")["protocol"].agg(set)
     shown = {}
     for paper in compared["paper"].unique():
         protocols = papers[paper].protocols
-        own = {
-            name: says
-            for name, says in protocols.items()
-            if name in measured.get(paper, protocols)
-        }
+        named = protocols_of.get(paper, protocols)
+        own = {name: says for name, says in protocols.items() if name in named}
         shown[paper] = papers[paper].replaced(protocols=own)
     return shown
 
@@ -103,24 +94,19 @@ def _summaries(paper: Paper, numbers: pd.DataFrame) -> list[Block]:
         cells: list[tuple[Head, Cell]] = []
         for protocol in paper.protocols:
             counts = summarise_comparison(own[own["protocol"] == protocol])
-            cells += [
-                ((f"as the {protocol}", head), cell) for head, cell in _counts(counts)
-            ]
+            for head, cell in _counts(counts):
+                cells.append(((f"as the {protocol}", head), cell))
         rows.append((str(artifact), cells, False))
     return rows_of(paper.title, rows, "Table or figure")
 
 
 def _counts(counts: Mapping[str, Any]) -> Iterable[tuple[str, Cell]]:
+    agree = None
+    if counts["judged"]:
+        agree = f"{counts['agree']} of {counts['judged']}"
     yield "numbers", Cell(words=str(counts["numbers"]))
     yield "measured", Cell(words=str(counts["measured"]))
-    yield (
-        "agree",
-        Cell(
-            words=f"{counts['agree']} of {counts['judged']}"
-            if counts["judged"]
-            else None
-        ),
-    )
+    yield "agree", Cell(words=agree)
     yield "criterion", Cell(words=", ".join(counts["criteria"]) or None)
     yield "median difference", Cell(counts["median"], signed=True)
     yield "largest difference", Cell(counts["largest"], signed=True)
@@ -130,10 +116,10 @@ def _farthest(compared: pd.DataFrame) -> list[Block]:
     apart = rates(compared).sort_values(
         "difference", key=abs, ascending=False, kind="stable"
     )
-    rows = (
-        (_place(row), [("protocol", Cell(words=row["protocol"])), *_cells(row)], False)
-        for row in records_of(apart[:FARTHEST])
-    )
+    rows = []
+    for row in records_of(apart[:FARTHEST]):
+        cells = [("protocol", Cell(words=row["protocol"])), *_cells(row)]
+        rows.append((_place(row), cells, False))
     return rows_of("The farthest apart", rows, "Number")
 
 
@@ -141,17 +127,16 @@ def _every(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[Block]:
     """Return a block for each table or figure of a paper with a row for each number
     that was measured."""
     measured = compared[compared["measured"].notna()]
+    groups = measured.groupby(["paper", "artifact", "protocol"], sort=False)
     blocks = []
-    for (paper, artifact, protocol), own in measured.groupby(
-        ["paper", "artifact", "protocol"], sort=False
-    ):
-        same = [
-            key for key in PUBLISHED_KEYS if key != "model" and own[key].nunique() == 1
-        ]
+    for (paper, artifact, protocol), own in groups:
+        same = []
+        for key in PUBLISHED_KEYS:
+            if key != "model" and own[key].nunique() == 1:
+                same.append(key)
         rows = [(_place(row, *same), _cells(row), False) for row in records_of(own)]
-        blocks += rows_of(
-            f"{papers[str(paper)].title}, {artifact}, as the {protocol}", rows, "Number"
-        )
+        title = f"{papers[str(paper)].title}, {artifact}, as the {protocol}"
+        blocks += rows_of(title, rows, "Number")
     return blocks
 
 
@@ -173,14 +158,18 @@ def _place(row: Record, *without: str) -> str:
     """Name a number by its printed keys `without` those that all numbers beside it
     share."""
     words = {
-        key: row[key] for key in ("paper", "artifact", "model", "benchmark", "subset")
-    }
-    words["length"] = f"{row['length']} words" if row["length"] else ""
-    words |= {
+        "paper": row["paper"],
+        "artifact": row["artifact"],
+        "model": row["model"],
+        "benchmark": row["benchmark"],
+        "subset": row["subset"],
+        "length": f"{row['length']} words" if row["length"] else "",
         "method": method_label(row["method"]),
         "metric": metric_label(row["metric"]),
     }
-    return " ".join(word for key, word in words.items() if word and key not in without)
+    for key in without:
+        words.pop(key, None)
+    return " ".join(filter(None, words.values()))
 
 
 def _notes(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[str]:
@@ -198,13 +187,12 @@ def _notes(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[str]:
     ]
     protocols = []
     for paper in papers.values():
-        told = "; ".join(
-            f"{name}: {sentence.strip()}" for name, sentence in paper.protocols.items()
-        )
-        protocols.append(f"{paper.title}, {told}.")
-    compared = compared.assign(
-        number=compared.groupby([*PUBLISHED_KEYS], sort=False).ngroup()
-    )
+        told = []
+        for name, sentence in paper.protocols.items():
+            told.append(f"{name}: {sentence.strip()}")
+        protocols.append(f"{paper.title}, {'; '.join(told)}.")
+    numbers = compared.groupby([*PUBLISHED_KEYS], sort=False).ngroup()
+    compared = compared.assign(number=numbers)
     skipped, others = compared[compared["skipped"]], compared[~compared["skipped"]]
     reasons = {
         "Inferred, because the paper does not state it (column inferred of the "
@@ -216,8 +204,9 @@ def _notes(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[str]:
     gaps = []
     for what, column in reasons.items():
         counts = compared["number"].groupby(column[column != ""], sort=False).nunique()
-        told = "; ".join(f"{reason} ({count})" for reason, count in counts.items())
-        gaps += [f"{what}: {told}."] if told else []
+        if len(counts):
+            told = [f"{reason} ({count})" for reason, count in counts.items()]
+            gaps.append(f"{what}: {'; '.join(told)}.")
     return [*notes, " ".join(protocols), " ".join(gaps)]
 
 

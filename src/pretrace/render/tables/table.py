@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, group_records, number
-from pretrace.evaluation.metrics import FEW_TEXTS
+from pretrace.evaluation.metrics import FEW_TEXTS, marks_in
 from pretrace.evaluation.significance import chance
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import (
@@ -89,8 +89,8 @@ def cell_of(record: Record) -> Cell:
         return p_cell(value, star=star)
     low, high = number(record.get("low")), number(record.get("high"))
     sd = number(record.get("sd"))
-    marks = (record.get("marks") or "").split(";")
-    signs = [MARK_SIGNS.get(mark, mark) for mark in marks if mark]
+    marks = marks_in(record.get("marks"))
+    signs = [MARK_SIGNS.get(mark, mark) for mark in marks]
     return Cell(
         value,
         low,
@@ -265,9 +265,10 @@ def beyond_chance(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
         if level and pd.notna(nonmembers):
             level = chance(metric, int(nonmembers))
         levels.append(level)
-    few = frame["marks"].fillna("").str.split(";").map(lambda marks: FEW_TEXTS in marks)
+    few = [FEW_TEXTS in marks_in(marks) for marks in frame["marks"].fillna("")]
     by_chance = pd.Series(levels, frame.index, dtype=float)
-    return ~for_the_best(frame, by)["low"].le(by_chance) & ~few
+    is_beyond = ~for_the_best(frame, by)["low"].le(by_chance)
+    return is_beyond & ~pd.Series(few, frame.index, dtype=bool)
 
 
 def runner_up(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
@@ -287,8 +288,7 @@ def with_false_alarms(artifact: Artifact, frame: pd.DataFrame) -> pd.DataFrame:
     alarm = null & (frame["star"] | frame["bold"])
     marked = []
     for marks in frame.loc[alarm, "marks"]:
-        known = [mark for mark in marks.split(";") if mark]
-        marked.append(";".join(sorted([*known, FALSE_ALARM])))
+        marked.append(";".join(sorted([*marks_in(marks), FALSE_ALARM])))
     frame = frame.assign(star=frame["star"] & ~null, bold=frame["bold"] & ~null)
     frame = frame.assign(null_model=null, false_alarm=alarm)
     frame.loc[alarm, "marks"] = marked
