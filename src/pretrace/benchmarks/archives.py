@@ -24,32 +24,27 @@ def unpack(archive: Path, folder: Path, endings: tuple[str, ...]) -> list[str]:
     a link, or occurs twice, or if the files are too many or too large. It also raises
     one as soon as a file is larger than the archive announced.
     """
+    names = []
     try:
         with zipfile.ZipFile(archive) as opened:
             members = [member for member in opened.infolist() if not member.is_dir()]
             _check(archive, members)
-            # parts of a name with a dot or __MACOSX are what macOS adds to archives
-            chosen = [
-                member
-                for member in members
-                if member.filename.lower().endswith(endings)
-                and not any(
-                    part.startswith((".", "__MACOSX")) for part in _parts(member)
-                )
-            ]
-            for member in chosen:
+            for member in members:
+                name = member.filename
+                if not name.lower().endswith(endings) or _is_of_macos(member):
+                    continue
                 with (
                     opened.open(member) as source,
-                    atomic_path(folder / member.filename) as part,
+                    atomic_path(folder / name) as part,
                     part.open("wb") as file,
                 ):
                     # zipfile stops at the announced size
                     shutil.copyfileobj(source, file, 1 << 20)
                     if file.tell() != member.file_size:
                         raise InputError(
-                            f"{archive}: {member.filename} is not as long as the "
-                            "archive says"
+                            f"{archive}: {name} is not as long as the archive says"
                         )
+                names.append(name)
     except (
         zipfile.BadZipFile,
         EOFError,
@@ -61,7 +56,13 @@ def unpack(archive: Path, folder: Path, endings: tuple[str, ...]) -> list[str]:
             f"{archive} cannot be unpacked ({error}). "
             f"{remedy(error, 'Delete it and run again.')}"
         ) from error
-    return sorted(member.filename for member in chosen)
+    return sorted(names)
+
+
+def _is_of_macos(member: zipfile.ZipInfo) -> bool:
+    """Tell whether macOS added a file to an archive: parts of its name begin with a dot
+    or __MACOSX."""
+    return any(part.startswith((".", "__MACOSX")) for part in _parts(member))
 
 
 def _parts(member: zipfile.ZipInfo) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ types, which it would guess.
 import csv
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pretrace.benchmarks.opening import (
     LARGEST_ROW,
@@ -21,6 +21,9 @@ from pretrace.benchmarks.opening import (
 )
 from pretrace.runtime.errors import InputError, explain_failure
 from pretrace.runtime.logs import tell
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Cells = dict[str, str | None]
 
@@ -157,26 +160,48 @@ def _holds_rows(cell: str, place: int, header: list[str], separator: str) -> boo
     the beginning of one."""
     first, *inner, last = cell.split("\n")
     wanted = len(header) - 1
-    counts = [line.count(separator) for line in inner]
-    ends_fit = (
-        first.count(separator) == wanted - place and last.count(separator) == place
-    )
-    if not ends_fit or any(count != wanted for count in counts):
+    if first.count(separator) != wanted - place or last.count(separator) != place:
+        return False
+    if any(line.count(separator) != wanted for line in inner):
         return False
     if "label" not in header:  # commas in the lines of a text are common, tabs are not
         return separator == "\t"
-    rows = [
-        [""] * place + first.split(separator),
-        *(line.split(separator) for line in inner),
-    ]
-    labels = [row[header.index("label")].strip() for row in rows]
-    labels += last.split(separator)[header.index("label") : header.index("label") + 1]
+    column = header.index("label")
+    labels = []
+    for line in (separator * place + first, *inner):
+        labels.append(line.split(separator)[column].strip())
+    labels += last.split(separator)[column : column + 1]
     return {*labels} <= {"", "0", "1"} and {*labels} != {""}
 
 
 def _rows_by_settings(
     path: Path, settings: Mapping[str, Any]
 ) -> Iterator[tuple[str, Cells]]:
+    table = _table_by_settings(path, settings)
+    columns = [str(column) for column in table.columns]
+    for column in columns:  # pandas' name of a second column
+        name, dot, count = column.rpartition(".")
+        if dot and count.isdecimal() and name in columns:
+            refuse_columns_twice(f"{path}, header", [name, name])
+    missing = settings.get("na_values") or []
+    missing_in = {column: _missing_in(column, missing) for column in columns}
+    for number, values in enumerate(table.itertuples(index=False, name=None), start=1):
+        where = f"{path}, row {number}"
+        cells: Cells = {}
+        for column, value in zip(columns, values, strict=True):
+            if isinstance(value, float):
+                raise InputError(
+                    f"{where}: the row has fewer cells than the {len(columns)} "
+                    "columns; fill it."
+                )
+            is_missing = value == "" or value in missing_in[column]
+            cells[column] = None if is_missing else value
+        if any(cells.values()):
+            yield where, cells
+
+
+def _table_by_settings(path: Path, settings: Mapping[str, Any]) -> "pd.DataFrame":
+    """Read a file as text by the settings of pandas that its README gives."""
     import pandas as pd
 
     engine: Any = "c" if _OF_C_ENGINE & settings.keys() else "python"
@@ -199,35 +224,13 @@ def _rows_by_settings(
             len(too_long),
         )
     index_column = settings.get("index_col")
-    if index_column is None or index_column is False:  # 0 is the first column
-        if not isinstance(table.index, pd.RangeIndex):
-            raise InputError(
-                f"{path}: rows have more cells than the {len(table.columns)} of the "
-                "header."
-            )
-    else:
-        table = table.reset_index()
-    columns = [str(column) for column in table.columns]
-    for column in columns:  # pandas' name of a second column
-        name, dot, count = column.rpartition(".")
-        if dot and count.isdecimal() and name in columns:
-            refuse_columns_twice(f"{path}, header", [name, name])
-    missing = settings.get("na_values") or []
-    for number, values in enumerate(table.itertuples(index=False, name=None), start=1):
-        where = f"{path}, row {number}"
-        if any(isinstance(value, float) for value in values):
-            raise InputError(
-                f"{where}: the row has fewer cells than the {len(columns)} columns; "
-                "fill it."
-            )
-        cells = {
-            column: None
-            if value == "" or value in _missing_in(column, missing)
-            else value
-            for column, value in zip(columns, values, strict=True)
-        }
-        if any(cells.values()):
-            yield where, cells
+    if index_column is not None and index_column is not False:  # 0 is the first column
+        return table.reset_index()
+    if not isinstance(table.index, pd.RangeIndex):
+        raise InputError(
+            f"{path}: rows have more cells than the {len(table.columns)} of the header."
+        )
+    return table
 
 
 def _missing_in(column: str, missing: Any) -> set[str]:

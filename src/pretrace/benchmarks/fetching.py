@@ -2,7 +2,6 @@
 
 import fnmatch
 from collections.abc import Collection
-from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,40 +54,20 @@ class Wanted(NamedTuple):
 
 def files_wanted(entry: FromHub, part: str) -> Wanted:
     """Return the files to fetch for the `texts` or the `views` of a benchmark."""
-    hub, revision, texts = str(entry.hub), entry.revision, part == "texts"
     if isinstance(entry, WikiMia):
-        splits = [f"WikiMIA_length{length}" for length in entry.lengths]
-        if texts:
-            return Wanted(hub, revision, _of_splits(splits))
-        splits = [
-            f"{split}_{kind}"
-            for split in splits
-            for kind in ("paraphrased", "perturbed")
-        ]
-        return Wanted(
-            str(entry.views_hub), entry.views_revision, _of_splits(splits), every=False
-        )
+        return _of_wikimia(entry, part)
+    hub, revision = str(entry.hub), entry.revision
     if isinstance(entry, Mimir):
-        folders = ("train", "test") if texts else ("train_neighbors", "test_neighbors")
-        endings = ("",) if texts else ("", NEIGHBOUR_SUFFIX)
-        sets = product(folders, [name for _, name in mimir_sets(entry)])
-        groups = [
-            tuple(f"{MIMIR_CACHE}/{folder}/{name}{end}.jsonl" for end in endings)
-            for folder, name in sets
-        ]
-        return Wanted(hub, revision, tuple(groups))
+        return Wanted(hub, revision, _groups_of_mimir(entry, part))
     if isinstance(entry, DataSet):
         if entry.files is not None:
             return Wanted(hub, revision, ((entry.files,),))
-        data = tuple(
-            f"*.{ending}{packed}" for ending in _FORMATS for packed in _COMPRESSIONS
-        )
-        return Wanted(hub, revision, (data, (README,)), every=False)
-    return Wanted(
-        hub,
-        revision,
-        ({"bookmia": ("*.jsonl", "*.parquet")}.get(entry.source, ("*.csv",)),),
-    )
+        data: list[str] = []
+        for ending in _FORMATS:
+            data += [f"*.{ending}{packed}" for packed in _COMPRESSIONS]
+        return Wanted(hub, revision, (tuple(data), (README,)), every=False)
+    files = ("*.jsonl", "*.parquet") if entry.source == "bookmia" else ("*.csv",)
+    return Wanted(hub, revision, (files,))
 
 
 def _of_splits(splits: list[str]) -> tuple[tuple[str, ...], ...]:
@@ -147,31 +126,53 @@ def check_dataset(entry: BenchmarkEntry, part: str) -> Listing:
     return matching
 
 
+def _of_wikimia(entry: WikiMia, part: str) -> Wanted:
+    splits = [f"WikiMIA_length{length}" for length in entry.lengths]
+    if part == "texts":
+        return Wanted(str(entry.hub), entry.revision, _of_splits(splits))
+    views = []
+    for split in splits:
+        views += [f"{split}_paraphrased", f"{split}_perturbed"]
+    hub, revision = str(entry.views_hub), entry.views_revision
+    return Wanted(hub, revision, _of_splits(views), every=False)
+
+
+def _groups_of_mimir(entry: Mimir, part: str) -> tuple[tuple[str, ...], ...]:
+    """Return the files of each set: that of its texts, or both of its neighbours."""
+    suffix = "" if part == "texts" else "_neighbors"
+    groups = []
+    for folder in (f"train{suffix}", f"test{suffix}"):
+        for _, name in mimir_sets(entry):
+            path = f"{MIMIR_CACHE}/{folder}/{name}"
+            group = [f"{path}.jsonl"]
+            if part != "texts":
+                group.append(f"{path}{NEIGHBOUR_SUFFIX}.jsonl")
+            groups.append(tuple(group))
+    return tuple(groups)
+
+
 def _require(
     entry: FromHub, files: Wanted, names: Collection[str], commit: str
 ) -> None:
     """Raise `InputError` if a group of the wanted files is not among these names, or
     the repository has no data."""
-    missing = [
-        group
-        for group in files.groups
-        if not any(fnmatch.filter(names, pattern) for pattern in group)
-    ]
+    missing = []
+    for group in files.groups:
+        if not any(fnmatch.filter(names, pattern) for pattern in group):
+            missing.append(group)
     if isinstance(entry, DataSet) and set(names) <= {README}:
-        if scripts := [
-            name
-            for name in names_in(files.hub, "dataset", commit)
-            if name.endswith(".py")
-        ]:
-            raise InputError(
-                f"{files.hub} at commit {commit} has no data files, only a script "
-                f"({scripts[0]}), and scripts are never run. Many such data sets have "
-                "Parquet files at revision: refs/convert/parquet; or make the data "
-                "once where you trust the script, save them (`save_to_disk`) and give "
-                "the folder under `paths` of config.yaml."
-            )
+        for name in names_in(files.hub, "dataset", commit):
+            if name.endswith(".py"):
+                raise InputError(
+                    f"{files.hub} at commit {commit} has no data files, only a script "
+                    f"({name}), and scripts are never run. Many such data sets have "
+                    "Parquet files at revision: refs/convert/parquet; or make the data "
+                    "once where you trust the script, save them (`save_to_disk`) and "
+                    "give the folder under `paths` of config.yaml."
+                )
         missing = list(files.groups)
-    if len(missing) == len(files.groups) or (missing and files.every):
+    has_none = len(missing) == len(files.groups)
+    if has_none or (missing and files.every):
         raise InputError(
             f"{files.hub} at commit {commit} has no file like "
             f"{', '.join(missing[0][:3])}: its layout has changed; give the revision "

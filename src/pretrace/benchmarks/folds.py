@@ -90,9 +90,9 @@ def assign_folds(texts: Sequence[Text], seed: int) -> Folds:
     their spans, or, if the source gives none, because one contains the other. Matched
     documents share a fold, and if these are cut, their blocks of the same place do.
     """
-    few = classes_with_few_documents(
-        (text.label for text in texts), (text.document for text in texts)
-    )
+    labels = [text.label for text in texts]
+    few = classes_with_few_documents(labels, [text.document for text in texts])
+    units: list[Hashable] = []
     if few:
         units = _blocks(texts)
     else:

@@ -181,11 +181,10 @@ def _wordings(where: str, row: Row) -> tuple[str, list[str]]:
             f"{where}: there is no column 'document'; give each passage a name of its "
             "own."
         )
-    given = [
-        value
-        for column, value in row.items()
-        if str(column).startswith("wording") and value
-    ]
+    given = []
+    for column, value in row.items():
+        if value and str(column).startswith("wording"):
+            given.append(value)
     texts = [" ".join(text.split()) for text in given if isinstance(text, str)]
     if len(texts) < 2 or len(set(texts)) < len(given):
         raise InputError(
@@ -197,7 +196,7 @@ def _wordings(where: str, row: Row) -> tuple[str, list[str]]:
             f"{where}: a wording holds half a surrogate pair, which is not text; "
             "encode it as UTF-8."
         )
-    return str(row["document"]), [str(text) for text in given]
+    return str(row["document"]), list(map(str, given))
 
 
 def _checked(drawn: list[Drawn], remedy: str) -> list[Drawn]:
@@ -225,33 +224,27 @@ def write_key(drawn: Sequence[Drawn], folder: Path, places: Iterable[str]) -> st
                 f"{path} exists, and a key is drawn once: a second draw would make the "
                 "first one worthless. Name another folder with --out."
             )
-    rows_of_key = [
-        {
-            "id": f"{document.name}-{number + 1:03d}",
-            "text": text,
-            "label": int(number == document.published),
-            "document": document.name,
-        }
-        for document in drawn
-        for number, text in enumerate(document.texts)
-    ]
-    content = "".join(json.dumps(row) + "\n" for row in rows_of_key)
+    content = ""
+    published = []
+    for document, place in zip(drawn, places, strict=True):
+        for number, text in enumerate(document.texts):
+            row = {
+                "id": f"{document.name}-{number + 1:03d}",
+                "text": text,
+                "label": int(number == document.published),
+                "document": document.name,
+            }
+            content += json.dumps(row) + "\n"
+        published.append(f"[{place}]\n{document.texts[document.published]}\n")
     digest = hashlib.sha256(content.encode()).hexdigest()
     head = (
         "Publish each text below word for word, at the place that is named above it.\n"
         "Do not publish key.jsonl: it holds the private texts.\n"
         f"SHA-256 of key.jsonl: {digest}\n"
     )
-    published = zip(
-        places, (document.texts[document.published] for document in drawn), strict=True
-    )
     folder.mkdir(parents=True, exist_ok=True)
     _write_new(key, content, 0o600)
-    _write_new(
-        publish,
-        "\n".join([head, *(f"[{place}]\n{text}\n" for place, text in published)]),
-        0o644,
-    )
+    _write_new(publish, "\n".join([head, *published]), 0o644)
     return digest
 
 

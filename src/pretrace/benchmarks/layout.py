@@ -50,20 +50,18 @@ def without_page_edges(pages: list[str]) -> LaidOutText:
     several pages have."""
     removed: Counter[str] = Counter()
     lines = [page.split("\n") for page in pages]
-    written = ([_digitless(line) for line in page if line.strip()] for page in lines)
-    edges = Counter(
-        line for page in written for line in {*page[:EDGE_LINES], *page[-EDGE_LINES:]}
-    )
+    edges: Counter[str] = Counter()
+    for page in lines:
+        written = [_digitless(line) for line in page if line.strip()]
+        edges.update({*written[:EDGE_LINES], *written[-EDGE_LINES:]})
 
-    def is_edge(line: str) -> str:
+    def kind_of_edge(line: str) -> str:
         if len(lines) > 1 and PAGE_NUMBER.fullmatch(line.strip()):
             return "page numbers"
-        return (
-            "page headers"
-            if edges[_digitless(line)] >= PAGES_REPEATED and line.strip()
-            else ""
-        )
+        is_repeated = edges[_digitless(line)] >= PAGES_REPEATED
+        return "page headers" if is_repeated and line.strip() else ""
 
+    kept = []
     for page in lines:
         for _ in ("first lines", "last lines"):
             # lines are taken from the end, which takes the same time in long pages
@@ -71,11 +69,13 @@ def without_page_edges(pages: list[str]) -> LaidOutText:
             for _ in range(EDGE_LINES):
                 while page and not page[-1].strip() and len(lines) > 1:
                     page.pop()
-                if not page or not (kind := is_edge(page[-1])):
+                kind = kind_of_edge(page[-1]) if page else ""
+                if not kind:
                     break
                 removed[kind] += 1
                 page.pop()
-    return LaidOutText("\n".join(line for page in lines for line in page), "", removed)
+        kept += page
+    return LaidOutText("\n".join(kept), "", removed)
 
 
 _ROMAN = r"(?=[ivxlc])c{0,3}(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})"

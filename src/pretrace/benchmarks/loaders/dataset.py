@@ -264,12 +264,9 @@ def _splits(
     _tell_links(folder)
     if (folder / _DICT).is_file() or (folder / _STATE).is_file():
         saved = datasets.load_from_disk(str(folder))
-        of_splits = (
-            saved
-            if isinstance(saved, datasets.DatasetDict)
-            else {str(saved.split or "train"): saved}
-        )
-        return {str(split): TypedSplit(table) for split, table in of_splits.items()}
+        if not isinstance(saved, datasets.DatasetDict):
+            saved = {str(saved.split or "train"): saved}
+        return _typed(saved)
     builder = _builder(folder, config, cache)
     files = _paths(builder.config.data_files or {})
     for split, named in files.items():
@@ -282,33 +279,31 @@ def _splits(
         files[split] = _unpacked(named, folder, cache)
     written = _readme_of(folder, builder.config.name)
     named_by_patterns = _files_of_patterns(folder, written)
-    others = {}
+    others: dict[str, list[Path]] = {}
+    formats = set()
     for split, own in files.items():
-        others[split] = [
-            file
-            for file in named_by_patterns.get(split, [])
-            if not _is_among(file, own, cache)
-        ]
-    if not all(
-        format_of(file.name) in _READ_HERE for named in files.values() for file in named
-    ):
+        formats |= {format_of(file.name) for file in own}
+        others[split] = []
+        for file in named_by_patterns.get(split, []):
+            if not _is_among(file, own, cache):
+                others[split].append(file)
+    if not formats <= {*_READ_HERE}:
         builder.download_and_prepare()
         for split, left_out in others.items():
-            _tell_not_read(
-                f"{folder}, split {split}",
-                [file.name for file in left_out],
-                builder.name,
-            )
-        return {
-            str(split): TypedSplit(table)
-            for split, table in builder.as_dataset().items()
-        }
+            names = [file.name for file in left_out]
+            _tell_not_read(f"{folder}, split {split}", names, builder.name)
+        return _typed(builder.as_dataset())
     settings = _settings(builder, written)
     classes = _classes(builder.info.features or {})
-    return {
-        split: SplitFiles(own, others[split], settings, classes)
-        for split, own in files.items()
-    }
+    splits: dict[str, SplitFiles | TypedSplit] = {}
+    for split, own in files.items():
+        splits[split] = SplitFiles(own, others[split], settings, classes)
+    return splits
+
+
+def _typed(tables: Mapping[Any, Any]) -> dict[str, SplitFiles | TypedSplit]:
+    """Return the tables that `datasets` read, by split."""
+    return {str(split): TypedSplit(table) for split, table in tables.items()}
 
 
 def _tell_links(folder: Path) -> None:

@@ -58,24 +58,20 @@ class Book(NamedTuple):
 def released_since(catalogue: Path, day: str) -> list[tuple[str, str]]:
     """Return (day, id) of the English texts that Project Gutenberg released on `day` or
     later, in order of release."""
+    books = []
     with catalogue.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)
-        if lacking := [
-            name for name in _NEEDED if name not in (reader.fieldnames or ())
-        ]:
-            raise InputError(
-                f"{catalogue} has no column {lacking[0]!r}: not Project Gutenberg's "
-                "catalogue."
-            )
-        texts = (
-            row for row in reader if row["Type"] == "Text" and row["Language"] == "en"
-        )
-        issued = ((row["Issued"], row["Text#"]) for row in texts)
-        books = [
-            (released, id)
-            for released, id in issued
-            if released >= day and id.isdecimal()
-        ]
+        for name in _NEEDED:
+            if name not in (reader.fieldnames or ()):
+                raise InputError(
+                    f"{catalogue} has no column {name!r}: not Project Gutenberg's "
+                    "catalogue."
+                )
+        for row in reader:
+            is_english = row["Type"] == "Text" and row["Language"] == "en"
+            released, id = row["Issued"], row["Text#"]
+            if is_english and released >= day and id.isdecimal():
+                books.append((released, id))
     return sorted(books, key=lambda book: (book[0], int(book[1])))
 
 

@@ -125,8 +125,13 @@ def _quoted_and_others(
     bible: Bible, length: int, others: int, rng: random.Random
 ) -> Iterator[Text]:
     """Yield the texts of one length, book by book, in the order of the Bible."""
-    fitting = [place for place in bible.quoted if _fits(bible, place, length)]
-    short = [_citation(place) for place in bible.quoted if place not in fitting]
+    fitting = []
+    short = []
+    for place in bible.quoted:
+        if _fits(bible, place, length):
+            fitting.append(place)
+        else:
+            short.append(_citation(place))
     left_out = (
         f"left out, as their chapters end before: {len(short)} "
         f"({', '.join(short) or 'none'})"
@@ -134,12 +139,10 @@ def _quoted_and_others(
     log.info("%d words: %d verses of the day; %s", length, len(fitting), left_out)
     for book, own in groupby(fitting, lambda place: place.chapter[0]):
         quoted = list(own)
-        of_book = [
-            place
-            for chapter in bible.places
-            if chapter[0] == book
-            for place in bible.places[chapter]
-        ]
+        of_book = []
+        for chapter, places in bible.places.items():
+            if chapter[0] == book:
+                of_book += places
         free = [place for place in of_book if _fits(bible, place, length)]
         apart = _apart(rng.sample(free, len(free)), bible.quoted, length)
         drawn = list(islice(apart, others * len(quoted)))
@@ -151,16 +154,13 @@ def _quoted_and_others(
             )
         for place in of_book:
             if place in quoted or place in drawn:
-                about = {
-                    "label": int(place in quoted),
-                    "document": _name(place.chapter),
-                }
                 yield cut(
                     bible.words[place.chapter],
                     place.start,
                     length,
                     _citation(place),
-                    **about,
+                    label=int(place in quoted),
+                    document=_name(place.chapter),
                 )
 
 

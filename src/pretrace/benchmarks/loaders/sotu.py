@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
@@ -223,25 +223,24 @@ def _make_doses(
     its dose: `3x`.
     """
     members = [snippet for snippet in snippets if snippet[0].label == 1]
-    shuffled = rng.sample(members, len(members))
-    dose_of = {
-        id(snippet): doses[place % len(doses)] for place, snippet in enumerate(shuffled)
-    }
+    dose_of = {}
+    for place, member in enumerate(rng.sample(members, len(members))):
+        dose_of[id(member)] = doses[place % len(doses)]
     dosed = []
     for dose in doses:
-        for snippet in (
-            snippet for snippet in snippets if dose_of.get(id(snippet), dose) == dose
-        ):
-            about: dict[str, Any] = {
-                "subset": f"{dose}x",
-                "repetitions": dose if snippet[0].label else 0,
-            }
-            dosed.append(
-                [
-                    replace(text, text_id=f"{text.text_id}-{dose}x", **about)
-                    for text in snippet
-                ]
-            )
+        for snippet in snippets:
+            if dose_of.get(id(snippet), dose) != dose:
+                continue
+            repetitions = dose if snippet[0].label else 0
+            copy = []
+            for text in snippet:
+                name = f"{text.text_id}-{dose}x"
+                copy.append(
+                    replace(
+                        text, text_id=name, subset=f"{dose}x", repetitions=repetitions
+                    )
+                )
+            dosed.append(copy)
     return dosed
 
 

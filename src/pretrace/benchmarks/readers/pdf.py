@@ -67,9 +67,8 @@ def read_pdf(data: bytes, path: Path) -> LaidOutText:
         raise InputError(
             f"{path}: the PDF is encrypted; save a copy without a password."
         )
-    limits.check_pieces(
-        sum(_strings_of(page, path) for page in file.pages), "strings", path
-    )
+    strings = sum(_strings_of(page, path) for page in file.pages)
+    limits.check_pieces(strings, "strings", path)
     pages = []
     characters = 0
     for own in file.pages:
@@ -77,27 +76,13 @@ def read_pdf(data: bytes, path: Path) -> LaidOutText:
         characters += sum(len(line.text) for line in pages[-1])
         if characters > limits.LARGEST_DOCUMENT:
             raise limits.document_too_large(path)
-    empty = sum(not any(line.text.strip() for line in page) for page in pages)
-    words = sum(count_words(line.text) for page in pages for line in page)
-    if words < FEWEST_WORDS_OF_A_PAGE * len(pages):
-        raise InputError(
-            f"{path}: {empty} of {len(pages)} pages of the PDF have no text; it is "
-            "probably scanned. Read its text first, as by: ocrmypdf IN.pdf OUT.pdf"
-        )
-    if len(pages) >= PAGES_REPEATED and len({_digitless(page) for page in pages}) == 1:
-        raise InputError(
-            f"{path}: all {len(pages)} pages of the PDF have the same text: it is "
-            "probably scanned, with a watermark. Read its text first, as by: ocrmypdf "
-            "--force-ocr IN.pdf OUT.pdf"
-        )
+    words, empty = _check_not_scanned(pages, path)
     size = _usual_size(pages)
-    notes = 0
     texts = []
+    words_of_texts = 0
     for page in pages:
         kept = _without_notes(page, size)
-        notes += sum(count_words(line.text) for line in page) - sum(
-            count_words(line.text) for line in kept
-        )
+        words_of_texts += _words_of(kept)
         texts.append(_with_paragraphs(kept))
     reading = without_page_edges([text for text in texts if text.strip()])
     reading.text = re.sub(
@@ -106,13 +91,38 @@ def read_pdf(data: bytes, path: Path) -> LaidOutText:
         reading.text,
     )
     reading.encoding = "PDF"
-    reading.title, reading.author = (
-        _text_about(file, "/Title"),
-        _text_about(file, "/Author"),
-    )
+    reading.title = _text_about(file, "/Title")
+    reading.author = _text_about(file, "/Author")
     reading.removed["pages without text"] = empty
-    reading.left_out[NOTES] = notes
+    reading.left_out[NOTES] = words - words_of_texts
     return reading
+
+
+def _words_of(page: Sequence[_Line]) -> int:
+    return sum(count_words(line.text) for line in page)
+
+
+def _check_not_scanned(pages: Sequence[Sequence[_Line]], path: Path) -> tuple[int, int]:
+    """Return the number of words, and of pages without text; raises if the file is
+    probably scanned."""
+    words = sum(map(_words_of, pages))
+    empty = 0
+    for page in pages:
+        if not any(line.text.strip() for line in page):
+            empty += 1
+    if words < FEWEST_WORDS_OF_A_PAGE * len(pages):
+        raise InputError(
+            f"{path}: {empty} of {len(pages)} pages of the PDF have no text; it is "
+            "probably scanned. Read its text first, as by: ocrmypdf IN.pdf OUT.pdf"
+        )
+    distinct = {_digitless(page) for page in pages}
+    if len(pages) >= PAGES_REPEATED and len(distinct) == 1:
+        raise InputError(
+            f"{path}: all {len(pages)} pages of the PDF have the same text: it is "
+            "probably scanned, with a watermark. Read its text first, as by: ocrmypdf "
+            "--force-ocr IN.pdf OUT.pdf"
+        )
+    return words, empty
 
 
 def _digitless(page: Sequence[_Line]) -> str:
