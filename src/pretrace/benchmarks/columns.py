@@ -129,16 +129,16 @@ def checked_row(where: str, row: Row, kind: type[Columns]) -> Row:
     Raises `InputError` with the first column that is missing or wrong, and what it must
     be.
     """
-    given = {
-        column: None if is_missing(value) else value for column, value in row.items()
-    }
+    given = {}
+    for column, value in row.items():
+        given[column] = None if is_missing(value) else value
     try:
         parsed = kind.model_validate(given)
-        return {
-            column: getattr(parsed, column)
-            for column in row
-            if column in parsed.model_fields_set
-        }
+        checked = {}
+        for column in row:
+            if column in parsed.model_fields_set:
+                checked[column] = getattr(parsed, column)
+        return checked
     except ValidationError as error:
         mistake = error.errors()[0]
     column, said = str(mistake["loc"][0]), str(mistake.get("ctx", {}).get("error", ""))

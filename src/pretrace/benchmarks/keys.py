@@ -63,9 +63,9 @@ def words_of_list(path: Path) -> list[str]:
 def words_of_text(path: Path) -> list[str]:
     """Return the distinct words in lower case of a text, sorted, of `SHORTEST_WORD`
     letters or more; hardly a name."""
-    every = {
-        word for line in read_lines(path) for word in re.findall(r"[^\W\d_]+", line)
-    }
+    every: set[str] = set()
+    for line in read_lines(path):
+        every.update(re.findall(r"[^\W\d_]+", line))
     words = sorted(
         word for word in every if len(word) >= SHORTEST_WORD and word.islower()
     )

@@ -164,11 +164,10 @@ def _folder(package: str) -> Path:
     spec = importlib.util.find_spec(package) if package.isidentifier() else None
     if spec is None or not spec.submodule_search_locations:
         installed = importlib.metadata.packages_distributions()
-        meant = [
-            name
-            for name, distributions in installed.items()
-            if package in distributions
-        ]
+        meant = []
+        for name, distributions in installed.items():
+            if package in distributions:
+                meant.append(name)
         hint = nearest(package, meant or installed)
         raise InputError(
             f"packages: '{package}' is not an installed Python package; {hint} (names "

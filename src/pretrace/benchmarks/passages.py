@@ -204,16 +204,18 @@ def _rows(
     """Return the passages of a document as rows; they name their length if all have it
     exactly."""
     length = size if unit == unit_of(language_of(text)) else None
-    return [
-        {
-            "id": f"{name}-{start:06d}",
-            "text": passage,
-            "label": label,
-            "document": name,
-            "length": length,
-        }
-        for start, passage in passages(text, size, most, unit)
-    ]
+    rows = []
+    for start, passage in passages(text, size, most, unit):
+        rows.append(
+            {
+                "id": f"{name}-{start:06d}",
+                "text": passage,
+                "label": label,
+                "document": name,
+                "length": length,
+            }
+        )
+    return rows
 
 
 def written_alike(text: str, cut: Cut) -> str:

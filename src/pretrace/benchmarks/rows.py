@@ -198,11 +198,10 @@ def _parquet_rows(path: Path, choice: Choice | None) -> Iterator[tuple[str, Row]
 
     number = 0
     try:
-        strings = [
-            field.name
-            for field in pq.read_schema(path)
-            if pa.types.is_string(field.type)
-        ]
+        strings = []
+        for field in pq.read_schema(path):
+            if pa.types.is_string(field.type):
+                strings.append(field.name)
         # a value that many rows have is then in memory once
         with pq.ParquetFile(path, read_dictionary=strings) as file:
             names = file.schema_arrow.names
@@ -249,11 +248,11 @@ def files_of_split(source: Path, split: str) -> list[Path]:
     name = re.compile(
         rf"(?:^|/){re.escape(split)}(?:(?:-\d+-of-\d+(?:-\w+)?)?\.\w+(?:\.gz|\.zst)?|/[^/]+)$"
     )
-    return [
-        path
-        for file, path in fetched_files(source)
-        if name.search(file) and format_of(file)
-    ]
+    files = []
+    for file, path in fetched_files(source):
+        if name.search(file) and format_of(file):
+            files.append(path)
+    return files
 
 
 def single_file(source: Path, endings: tuple[str, ...], holding: str = "") -> Path:

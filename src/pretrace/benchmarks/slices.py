@@ -55,10 +55,10 @@ def slices_of(benchmark: "pd.DataFrame") -> list[Slice]:
 def whole_numbers(column: "pd.Series[Any]") -> list[int | None]:
     """Return a nullable column of whole numbers as Python values, None for a missing
     one."""
-    return [
-        None if gap else int(value)
-        for value, gap in zip(column, column.isna(), strict=True)
-    ]
+    numbers = []
+    for value, gap in zip(column, column.isna(), strict=True):
+        numbers.append(None if gap else int(value))
+    return numbers
 
 
 def chosen_slices(

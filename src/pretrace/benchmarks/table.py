@@ -35,9 +35,10 @@ members."""
 
 def schema_of(table: pd.DataFrame) -> pa.Schema:
     """Return `TEXT_SCHEMA`, and the further columns that the table has."""
-    further = [
-        column for column in (*QUESTION_COLUMNS, DOSE_COLUMN) if column[0] in table
-    ]
+    further = []
+    for column in (*QUESTION_COLUMNS, DOSE_COLUMN):
+        if column[0] in table:
+            further.append(column)
     return pa.schema([*TEXT_SCHEMA, *further])
 
 

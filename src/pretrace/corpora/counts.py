@@ -58,11 +58,10 @@ def _encoder(
         return lambda texts: (
             tokenizer(text, **plain)["input_ids"] for text in texts
         ), special
-    special = {
-        id
-        for id, token in tokenizer.get_added_tokens_decoder().items()
-        if token.special
-    }
+    special = set()
+    for id, token in tokenizer.get_added_tokens_decoder().items():
+        if token.special:
+            special.add(id)
     return lambda texts: (
         each.ids for each in tokenizer.encode_batch_fast(texts, **plain)
     ), special

@@ -10,7 +10,13 @@ import pandas as pd
 from pretrace.benchmarks.audit_design import FEWEST_DOCUMENTS
 from pretrace.evaluation.comparison import Comparison, compare, plan_comparisons
 from pretrace.evaluation.documents import Measured, document_metrics, welch_tests
-from pretrace.evaluation.metrics import FEW_TEXTS, METRIC_KEYS, METRICS, level_of
+from pretrace.evaluation.metrics import (
+    FEW_DOCUMENTS,
+    FEW_TEXTS,
+    METRIC_KEYS,
+    METRICS,
+    level_of,
+)
 from pretrace.evaluation.resampling import resample
 from pretrace.evaluation.roc import Flags, Floats, Whole, compact
 from pretrace.evaluation.scores import (
@@ -372,7 +378,7 @@ class _Described:
         holds = {
             # of a held-out value: in more than half of the folds
             "at_grid_edge": chosen and self.choices.at_edge[columns].mean() > 0.5,
-            "few_documents": few,
+            FEW_DOCUMENTS: few,
             FEW_TEXTS: min(size) < FEWEST_DOCUMENTS,
             "conditional_on_documents": units.groups.conditional,
             "cross_fitted": self.learned[columns].any(),

@@ -158,12 +158,12 @@ def _keys(
 ) -> list[PassKey]:
     """Return the passes of a reading over the slices that the runs with `extraction`
     read."""
-    return [
-        key
-        for key in index.rows
-        if key.reading == reading
-        and any(key.slice.is_among(**part) for part in extraction["parts"])
-    ]
+    keys = []
+    for key in index.rows:
+        is_read = any(key.slice.is_among(**part) for part in extraction["parts"])
+        if key.reading == reading and is_read:
+            keys.append(key)
+    return keys
 
 
 def _past_context(

@@ -179,8 +179,8 @@ def failed_checks(frame: pd.DataFrame) -> dict[str, str]:
     ]
     is_based = ((frame["unit"] == "design") & (frame["id"] == "based")).any()
     differences = DIFFERENCES | ({EXPLAINED: KIND_EXPLAINS} if is_based else {})
-    return {
-        method: words.format(failed[method])
-        for method, words in differences.items()
-        if method in failed
-    }
+    failures = {}
+    for method, words in differences.items():
+        if method in failed:
+            failures[method] = words.format(failed[method])
+    return failures

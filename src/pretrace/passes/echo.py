@@ -306,11 +306,10 @@ class Probe:
                 "cannot be checked."
             )
             raise self._wrong(problem) from None
-        plain = {
-            piece: value
-            for piece, value in top.items()
-            if piece.strip() and piece.isascii()
-        }
+        plain = {}
+        for piece, value in top.items():
+            if piece.strip() and piece.isascii():
+                plain[piece] = value
         return sorted(plain.items(), key=lambda item: (-item[1], item[0]))
 
     def _echo(self, prompt: list[int], again: int = 0) -> Echo:
@@ -406,11 +405,10 @@ class EchoScorer:
                 "logprobs."
             )
         size = len(TOKEN_STATISTICS[statistics])
-        scored = [
-            index
-            for index, request in enumerate(window)
-            if request.skip_reason(prompt_prefix) is None
-        ]
+        scored = []
+        for index, request in enumerate(window):
+            if request.skip_reason(prompt_prefix) is None:
+                scored.append(index)
         progress(len(window) - len(scored), 0)
         values = [np.zeros((size, 0), dtype=np.float32)] * len(window)
         if scored:

@@ -253,11 +253,10 @@ def _compute(
         name, total=sum(chunk.requests for chunk in missing.values()), unit="texts"
     ) as progress:
         for task in ordered:
-            wanted = [
-                chunk.key
-                for chunk in task.chunks
-                if chunk.key in missing and chunk.key not in records
-            ]
+            wanted = []
+            for chunk in task.chunks:
+                if chunk.key in missing and chunk.key not in records:
+                    wanted.append(chunk.key)
             if not wanted:
                 continue
             for chunk, requests in zip(task.chunks, task.requests(), strict=True):

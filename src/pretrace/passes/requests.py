@@ -129,23 +129,23 @@ def passes_of(
     prefix (`evaluated` None: all of them).
     """
     every = _by_slice(benchmark)
-    of_draws = {
-        draw: _by_slice(benchmark[benchmark["text_id"].isin(set(evaluated(draw)))])
-        for draw in {
-            request.reading.shots.draw for request in requests if request.reading.shots
-        }
-        if evaluated is not None
-    }
+    of_draws: dict[int, dict[Slice, tuple[list[str], list[str]]]] = {}
     passes: dict[PassKey, Pass] = {}
     for request in requests:
         shots = request.reading.shots
-        texts = of_draws.get(shots.draw, every) if shots else every
-        statistics = "logprobs" if shots else request.statistics
+        texts, statistics = every, request.statistics
+        if shots:
+            statistics = "logprobs"
+        if shots and evaluated is not None:
+            if shots.draw not in of_draws:
+                is_evaluated = benchmark["text_id"].isin(set(evaluated(shots.draw)))
+                of_draws[shots.draw] = _by_slice(benchmark[is_evaluated])
+            texts = of_draws[shots.draw]
         for slice in chosen_slices(every, request.subsets, request.lengths):
             key = PassKey(request.reading, slice)
-            stored = (
-                len(TOKEN_STATISTICS[passes[key].statistics]) if key in passes else 0
-            )
+            stored = 0
+            if key in passes:
+                stored = len(TOKEN_STATISTICS[passes[key].statistics])
             if slice in texts and len(TOKEN_STATISTICS[statistics]) > stored:
                 passes[key] = Pass(key, statistics, *texts[slice], views)
 
@@ -158,11 +158,11 @@ def passes_of(
 def _by_slice(benchmark: pd.DataFrame) -> dict[Slice, tuple[list[str], list[str]]]:
     """Return slice -> text ids in order, and their texts."""
     ordered = benchmark.sort_values("text_id")
-    frames = {slice: ordered[slice.rows(ordered)] for slice in slices_of(benchmark)}
-    return {
-        slice: (frame["text_id"].tolist(), frame["text"].tolist())
-        for slice, frame in frames.items()
-    }
+    texts = {}
+    for slice in slices_of(benchmark):
+        frame = ordered[slice.rows(ordered)]
+        texts[slice] = frame["text_id"].tolist(), frame["text"].tolist()
+    return texts
 
 
 class TokenisedTexts:

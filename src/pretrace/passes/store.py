@@ -46,32 +46,31 @@ def chunk_table(
 ) -> pa.Table:
     """Return the store's rows of one chunk; `values` as `Engine.statistics` gives
     them."""
-    scored = [request.scored_tokens(prompt_prefix) for request in chunk]
+    rows = []
+    scored = []
+    for request in chunk:
+        row = {
+            "text_id": request.text_id,
+            "variant": request.variant,
+            "n_tokens": request.n_tokens,
+            "truncated": request.truncated,
+            "shots_used": prompt_prefix.shots_used,
+            "skipped": request.skip_reason(prompt_prefix),
+        }
+        rows.append(row)
+        scored.append(request.scored_tokens(prompt_prefix))
     lengths = [len(tokens) for tokens in scored]
     offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
-
-    def lists(name: str, parts: list[np.ndarray]) -> pa.Array:
-        numbers = PASS_SCHEMA.field(name).type.value_type
-        return pa.ListArray.from_arrays(
-            offsets, pa.array(np.concatenate(parts), numbers)
-        )
-
-    columns: dict[str, Any] = {
-        "text_id": [request.text_id for request in chunk],
-        "variant": [request.variant for request in chunk],
-        "token_ids": lists("token_ids", scored),
-    }
-    for name in _STATISTIC_COLUMNS:
-        columns[name] = [None] * len(chunk)
-    for row, name in enumerate(_names_of(len(values[0]))):
-        columns[name] = lists(name, [of_text[row] for of_text in values])
-    columns |= {
-        "n_tokens": [request.n_tokens for request in chunk],
-        "truncated": [request.truncated for request in chunk],
-        "shots_used": [prompt_prefix.shots_used] * len(chunk),
-        "skipped": [request.skip_reason(prompt_prefix) for request in chunk],
-    }
-    return pa.Table.from_pydict(columns, schema=PASS_SCHEMA)
+    columns: dict[str, Any] = {"token_ids": scored}
+    for number, name in enumerate(_names_of(len(values[0]))):
+        columns[name] = [of_text[number] for of_text in values]
+    table = pa.Table.from_pylist(rows, schema=PASS_SCHEMA)
+    for name, parts in columns.items():
+        field = PASS_SCHEMA.field(name)
+        numbers = pa.array(np.concatenate(parts), field.type.value_type)
+        lists = pa.ListArray.from_arrays(offsets, numbers)
+        table = table.set_column(PASS_SCHEMA.get_field_index(name), field, lists)
+    return table
 
 
 def _names_of(count: int) -> tuple[str, ...]:

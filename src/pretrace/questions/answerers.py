@@ -41,11 +41,10 @@ def answerer_of(
         with connect(
             model, entry["api"], store=api_answers, budget_usd=budget_usd
         ) as client:
-            encoding = {
-                key: entry[key]
-                for key in ("special_tokens", "tokenizer_from")
-                if key in entry
-            }
+            encoding = {}
+            for key in ("special_tokens", "tokenizer_from"):
+                if key in entry:
+                    encoding[key] = entry[key]
             tokenizer = (
                 load_tokenizer(Path(checkpoint_json), **encoding)
                 if checkpoint_json

@@ -328,10 +328,9 @@ def _choice(where: str, row: Row) -> Row:
 def _check_probabilities(where: str, probabilities: Row) -> None:
     """Raise `InputError` unless each column has a probability and they sum to at most
     1, or all are empty."""
-    given: Row = {
-        column: None if value != value else value
-        for column, value in probabilities.items()
-    }
+    given: Row = {}
+    for column, value in probabilities.items():
+        given[column] = None if value != value else value
     if {*given.values()} == {None}:
         return
     for column, value in given.items():

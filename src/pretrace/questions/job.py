@@ -406,9 +406,10 @@ def _tasks(requests: Sequence[JsonObject], benchmark: pd.DataFrame) -> list[Task
         key = request["method"], request["setting"], request["paraphraser"]
         tasks.setdefault(key, Task(*key, request["parameters"], []))
         chosen = chosen_slices(slices, request["subsets"], request["lengths"])
-        wanted = [
-            passage["text_id"] for passage in passages if _slice(passage) in chosen
-        ]
+        wanted = []
+        for passage in passages:
+            if _slice(passage) in chosen:
+                wanted.append(passage["text_id"])
         ids.setdefault(key, set()).update(wanted)
     for key, task in tasks.items():
         task.passages.extend(
@@ -426,20 +427,11 @@ def _passages(benchmark: pd.DataFrame) -> list[Row]:
         ["subset", "length", "document", "passage"], kind="stable"
     )
     numbers = ("label", "length", "passage")
-    columns = {
-        name: whole_numbers(ordered[name])
-        if name in numbers
-        else ordered[name].tolist()
-        for name in (
-            "text_id",
-            "text",
-            "title",
-            "author",
-            "document",
-            "subset",
-            *numbers,
+    columns = {}
+    for name in ("text_id", "text", "title", "author", "document", "subset", *numbers):
+        columns[name] = (
+            whole_numbers(ordered[name]) if name in numbers else ordered[name].tolist()
         )
-    }
     return [
         dict(zip(columns, values, strict=True))
         for values in zip(*columns.values(), strict=True)

@@ -299,11 +299,11 @@ class LocalAnswerer:
         """Return the places of the prompts that fit into the context with `more` tokens
         after them."""
         context = self._target.context
-        return [
-            place
-            for place, own in enumerate(ids)
-            if context is None or len(own) + more <= context
-        ]
+        fitting = []
+        for place, own in enumerate(ids):
+            if context is None or len(own) + more <= context:
+                fitting.append(place)
+        return fitting
 
     def _probabilities(
         self, spellings: list[list[int]], features: torch.Tensor

@@ -18,9 +18,10 @@ def fields(*needed: str, optional: Sequence[str] = ()) -> AfterValidator:
 
     def check(text: str) -> str:
         try:
-            used = {
-                name for _, name, _, _ in Formatter().parse(text) if name is not None
-            }
+            used = set()
+            for _, name, _, _ in Formatter().parse(text):
+                if name is not None:
+                    used.add(name)
         except ValueError as error:
             raise ValueError(f"{error}; write a literal brace twice") from error
         if wrong := sorted(used - {*needed, *optional}) or sorted({*needed} - used):

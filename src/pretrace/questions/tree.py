@@ -248,13 +248,10 @@ class Reader:
                     yield branch.prompts, then
                     continue
                 end = (0 if past is None else past[0][0].shape[-2]) + len(branch.ids)
-                own = [
-                    (
-                        whole_row(keys, row)[..., :end, :],
-                        whole_row(values, row)[..., :end, :],
-                    )
-                    for keys, values in after
-                ]
+                own = []
+                for layer in after:
+                    keys, values = (whole_row(part, row) for part in layer)
+                    own.append((keys[..., :end, :], values[..., :end, :]))
                 yield from self._read(then, answer, own)
 
     def back_off(self, items: int, longest: int) -> None:

@@ -149,11 +149,10 @@ def _replaceable(
         nearest |= _nearest_words(sorted(words), vocabularies[chinese], embeddings)
     replaceable = []
     for of_text in found:
-        of_places = {
-            span: nearest[word]
-            for span, word in of_text.places.items()
-            if nearest[word]
-        }
+        of_places = {}
+        for span, word in of_text.places.items():
+            if nearest[word]:
+                of_places[span] = nearest[word]
         replaceable.append(Replaceable(of_text.text, of_text.words, of_places))
     return replaceable
 

@@ -190,10 +190,9 @@ class PassRequest:
     def to_json(self) -> dict[str, Any]:
         """Return the request as a job's parameter."""
         chosen = {"subsets": self.subsets, "lengths": self.lengths}
-        lists = {
-            key: None if values is None else list(values)
-            for key, values in chosen.items()
-        }
+        lists = {}
+        for key, values in chosen.items():
+            lists[key] = None if values is None else list(values)
         return {**self.reading.to_json(), "statistics": self.statistics, **lists}
 
     @classmethod

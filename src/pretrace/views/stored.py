@@ -111,12 +111,11 @@ def _made(
     )
     if view.family == "synonym":
         return made
-    return [
-        [variant for variant in dict.fromkeys(variants) if variant != text][
-            :PARAPHRASES
-        ]
-        for text, variants in zip(texts, made, strict=True)
-    ]
+    views = []
+    for text, variants in zip(texts, made, strict=True):
+        others = [variant for variant in dict.fromkeys(variants) if variant != text]
+        views.append(others[:PARAPHRASES])
+    return views
 
 
 def computed_view(name: str, benchmark: "pd.DataFrame") -> "pd.DataFrame":
@@ -251,11 +250,10 @@ def view_table(variants: ViewTexts) -> "pd.DataFrame":
     """Make the table of a view: `text_id`, `variant` (from 0), `text`, sorted."""
     import pandas as pd
 
-    rows = [
-        (id, number, text)
-        for id, texts in variants.items()
-        for number, text in enumerate(texts)
-    ]
+    rows = []
+    for id, texts in variants.items():
+        for number, text in enumerate(texts):
+            rows.append((id, number, text))
     frame = pd.DataFrame(rows, columns=["text_id", "variant", "text"]).astype(
         {"variant": "int32"}
     )

@@ -71,11 +71,10 @@ class WordNet:
         """Return `word` if the index has it, otherwise its base forms in the index."""
         forms = [word, *self._exceptions[pos].get(word, ())]
         if not any(form in self._index[pos] for form in forms):
-            forms = [
-                word[: -len(end)] + base
-                for end, base in _ENDINGS[pos]
-                if word.endswith(end)
-            ]
+            forms = []
+            for end, base in _ENDINGS[pos]:
+                if word.endswith(end):
+                    forms.append(word[: -len(end)] + base)
         return [form for form in forms if form in self._index[pos]]
 
     def _lemmas(self, pos: str, offset: int) -> list[str]:

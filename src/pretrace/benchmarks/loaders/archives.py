@@ -50,15 +50,17 @@ def load(entry: Archives, sources: list[Path], seed: int) -> list[Text]:
     archives = dict(
         zip(dict.fromkeys(file.download for file in entry.files), sources, strict=True)
     )
-    return [
-        Text(
-            file.document,
-            _text(archives[file.download], file),
-            file.label,
-            document=file.document,
+    texts = []
+    for file in entry.files:
+        texts.append(
+            Text(
+                file.document,
+                _text(archives[file.download], file),
+                file.label,
+                document=file.document,
+            )
         )
-        for file in entry.files
-    ]
+    return texts
 
 
 def _text(archive: Path, file: ArchivedText) -> str:

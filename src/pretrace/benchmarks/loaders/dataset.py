@@ -405,11 +405,10 @@ def _settings(builder: Any, written: Mapping[str, Any]) -> Settings:
     config = builder.config
     if hasattr(config, "pd_read_csv_kwargs"):
         usual = type(config)().pd_read_csv_kwargs
-        given = {
-            key: value
-            for key, value in config.pd_read_csv_kwargs.items()
-            if usual.get(key) != value
-        }
+        given = {}
+        for key, value in config.pd_read_csv_kwargs.items():
+            if usual.get(key) != value:
+                given[key] = value
         given.pop("sep", None)  # by the name of a file, unless it is written
         if {"sep", "delimiter"} & written.keys():
             given["sep"] = config.sep
@@ -427,11 +426,11 @@ def _settings(builder: Any, written: Mapping[str, Any]) -> Settings:
 def _classes(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
     from datasets import ClassLabel
 
-    return {
-        name: feature.names
-        for name, feature in features.items()
-        if isinstance(feature, ClassLabel)
-    }
+    classes = {}
+    for name, feature in features.items():
+        if isinstance(feature, ClassLabel):
+            classes[name] = feature.names
+    return classes
 
 
 def _rows_of_splits(

@@ -250,11 +250,10 @@ def _files_of_dolma(entry: DolmaBook) -> tuple[Snapshot, list[str]]:
         raise InputError(
             f"{entry.hub} at {listed.commit} has no {_URLS}, the list of Dolma's files."
         )
-    urls = [
-        line
-        for line in (listed.folder / _URLS).read_text(encoding="utf-8").split()
-        if _BOOKS in line
-    ]
+    urls = []
+    for line in (listed.folder / _URLS).read_text(encoding="utf-8").split():
+        if _BOOKS in line:
+            urls.append(line)
     if not urls:
         raise InputError(f"{entry.hub}: {_URLS} names no file of books ({_BOOKS}).")
     return listed, urls

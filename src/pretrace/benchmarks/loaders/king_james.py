@@ -114,11 +114,10 @@ def load_verses(entry: QuotedVerses, sources: list[Path], seed: int) -> list[Tex
     """
     bible = _read_bible(*sources)
     rng = random.Random(seed)
-    return [
-        text
-        for length in entry.lengths
-        for text in _quoted_and_others(bible, length, entry.others, rng)
-    ]
+    texts: list[Text] = []
+    for length in entry.lengths:
+        texts += _quoted_and_others(bible, length, entry.others, rng)
+    return texts
 
 
 def _quoted_and_others(
@@ -187,11 +186,10 @@ def _read_bible(archive: Path, quotes: Path) -> Bible:
         places[chapter].append(Place(chapter, number, len(before)))
         before += text.split()
     quoted = daily_verses(quotes)
-    known = {
-        (place.chapter, place.number): place
-        for in_chapter in places.values()
-        for place in in_chapter
-    }
+    known = {}
+    for in_chapter in places.values():
+        for place in in_chapter:
+            known[place.chapter, place.number] = place
     if unknown := sorted(quoted - known.keys()):
         (chapter, number), *_ = unknown
         raise InputError(

@@ -162,9 +162,10 @@ def load_temporal(entry: SotuTemporal, sources: list[Path], seed: int) -> list[T
             (place, _starts(speech, max(entry.lengths)))
             for place, speech in enumerate(addresses)
         ]
-        stretches: list[Stretch] = [
-            (place, start) for place, own in starts for start in own
-        ]
+        stretches: list[Stretch] = []
+        for place, own in starts:
+            for start in own:
+                stretches.append((place, start))
         for place, start in _draw(stretches, entry.texts, rng, which):
             speech = addresses[place]
             texts += _snippet(
@@ -270,22 +271,20 @@ def load_segments(entry: SotuSegments, sources: list[Path], seed: int) -> list[T
     """
     lengths, rng = nested_lengths(entry.lengths), random.Random(seed)
     in_years = _addresses_between(speeches(sources[0]), entry.years, "years")
-    addresses = [
-        speech
-        for speech in in_years
-        if len(speech.words) >= SEGMENTS_NEEDED * lengths[-1]
-    ]
+    addresses = []
+    for speech in in_years:
+        if len(speech.words) >= SEGMENTS_NEEDED * lengths[-1]:
+            addresses.append(speech)
     documents = list(dict.fromkeys(map(_document_name, addresses)))
     labels = [label for _ in documents[::2] for label in rng.sample([0, 1], 2)]
     # the two of a pair are named by the first; an odd document has no partner
-    sides = {
-        document: {
+    sides = {}
+    for place, (document, label) in enumerate(zip(documents, labels, strict=False)):
+        sides[document] = {
             "label": label,
             "document": document,
             "matched": documents[place - place % 2],
         }
-        for place, (document, label) in enumerate(zip(documents, labels, strict=False))
-    }
     texts = []
     for speech in addresses:
         side = sides[_document_name(speech)]
@@ -349,9 +348,10 @@ def load_questions(entry: SotuQuestions, sources: list[Path], seed: int) -> list
     for label, addresses in _classes(entry, sources).items():
         turns = list(range(len(addresses)))
         rng.shuffle(turns)
-        sections: list[Stretch] = [
-            (address, number) for address in turns for number in range(entry.documents)
-        ]
+        sections: list[Stretch] = []
+        for address in turns:
+            for number in range(entry.documents):
+                sections.append((address, number))
         for address, number in sorted(
             _take_turns(sections, turns, entry.documents, rng)
         ):
@@ -374,18 +374,20 @@ def _passages(
     document = f"{speech.fileid}-{number + 1}"
     about = {"label": label, "document": document, "author": speech.speaker}
     about["title"] = f"State of the Union Address of {speech.year}"
-    return [
-        cut(
-            speech.words,
-            start,
-            length,
-            f"{document}-{length:03d}-{passage:02d}",
-            passage=passage,
-            **about,
-        )
-        for passage, start in enumerate(sorted(rng.sample(places, entry.passages)))
-        for length in lengths
-    ]
+    passages = []
+    for passage, start in enumerate(sorted(rng.sample(places, entry.passages))):
+        for length in lengths:
+            passages.append(
+                cut(
+                    speech.words,
+                    start,
+                    length,
+                    f"{document}-{length:03d}-{passage:02d}",
+                    passage=passage,
+                    **about,
+                )
+            )
+    return passages
 
 
 def number_of_years(years: Sequence[int]) -> int:
@@ -477,13 +479,15 @@ def _snippet(
 ) -> list[Text]:
     """Return the texts of an address's words from `start` on, one of each length."""
     about = {"label": label, "subset": subset, "document": document}
-    return [
-        cut(
-            speech.words,
-            start,
-            length,
-            f"{speech.fileid}-{length:03d}-{start // length:04d}",
-            **about,
+    snippet = []
+    for length in lengths:
+        snippet.append(
+            cut(
+                speech.words,
+                start,
+                length,
+                f"{speech.fileid}-{length:03d}-{start // length:04d}",
+                **about,
+            )
         )
-        for length in lengths
-    ]
+    return snippet

@@ -204,11 +204,11 @@ def _tags(markup: str) -> Iterator[Tag]:
 
 def _values(markup: str, name: str, key: str) -> list[str]:
     """Return an attribute of all tags of a name."""
-    return [
-        tag.attributes[key]
-        for tag in _tags(markup)
-        if _local(tag.name) == name and tag.begins
-    ]
+    values = []
+    for tag in _tags(markup):
+        if _local(tag.name) == name and tag.begins:
+            values.append(tag.attributes[key])
+    return values
 
 
 def _package_of(markup: str) -> _Package:
@@ -237,9 +237,10 @@ def _part_of(name: str, types: Sequence[str]) -> str:
     """Return the part of a book that a file of an EPUB is by its name and types, "" if
     it is of the text."""
     stem = re.sub(r"[\d_]+", "", posixpath.basename(name).partition(".")[0])
-    words = [
-        word.removeprefix("other.") for type in types for word in type.lower().split()
-    ]
+    words = []
+    for type in types:
+        for word in type.lower().split():
+            words.append(word.removeprefix("other."))
     for part, pattern in _PARTS_OF_NAMES.items():
         if any(re.fullmatch(pattern, word) for word in [stem.lower(), *words]):
             return part

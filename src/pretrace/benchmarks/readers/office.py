@@ -58,11 +58,10 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
     document = docx.Document(BytesIO(data))
     # python-docx would look through all styles for each paragraph
     styles = document.styles.element.style_lst
-    contents = {
-        style.styleId
-        for style in styles
-        if (style.name_val or "").lower().startswith("toc")
-    }
+    contents = set()
+    for style in styles:
+        if (style.name_val or "").lower().startswith("toc"):
+            contents.add(style.styleId)
     about = document.core_properties
     reading = LaidOutText(
         "", "DOCX", title=about.title or "", author=about.author or ""

@@ -137,11 +137,10 @@ def _decoded(data: bytes, encoding: str) -> str | None:
 
 def _is_latin(text: str) -> bool:
     """Return whether most letters beyond ASCII are Latin ones, or there are none."""
-    letters = [
-        character
-        for character in text
-        if character.isalpha() and not character.isascii()
-    ]
+    letters = []
+    for character in text:
+        if character.isalpha() and not character.isascii():
+            letters.append(character)
     return is_latin(letters[:1000])
 
 
