@@ -203,7 +203,10 @@ GIVEN = {"texts": "my texts.jsonl", "model": "smollm2-135m"}
         ({"study": "embedded", "base": "gpt2"}, "base belongs to the study audit"),
         (GIVEN | {"base": "smollm2-135m"}, "base: smollm2-135m is the model itself"),
         (GIVEN | {"base": "none"}, "base: 'none' is not a name of config/models.yaml"),
-        (GIVEN | {"base": "chatgpt-released"}, "base: chatgpt-released does not run"),
+        (
+            GIVEN | {"base": "chatgpt-released"},
+            "base: chatgpt-released has only answers",
+        ),
         (GIVEN | {"base": "."}, "base: . has no config.json"),
     ],
 )

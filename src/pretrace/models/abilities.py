@@ -163,10 +163,14 @@ def can(entry: ModelEntry, ability: str) -> bool:
 def _fits(entry: ModelEntry, key: str) -> bool:
     """Return whether an entry has a key, as `api.echo`, or lacks it, as `no KEY`."""
     is_absent = key.startswith("no ")
-    value: Any = entry.to_json()
+    value: Any = entry
     for part in key.removeprefix("no ").split("."):
-        value = value.get(part) if value else None
+        value = getattr(value, _FIELDS.get(part, part))
     return bool(value) != is_absent
+
+
+_FIELDS = {"from": "start"}
+"""The fields of keys that are words of Python."""
 
 
 def require_ability(

@@ -462,9 +462,9 @@ def _texts_in(module: str) -> dict[str, dict[str, str]]:
         texts[node.name] = {}
         for field, below in pairwise(node.body):
             text = _text_of(below)
-            is_field = isinstance(field, ast.AnnAssign)
-            if is_field and isinstance(field.target, ast.Name) and text is not None:
-                texts[node.name][field.target.id] = " ".join(text.split())
+            target = field.target if isinstance(field, ast.AnnAssign) else None
+            if isinstance(target, ast.Name) and text is not None:
+                texts[node.name][target.id] = " ".join(text.split())
     return texts
 
 

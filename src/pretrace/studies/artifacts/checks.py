@@ -117,7 +117,7 @@ def _choices_of_runs(
         parameters: set[str] = set()
         for setting in _parameters_of(methods, settings_shown):
             parameters.update(setting)
-        x_named = {*as_list(options.x)} - {"", *X_PLACES}
+        x_named = {*_as_list(options.x)} - {"", *X_PLACES}
         choices.append(Choice("options.x", x_named, parameters))
         choices.append(Choice("options.y", {options.y} - {""}, parameters))
     method = options.method.partition(";")[0]
@@ -193,7 +193,17 @@ def methods_named(artifact: Artifact) -> list[tuple[str, str]]:
     return named
 
 
-def check_methods(artifact: Artifact) -> None:
+def check_names(artifact: Artifact) -> None:
+    """Check the methods and the parameters that an artifact names.
+
+    Raises:
+        InputError: one is unknown.
+    """
+    _check_methods(artifact)
+    _check_parameters(artifact.renderer, artifact.options)
+
+
+def _check_methods(artifact: Artifact) -> None:
     """Check methods' ids and variants, `id;parameter=value`: a parameter off its
     default, outside the grid."""
     for key, name in methods_named(artifact):
@@ -211,7 +221,7 @@ def check_methods(artifact: Artifact) -> None:
             parse_setting(id, variant)
 
 
-def check_parameters(renderer: str, options: Options) -> None:
+def _check_parameters(renderer: str, options: Options) -> None:
     """Check that the method that options name, or any method, has the parameters that
     they name."""
     chosen = options.method.partition(";")[0]
@@ -226,7 +236,7 @@ def check_parameters(renderer: str, options: Options) -> None:
             f"{options.x}"
         )
     places = parameters.union(X_PLACES) if lines else parameters
-    for name in as_list(options.x):
+    for name in _as_list(options.x):
         _require_parameter("x", name, places)
     _require_parameter("y", options.y, parameters)
 
@@ -238,6 +248,6 @@ def _require_parameter(key: str, name: str, valid: set[str]) -> None:
         )
 
 
-def as_list(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     """Return a key's list, or its one value as a list."""
     return value if isinstance(value, list) else [value]

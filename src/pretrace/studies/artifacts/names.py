@@ -11,10 +11,28 @@ from pretrace.render.artifact import Artifact
 from pretrace.render.names import READ_NEITHER, join_words
 from pretrace.studies.artifacts.checks import methods_named, settings_scored
 from pretrace.studies.keys import Panels, WrittenArtifact
+from pretrace.studies.registries import Registries
 from pretrace.studies.runs import Run, runs_by_pair
 
 PREFIXED = {"recall", "con_recall"}
 """The methods that have a model read a text after a prefix."""
+
+
+def with_notes(
+    artifacts: Mapping[str, Artifact], runs: Sequence[Run], registries: Registries
+) -> dict[str, Artifact]:
+    """Return the artifacts with all that is printed beside them: cautions, null models
+    and titles."""
+    models, benchmarks, corpora, *_ = registries
+    titles = corpora.titles | benchmarks.titles | models.titles
+    noted = {}
+    for slug, artifact in artifacts.items():
+        with_cautions = artifact.replaced(
+            cautions=prefix_cautions(artifact, runs, models.entries),
+            null_models=null_models(artifact, models.entries),
+        )
+        noted[slug] = with_names(with_cautions, titles, benchmarks.entries)
+    return noted
 
 
 def with_names(

@@ -12,12 +12,7 @@ from pretrace.render.artifact import Artifact, Missing, Panel
 from pretrace.render.catalogue import Options
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.studies.artifacts.checks import check_choices
-from pretrace.studies.artifacts.names import (
-    methods_left_out,
-    null_models,
-    prefix_cautions,
-    with_names,
-)
+from pretrace.studies.artifacts.names import methods_left_out, with_notes
 from pretrace.studies.artifacts.written import (
     OF_BENCHMARKS,
     registered_artifacts,
@@ -64,7 +59,7 @@ def resolve_artifacts(
         InputError: an artifact is unknown or wrong, nothing is selected, or no model is
             left.
     """
-    models, benchmarks, corpora, *_ = registries
+    models, benchmarks, *_ = registries
     registered = registered_artifacts(folder / "artifacts.yaml")
     where = f"{path}: artifacts"
     named = _default(runs) if file.artifacts is None else file.artifacts
@@ -83,13 +78,7 @@ def resolve_artifacts(
     if config.only:
         chosen = _with_inputs_shown(chosen, artifacts.values())
 
-    titles = corpora.titles | benchmarks.titles | models.titles
-    for slug, artifact in artifacts.items():
-        noted = artifact.replaced(
-            cautions=prefix_cautions(artifact, chosen, models.entries),
-            null_models=null_models(artifact, models.entries),
-        )
-        artifacts[slug] = with_names(noted, titles, benchmarks.entries)
+    artifacts = with_notes(artifacts, chosen, registries)
     left_out = {missing.name: missing.reason for missing in unread.missing_among(runs)}
     left_out |= methods_left_out(named, artifacts.values(), chosen)
 

@@ -10,11 +10,7 @@ from pretrace.render.catalogue import check, renderer_of
 from pretrace.render.names import PAPERS
 from pretrace.runtime.errors import InputError, error_place, nearest
 from pretrace.runtime.schema import Slug, read_keys
-from pretrace.studies.artifacts.checks import (
-    as_list,
-    check_methods,
-    check_parameters,
-)
+from pretrace.studies.artifacts.checks import check_names
 from pretrace.studies.keys import Panels, WrittenArtifact, WrittenPanel
 from pretrace.studies.runs import Run, references_of, runs_by_pair
 
@@ -153,7 +149,8 @@ def _runs_named(
     named = [run for run in runs if run.id == panel.run]
     for key in ("model", "benchmark"):
         slugs = {getattr(run, key) for run in named}
-        for slug in as_list(getattr(panel, key) or []):
+        written = getattr(panel, key) or []
+        for slug in [written] if isinstance(written, str) else written:
             if slug not in slugs:
                 raise InputError(
                     f"{where}.{key}: {panel.run} has no run of '{slug}': "
@@ -192,8 +189,7 @@ def resolve_artifact(
                     "it has no panel; give at least one model and benchmark under "
                     "panels"
                 )
-            check_methods(artifact)
-            check_parameters(artifact.renderer, options)
+            check_names(artifact)
     filled = []
     for panel in panels:
         keys = first_of_runs(by_pair.get(panel.pair, []))
