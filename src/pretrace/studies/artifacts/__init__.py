@@ -5,6 +5,6 @@ runs, and what the configuration selects. Goes out: `Selected`, an `Artifact` fo
 table or figure, the runs that they need, and what is left out with the reason.
 
 Read `selection.py` first: its `resolve_artifacts` calls the others in their order.
-`written.py` merges registry and study and fills panels in from the runs, `checks.py`
-refuses what no run has, `names.py` adds what is printed beside an artifact.
+`written.py` merges registry and study, fills panels in from the runs and adds titles
+and cautions; `checks.py` refuses what no run has.
 """

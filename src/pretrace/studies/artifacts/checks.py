@@ -10,6 +10,7 @@ from pretrace.questions.known import METHODS, is_question, parse_setting
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.catalogue import X_PLACES, Options
 from pretrace.runtime.errors import InputError, nearest, shorten
+from pretrace.studies.keys import Panels, WrittenArtifact
 from pretrace.studies.registries import Benchmarks
 from pretrace.studies.runs import Run, references_of, runs_by_pair
 
@@ -251,3 +252,28 @@ def _require_parameter(key: str, name: str, valid: set[str]) -> None:
 def _as_list(value: Any) -> list[Any]:
     """Return a key's list, or its one value as a list."""
     return value if isinstance(value, list) else [value]
+
+
+def methods_left_out(
+    given: list[str] | dict[str, WrittenArtifact | Panels | None],
+    artifacts: Iterable[Artifact],
+    runs: Sequence[Run],
+) -> dict[str, str]:
+    """Return the methods that a study has an artifact show and that no run of its
+    panels computes -> why not."""
+    reasons = {}
+    by_pair = runs_by_pair(runs)
+    for artifact in artifacts:
+        own: list[Run] = []
+        for panel in artifact.panels:
+            own += by_pair.get(panel.pair, [])
+        scored = settings_scored(own)
+        keys = given.get(artifact.slug) if isinstance(given, dict) else None
+        named = keys.methods or () if isinstance(keys, WrittenArtifact) else ()
+        absent = [name for name in named if name.partition(";")[0] not in scored]
+        # answers from elsewhere bring scores
+        if absent and own and not any(run.questions for run in own):
+            reasons[f"{', '.join(absent)} of {artifact.slug}"] = (
+                "no run of its panels has them"
+            )
+    return reasons

@@ -11,14 +11,14 @@ from pretrace.questions.known import METHODS
 from pretrace.render.artifact import Artifact, Missing, Panel
 from pretrace.render.catalogue import Options
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.studies.artifacts.checks import check_choices
-from pretrace.studies.artifacts.names import methods_left_out, with_notes
+from pretrace.studies.artifacts.checks import check_choices, methods_left_out
 from pretrace.studies.artifacts.written import (
     OF_BENCHMARKS,
     registered_artifacts,
     require_artifact,
     resolve_artifact,
     shown_artifacts,
+    with_notes,
 )
 from pretrace.studies.audit_study import BY_CHAT, positive_runs
 from pretrace.studies.keys import Config, StudyFile

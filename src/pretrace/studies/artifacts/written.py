@@ -1,21 +1,28 @@
 """The artifacts that a study names: registry and study file merged, panels filled in
-and checked."""
+and checked, titles and cautions added."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from pretrace.benchmarks.sources import BenchmarkEntry
+from pretrace.models.entries import ModelEntry, TrainedModel
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.catalogue import check, renderer_of
-from pretrace.render.names import PAPERS
+from pretrace.render.names import PAPERS, READ_NEITHER, join_words
 from pretrace.runtime.errors import InputError, error_place, nearest
 from pretrace.runtime.schema import Slug, read_keys
-from pretrace.studies.artifacts.checks import check_names
+from pretrace.studies.artifacts.checks import check_names, methods_named
 from pretrace.studies.keys import Panels, WrittenArtifact, WrittenPanel
+from pretrace.studies.registries import Registries
 from pretrace.studies.runs import Run, references_of, runs_by_pair
 
 PRODUCT = ("model", "benchmark", "subset", "length")
 """Keys of a panel that may be lists, which stand for their product."""
+
+PREFIXED = {"recall", "con_recall"}
+"""The methods that have a model read a text after a prefix."""
 
 OF_BENCHMARKS = {"benchmarks"}
 """What renderers read that show texts and no model: a panel's benchmark need not be
@@ -249,3 +256,113 @@ def first_of_runs(runs: Sequence[Run]) -> dict[str, Any]:
     if not asking or asking[0].paraphraser is not None:
         first["references"] = [names[0] for names in references_of(runs)]
     return first
+
+
+def with_notes(
+    artifacts: Mapping[str, Artifact], runs: Sequence[Run], registries: Registries
+) -> dict[str, Artifact]:
+    """Return the artifacts with all that is printed beside them: cautions, null models
+    and titles."""
+    models, benchmarks, corpora, *_ = registries
+    titles = corpora.titles | benchmarks.titles | models.titles
+    noted = {}
+    for slug, artifact in artifacts.items():
+        with_cautions = artifact.replaced(
+            cautions=prefix_cautions(artifact, runs, models.entries),
+            null_models=null_models(artifact, models.entries),
+        )
+        noted[slug] = with_names(with_cautions, titles, benchmarks.entries)
+    return noted
+
+
+def with_names(
+    artifact: Artifact,
+    titles: Mapping[str, str],
+    benchmarks: Mapping[str, BenchmarkEntry],
+) -> Artifact:
+    """Return the artifact with the titles of what it shows, and of the models in names
+    of views; and units of lengths.
+
+    Where two have one title, their slugs follow it.
+    """
+    shown = slugs_shown(artifact)
+    for slug in list(shown):
+        # a view as synonym_by_MODEL-10
+        _, _, writer = slug.partition("_by_")
+        shown.add(writer.rpartition("-")[0])
+    titled = {slug: titles[slug] for slug in sorted(shown & titles.keys())}
+    several = Counter(titled.values())
+    names = {}
+    for slug, title in titled.items():
+        names[slug] = f"{title} ({slug})" if several[title] > 1 else title
+    panels = []
+    for panel in artifact.panels:
+        about: dict[str, Any] = {
+            "names": names,
+            "length_unit": benchmarks[panel.benchmark].length_unit,
+        }
+        if panel.label is not None and panel.model in artifact.null_models:
+            about["label"] = f"{panel.label} ({READ_NEITHER})"
+        panels.append(panel.replaced(**about))
+    return artifact.replaced(names=names, panels=panels)
+
+
+def slugs_shown(artifact: Artifact) -> set[str]:
+    """Return the slugs of models, benchmarks and corpora in an artifact's panels and
+    options."""
+    slugs: set[str | None] = set()
+    for missing in artifact.missing:
+        slugs |= {missing.name, missing.model, missing.benchmark, *missing.references}
+    for panel in artifact.panels:
+        slugs |= {panel.model, panel.benchmark, panel.view, panel.reference}
+        slugs.update(panel.references or ())
+    for key in ("reference", "view"):
+        slugs.update(map(str, artifact.options.across.get(key, ())))
+    return set(filter(None, slugs))
+
+
+def null_models(artifact: Artifact, models: Mapping[str, ModelEntry]) -> list[str]:
+    """Return the models that an artifact shows and that are known to have read neither
+    members nor non-members."""
+    nulls = []
+    for slug in sorted({panel.model for panel in artifact.panels}):
+        entry = models.get(slug)
+        if isinstance(entry, TrainedModel) and entry.is_null:
+            nulls.append(slug)
+    return nulls
+
+
+def prefix_cautions(
+    artifact: Artifact, runs: Iterable[Run], models: Mapping[str, ModelEntry]
+) -> list[str]:
+    """Return cautions for an artifact that shows methods with a prefix on models that
+    cannot test them.
+
+    These models are trained here from random weights. With so few training tokens they
+    hardly react to a prefix.
+    """
+    if not artifact.needs & {"metrics", "shift"}:
+        return []
+    named = set()
+    for key, name in methods_named(artifact):
+        if key != "baseline":
+            named.add(name.partition(";")[0])
+    shown = PREFIXED & named if named else PREFIXED
+    pairs = {panel.pair for panel in artifact.panels}
+    prefixed = set()
+    for run in runs:
+        methods = {item.method for item in run.methods}
+        if run.pair in pairs and shown & methods:
+            prefixed.add(run.model)
+    small = []
+    for slug in sorted(prefixed):
+        entry = models[slug]
+        if isinstance(entry, TrainedModel) and entry.training.start is None:
+            small.append(entry.title or slug)
+    if not small:
+        return []
+    return [
+        f"These small models cannot test ReCall or Con-ReCall: {join_words(small)}. "
+        "They were trained here from random weights and hardly use what comes before a "
+        "text."
+    ]
