@@ -300,8 +300,8 @@ def _of_artifact(rows: pd.DataFrame, artifact: Artifact) -> pd.DataFrame:
     if artifact.methods:
         rows = rows[rows["method"].isin(artifact.methods)]
     else:
-        is_variant = rows["method"].str.contains(";").astype(bool)
-        rows = rows[~is_variant]
+        is_plain = [";" not in method for method in rows["method"]]
+        rows = rows.loc[is_plain]
     return rows.sort_values(
         "selection", key=lambda column: column != "grid", kind="stable"
     )
