@@ -2,6 +2,7 @@
 import os
 import re
 import sys
+import threading
 from functools import cache
 from inspect import signature
 
@@ -206,6 +207,14 @@ def minutes_left(stage):
     return lambda wildcards, attempt: minutes_of(
         pair(wildcards), stage, wildcards.get("share", ""), attempt
     )
+
+
+def cancel_timers():
+    """Let the process end at once: Snakemake has a timer for each job that ended, which
+    runs for a timespan of `max-jobs-per-timespan`."""
+    for thread in threading.enumerate():
+        if isinstance(thread, threading.Timer):
+            thread.cancel()
 
 
 # no input, because Snakemake takes braces in a file's name for wildcards

@@ -3,7 +3,7 @@ the runs that they need."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -26,6 +26,7 @@ from pretrace.studies.keys import (
     WrittenArtifact,
     WrittenPanel,
 )
+from pretrace.studies.left_out import LeftOut, left_out, narrow_runs, without_lost
 from pretrace.studies.registries import Benchmarks, Models, Registries
 from pretrace.studies.runs import Run, resolve_run
 
@@ -96,8 +97,10 @@ def resolve_artifacts(
                 f"{path}: first: the study does not show {slug}: "
                 f"{nearest(slug, offered)}"
             )
-    out = _left_out(models, benchmarks, config)
-    chosen, shown = _choose(runs, offered, out, models, config, str(path))
+    out = left_out(models, benchmarks, corpora.entries, config)
+    able, out, lost = narrow_runs(runs, out, benchmarks)
+    chosen, shown = _choose(able, offered, out, models, config, str(path))
+    shown = {slug: without_lost(artifact, lost) for slug, artifact in shown.items()}
     artifacts = {
         slug: resolve_artifact(artifact, known, chosen, where)
         for slug, artifact in shown.items()
@@ -108,24 +111,26 @@ def resolve_artifacts(
         chosen = _with_inputs_shown(chosen, artifacts.values())
     titles = corpora.titles | benchmarks.titles | models.titles
     missing = out.missing_among(runs)
-    left_out = {gone.name: gone.reason for gone in missing}
+    reasons = {gone.name: gone.reason for gone in missing}
+    for inputs in lost.values():
+        reasons |= {item.name: item.reason for item in inputs}
     for slug, artifact in artifacts.items():
         added = {"cautions": prefix_cautions(artifact, chosen, models.entries)}
         added["null_models"] = null_models(artifact, models.entries)
         artifacts[slug] = with_names(
             artifact.model_copy(update=added), titles, benchmarks.entries
         )
-    left_out |= methods_left_out(named, artifacts.values(), chosen)
+    reasons |= methods_left_out(named, artifacts.values(), chosen)
     place = f"{path}: the positive control of an audit"
     controls = positive_runs(chosen, artifacts, models, benchmarks)
     chosen += tuple(resolve_run(run, place, registries) for run in controls)
-    return Selected(chosen, artifacts, left_out)
+    return Selected(chosen, artifacts, reasons)
 
 
 def _choose(
     runs: list[Run],
     artifacts: dict[str, Artifact],
-    out: "LeftOut",
+    out: LeftOut,
     models: Models,
     config: Config,
     where: str,
@@ -223,50 +228,6 @@ def _with_inputs(run: Run, shown: set[str]) -> Run:
     return run.model_copy(update=inputs)
 
 
-@dataclass(frozen=True)
-class LeftOut:
-    """The slugs of models and benchmarks that are not read -> why."""
-
-    models: Mapping[str, str]
-    benchmarks: Mapping[str, str]
-
-    def missing_of(self, pair: Run | Panel) -> Missing | None:
-        """Return what a run or panel lacks: its benchmark or its model; None if both
-        can be read."""
-        if pair.benchmark in self.benchmarks:
-            name, reason = pair.benchmark, self.benchmarks[pair.benchmark]
-        elif pair.model in self.models:
-            name, reason = pair.model, self.models[pair.model]
-        else:
-            return None
-        return Missing(
-            name=name,
-            reason=reason,
-            references=list(pair.references or ()),
-            model=pair.model,
-            benchmark=pair.benchmark,
-        )
-
-    def missing_among(self, pairs: Iterable[Run | Panel]) -> list[Missing]:
-        """Return what the runs or panels lack that cannot be read."""
-        missing = [self.missing_of(pair) for pair in pairs]
-        return [gone for gone in missing if gone]
-
-
-def _left_out(models: Models, benchmarks: Benchmarks, config: Config) -> LeftOut:
-    """Return the models and benchmarks that are gone, and the models larger than
-    `max_parameters`."""
-    most = config.max_parameters
-    out = {}
-    for slug, entry in models.entries.items():
-        size = entry.parameters
-        if most is not None and size is not None and size > most:
-            out[slug] = (
-                f"its {size:.2g} parameters are more than max_parameters={most:.2g}"
-            )
-    return LeftOut(out | _unavailable(models), _unavailable(benchmarks))
-
-
 def _require_smaller(
     runs: Iterable[Run], models: Models, config: Config, where: str
 ) -> None:
@@ -286,14 +247,6 @@ def _require_smaller(
             f"config: max_parameters={most:.2g} is below every model of {where}; the "
             f"smallest, {least}, has {sizes[least]:.2g} parameters."
         )
-
-
-def _unavailable(registry: Models | Benchmarks) -> dict[str, str]:
-    return {
-        slug: entry.unavailable
-        for slug, entry in registry.entries.items()
-        if entry.unavailable is not None
-    }
 
 
 def _choose_artifacts(
