@@ -54,8 +54,8 @@ class LeftOut:
             name, reason = pair.benchmark, self.benchmarks[pair.benchmark]
         elif pair.model in self.models:
             name, reason = pair.model, self.models[pair.model]
-        elif (pair.model, pair.benchmark) in self.pairs:
-            name, reason, _ = self.pairs[pair.model, pair.benchmark]
+        elif pair.pair in self.pairs:
+            name, reason, _ = self.pairs[pair.pair]
         else:
             return None
         return Missing(
@@ -127,16 +127,15 @@ def narrow_runs(
     narrowed: list[Run] = []
     idle: dict[PairSlugs, list[Run]] = {}
     for run in runs:
-        pair = run.model, run.benchmark
         own = out.lost_inputs(run, benchmarks)
         if own:
-            lost.setdefault(pair, []).extend(own)
+            lost.setdefault(run.pair, []).extend(own)
         left = _without(run, own)
         if own and not _does_something(left):
-            idle.setdefault(pair, []).append(run)
+            idle.setdefault(run.pair, []).append(run)
         else:
             narrowed.append(left)
-    active = {(run.model, run.benchmark) for run in narrowed}
+    active = {run.pair for run in narrowed}
     pairs = {}
     for pair in idle:
         if pair not in active:
