@@ -230,3 +230,11 @@ def test_what_is_left_out_by_its_name_must_have_an_entry(tmp_path):
         load_written(tmp_path, study(models=GONE), without=["gon"])
     with pytest.raises(InputError, match="none of its models can be asked"):
         load_written(tmp_path, study(), without=[RUN["model"]])
+
+
+def test_the_comparison_with_papers_shows_what_is_left():
+    slug = "gpt-3-released"
+    study = load_study(CONFIG | {"study": "embedded", "without": [slug]})
+    compared = study.artifacts["reproduction"]
+    assert slug not in {panel.model for panel in compared.panels}
+    assert slug in {missing.name for missing in compared.missing}

@@ -312,9 +312,7 @@ def _of_papers(
 ) -> Artifact:
     """Return an artifact about the papers' numbers, with the artifacts shown beside it
     and what is left out."""
-    panels = artifact.panels
-    if pairs_run is not None:
-        panels = [panel for panel in panels if panel.pair in pairs_run]
+    panels = _panels_left(artifact, pairs_run, unread)
     reasons = {**unread.models, **unread.benchmarks}
     missing = [Missing(name=name, reason=reason) for name, reason in reasons.items()]
     own = artifact.options.set_fields()
