@@ -152,6 +152,8 @@ class _Place:
         self.goes_on = len(added) >= asked.work.sizes.block
         refused = told.refused or (not added and is_refusal(answer))
         self.is_done |= refused or bool(blocks)
+        # a server that says nothing has not refused for good: the place is asked again
+        refused |= told.reply.text is None
         asked.requests += 1
         asked.refused += refused
         return {

@@ -170,7 +170,7 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
             f"{base} does, by more than the known texts {p}.",
             f"If {model} was not tuned on the known texts or on others of one side's "
             "kind alone, the likeliest reason is that it was tuned on these texts, or "
-            "on copies, paraphrases or long quotations of them.",
+            "on copies, close paraphrases or long quotations of them.",
         )
     if result.kind == "evidence":
         follows = (
