@@ -70,8 +70,8 @@ def summarise(
     documents = works.assign(unit="document", p=p)
     by_words = ["given_back", "document"]
     documents = documents.sort_values(by_words, ascending=[False, True])
-    rows = pd.concat([pd.DataFrame([whole]), documents], ignore_index=True)
-    return rows.reindex(columns=SUMMARY)
+    summary = pd.concat([pd.DataFrame([whole]), documents], ignore_index=True)
+    return summary.reindex(columns=SUMMARY)
 
 
 def _different(names: Iterable[str]) -> list[str]:
