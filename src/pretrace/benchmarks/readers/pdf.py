@@ -58,7 +58,12 @@ def read_pdf(data: bytes, path: Path) -> LaidOutText:
 
     # else one line for each page, of 1,000 letters
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-    file = PdfReader(BytesIO(data))
+    try:
+        file = PdfReader(BytesIO(data))
+    except NotImplementedError as error:  # another handler than the one of the format
+        raise InputError(
+            f"{path}: the PDF is encrypted (DRM); take a copy without protection."
+        ) from error
     try:
         is_locked = file.is_encrypted and not file.decrypt("")
     except DependencyError as error:
