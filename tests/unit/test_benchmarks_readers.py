@@ -511,7 +511,8 @@ def test_notes_of_a_pdf_go_with_their_raised_numbers(tmp_path):
     path = pdf(tmp_path / "a.pdf", [["@"]])
     lines = [f"Line {number} of the text goes on. " for number in range(20)]
     shown = "".join(f"({line}) Tj T* " for line in lines[:10])
-    shown += "(A word) Tj /F 6 Tf 4 Ts (1) Tj 0 Ts /F 10 Tf ( has a note. ) Tj T* "
+    shown += "(A word) Tj /F 6 Tf 4 Ts (1) Tj 0 Ts /F 10 Tf ( has a note) Tj "
+    shown += "/F 6 Tf 4 Ts (ii) Tj 0 Ts /F 10 Tf (. ) Tj T* "  # an endnote's
     shown += "".join(f"({line}) Tj T* " for line in lines[10:])
     shown += "/F 10 Tf (1 This is the note.) Tj T*"
     stream = f"BT /F 10 Tf 12 TL 50 780 Td {shown} ET"
