@@ -23,6 +23,7 @@ from pretrace.models.entries import (
 )
 from pretrace.runtime.hub import Pins, repositories_of
 from pretrace.runtime.schema import OnHub
+from pretrace.studies.audit_study import POSITIVE_CONTROL
 from pretrace.studies.registries import E, Entry, downloads_named, own_files, path_of
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
@@ -59,14 +60,21 @@ def before_first(study: Study) -> frozenset[tuple[str, str]]:
     """Return what the study's first artifacts wait for: (kind, slug) of models,
     benchmarks and corpora; pairs."""
     shown: set[tuple[str, str]] = set()
+    pairs: set[tuple[str, str]] = set()
     for slug in study.first:
-        shown.update(panel.pair for panel in study.artifacts[slug].panels)
+        artifact = study.artifacts[slug]
+        shown.update(panel.pair for panel in artifact.panels)
+        if artifact.renderer == "audit":
+            pairs.update((panel.model, POSITIVE_CONTROL) for panel in artifact.panels)
+    pairs &= study.runs_by_pair.keys()
 
-    pairs = set(shown)
+    pairs |= shown
     corpora = set()
     for pair in shown:
         for run in study.runs_by_pair.get(pair, []):
             pairs.update((reference, run.benchmark) for reference in run.references)
+            if run.calibrate_on:
+                pairs.add((run.model, run.calibrate_on))
             corpora.update(run.corpora)
 
     models = {model for model, _ in pairs}
