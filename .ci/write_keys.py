@@ -18,6 +18,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pretrace.benchmarks.sources import BENCHMARKS, BenchmarkEntry
 from pretrace.corpora.sources import CORPORA, CorpusEntry
 from pretrace.evaluation.metrics import SHOWN_METRICS
+from pretrace.models import abilities
 from pretrace.models.entries import MODELS, Api, ModelEntry, Training
 from pretrace.questions.known import METHODS
 from pretrace.render.catalogue import RENDERERS
@@ -232,10 +233,15 @@ def with_tables(page: str) -> str:
     """Return the text of docs/keys.md with its tables written from the keys."""
 
     def table(marker: re.Match[str]) -> str:
-        return marker[1] + "".join(f"{line}\n" for line in _table(TABLES[marker[2]]))
+        kinds = TABLES.get(marker[2])
+        lines = abilities.table() if kinds is None else _table(kinds)
+        return marker[1] + "".join(f"{line}\n" for line in lines)
 
     return re.sub(
-        r"(<!-- keys: (\w+) -->\n).*?(?=<!-- end -->)", table, page, flags=re.DOTALL
+        r"(<!-- (?:keys: (\w+)|abilities) -->\n).*?(?=<!-- end -->)",
+        table,
+        page,
+        flags=re.DOTALL,
     )
 
 

@@ -43,7 +43,7 @@ from pretrace.studies.audit_study import has_gpu
 from pretrace.studies.pairs import Pair, requests_of_methods
 from pretrace.studies.plan import recorded_config
 from pretrace.studies.runs import Run
-from pretrace.studies.shared import LOADING
+from pretrace.studies.stages.models import LOADING
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from made_up_studies import ROOT, RUN, load_written, study
 
 from pretrace.benchmarks import build
 from pretrace.runtime.errors import InputError
-from pretrace.studies.shared import Benchmark
+from pretrace.studies.stages.benchmarks import Benchmark
 
 LICENCE = "\n  Permission is hereby granted,\n\nfree of charge,  to any person\n"
 

@@ -4,6 +4,7 @@ their docstrings say."""
 import ast
 import os
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -12,11 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from made_up_results import artifact, make_study, render
-from made_up_studies import CONFIG
 from packaging.specifiers import SpecifierSet
-
-from pretrace.studies import Plan, load_study
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "scripts"
@@ -201,9 +198,12 @@ def test_a_bench_says_how_it_is_run_and_starts(bench: Path):
     assert done.stdout.startswith("usage:")
 
 
-TEXT_WAY, FIGURE_WAY = (
+TEXT_WAY, FIGURE_WAY, WALKS = (
     (ROOT / "docs" / "one_text.md").read_text(encoding="utf-8").split("\n## ")
 )
+walks_of_a_figure = runpy.run_path(str(ROOT / "tests" / "bench" / "walks.py"))[
+    "walks_of_a_figure"
+]
 
 
 @pytest.mark.parametrize(
@@ -216,46 +216,42 @@ def test_a_way_names_files_that_are_there_at_most_20(way, folder):
     assert not [file for file in files if not (folder / file).is_file()]
 
 
+CHECKS = {
+    "src/pretrace/studies/artifacts/checks.py",
+    "src/pretrace/studies/audit_study.py",
+    "src/pretrace/studies/registries.py",
+}
+"""Files of the two rooms on the way that check, and decide nothing about the figure."""
+
+
 def test_the_way_of_one_figure_names_every_file_that_decides_about_it(tmp_path):
-    """Files that check runs and registries, and those that only read and write, are
-    left out."""
-    checks = {
-        "__init__",
-        "audit_study",
-        "questions",
-        "registries",
-        "revisions",
-        "shared",
-    }
+    """The trace of the calls has further files, which check, read and write: the table
+    of docs/one_text.md counts them."""
+    walks = [walk for _, walk in walks_of_a_figure(tmp_path)]
     passed = set()
-
-    def note(frame, event, _):
-        path = Path(frame.f_code.co_filename)
-        if event == "call" and path.is_relative_to(LIBRARY):
-            passed.add(path.relative_to(ROOT).as_posix())
-
-    results = make_study(tmp_path)
-    figure = artifact(
-        "ablation_bars",
-        options={"method": "dc_pdd", "settings": {"with SFO": "a=0.01"}},
-    )
-    sys.setprofile(note)
-    try:
-        study = load_study(
-            CONFIG | {"study": "paper", "only": ["dc_pdd_figure2"]}, ROOT / "config"
-        )
-        Plan(study).rendering("dc_pdd_figure2")
-        render(figure, results, tmp_path)
-    finally:
-        sys.setprofile(None)
+    for walk in walks:
+        passed |= {f"src/pretrace/{file}" for file in walk.files}
     rooms = ("src/pretrace/studies/", "src/pretrace/render/")
-    decide = {
-        path
-        for path in passed
-        if path.startswith(rooms) and Path(path).stem not in checks
-    }
+    decide = {path for path in passed if path.startswith(rooms)} - CHECKS
+    decide = {path for path in decide if not path.endswith("__init__.py")}
     assert len(decide) > 12
     assert {path for path in decide if f"`{path}`" not in FIGURE_WAY} == set()
+
+
+@pytest.mark.full
+def test_the_walks_that_the_page_counts_are_those_of_a_trace():
+    """In a process of its own, where nothing was read before. Where this fails: python
+    tests/bench/walks.py"""
+    command = [sys.executable, "tests/bench/walks.py"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    counted = re.findall(r"^\| `[^|]*\| \d+ \|", done.stdout, re.MULTILINE)
+    assert len(counted) > 7
+    # the stays of a run follow its memory, too
+    assert [row for row in counted if row not in WALKS] == []
 
 
 def test_every_script_runs_in_the_frame_that_marks_its_outputs():

@@ -16,7 +16,7 @@ from pretrace.studies.estimate import (
     order_of_length,
     table,
 )
-from pretrace.studies.shared import FIRST
+from pretrace.studies.priorities import FIRST
 from tiny_models import tiny_tokenizer
 
 MODELS = yaml.safe_load((ROOT / "config" / "models.yaml").read_text(encoding="utf-8"))

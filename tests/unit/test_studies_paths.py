@@ -13,8 +13,9 @@ from pretrace.models.entries import GgufModel
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_parquet
 from pretrace.studies import Plan, load_study
-from pretrace.studies.artifacts import first_of_runs
-from pretrace.studies.shared import Benchmark, source
+from pretrace.studies.artifacts.written import first_of_runs
+from pretrace.studies.stages.benchmarks import Benchmark
+from pretrace.studies.stages.registered import source
 from pretrace.studies.study import Study
 from pretrace.studies.user_files import check_study_file, record_study_file
 from pretrace.views.stored import read_views

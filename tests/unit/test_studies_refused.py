@@ -22,6 +22,7 @@ MODELS = {
     "far": {"source": "openai", "api": FREE},
     "chatgpt": {"source": "answers", "path": "answers.csv"},
 }
+SCORED = {"source": "openai", "api": FREE | {"endpoint": "completions", "echo": True}}
 LOCAL = {"source": "local", "path": "texts.jsonl"}
 BENCHMARKS = {
     "texts": LOCAL,
@@ -120,7 +121,20 @@ REFUSED = [
     (text(subsets=["nope"]), "texts have no subset 'nope'; ... ['a']"),
     (run(references=["smollm2-135m"]),
      "runs.0.references: smollm2-135m is the model of the"),
-    (run(references=["far"]), "far gives no log-probabilities of a text's tokens"),
+    (run(references=["far"]),
+     "runs.0.references: far is behind an API (source: openai) and cannot give "
+     "log-probabilities ... without api.echo or api.top40 ... Use a local model"),
+    (run(references=["chatgpt"]),
+     "chatgpt has only answers ... (source: answers) and cannot give log-probabilities"),
+    (run(views=["synonym_by_davinci-002-10"]),
+     "views: synonym_by_davinci-002-10: davinci-002 is behind an API ... cannot put words in place of others"),
+    (run(views=["paraphrase_by_chatgpt-released"]),
+     "chatgpt-released has only answers ... cannot write paraphrases"),
+    (run(given_back={}),
+     "runs.0.given_back: smollm2-135m runs here ... cannot be asked to go on in a chat. Use extraction"),
+    (study(models={"scored": SCORED | {"tokenizer": "davinci-002"}},
+           runs=[AT | {"model": "scored", "methods": ["loss"]}]),
+     "models.scored.tokenizer: davinci-002 is behind an API ... cannot lend a tokenizer"),
     (run(paraphraser="paraphrase_by_nobody"), "unknown model 'nobody'"),
     (run(calibrate_on="sotu_temporal", methods=["loss"]),
      "calibrate_on: no run has smollm2-135m read sotu_temporal"),
@@ -184,7 +198,7 @@ REFUSED = [
      "runs.1.inner_start: another run of smollm2-135m on sotu ... the same"),
     # shadow models
     (shadowed(shadows=["pico-en-medium"]),
-     "runs.0.shadows: pico-en-medium has no shadow models; name ... (pico-en-"),
+     "runs.0.shadows: pico-en-medium is trained here ... without shadows ... (pico-en-"),
     (shadowed(benchmark="sotu_split-s1"),
      "is trained on sotu_split, and this run is about sotu_split-s1"),
     (shadowed(start_token="none"), "give the run start_token: <|endoftext|>"),
@@ -221,8 +235,9 @@ REFUSED = [
     (model(source="openai", api=FREE | {"key_env": "sk-a-key"}),
      "api.key_env: what is given does not have the right"),
     (further(**{"from": "davinci-002"}),
-     "models.m.training.from: davinci-002 has no weights of its own"),
-    (further(**{"from": "m"}), "models.m.training.from: m has no weights of its own"),
+     "models.m.training.from: davinci-002 is behind an API ... cannot be the start ... Name a model"),
+    (further(**{"from": "m"}),
+     "models.m.training.from: m is trained here ... cannot be the start of a training with training.from"),
     (further(width=32), "models.m.training.width: a model that is trained further"),
     (further(members=False), "models.m.training.members: ... remove this key"),
     # benchmarks and corpora
@@ -261,7 +276,8 @@ REFUSED = [
      "runs.1.calibration: another run of chatgpt on books gives a different one"),
     (run(benchmark="sotu_questions", calibration=DELTAS,
          paraphraser="substitution_by_smollm2-135m-20"),
-     "runs.0.calibration: smollm2-135m answers itself ... Take calibration out ... cross-fitted ... source: answers"),
+     "runs.0.calibration: smollm2-135m runs here ... cannot take calibration deltas "
+     "... Take calibration out ... cross-fitted ... source: answers"),
     (run(benchmark="asking"),
      "runs.0.paraphraser: paraphrase: asking has no such view; give a file"),
     (run(benchmark="brings", neighbours=["neighbours-4"]),
@@ -274,7 +290,7 @@ REFUSED = [
      "calibrate_on: no run has smollm2-135m read sotu_segments with the same extraction; add one"),
     (run(extraction={"prefix": 50}), "unknown key 'runs.0.extraction.prefix'"),
     (run(extraction={}, model="far"),
-     "extraction: far does not run here, and extraction needs the 40 most"),
+     "runs.0.extraction: far is behind an API ... cannot give the 40 most likely tokens"),
     # artifacts
     (study(artifacts=[]), "artifacts is empty ... as artifacts: [results_auc]"),
     (study(artifacts=["dc_pdd_tabel2"]), "dc_pdd_tabel2 ... dc_pdd_table"),

@@ -22,7 +22,7 @@ from pretrace.runtime.provenance import repositories
 from pretrace.runtime.schema import read_keys
 from pretrace.studies.keys import Revisions
 from pretrace.studies.registries import Registry, check_pins
-from pretrace.studies.shared import asked_for
+from pretrace.studies.stages.revisions import entry_to_fetch
 from tiny_models import tiny_model
 
 PYTHIA, WIKIMIA, VIEWS, C4 = (
@@ -165,28 +165,30 @@ def test_pinning_what_is_there_changes_no_parameter(tmp_path):
     """A job runs again where its parameters differ from those that it last ran with."""
     pins = {"datasets": {WIKIMIA: OLD}}
     none = str(tmp_path / "none.json")
-    assert asked_for(BENCHMARK, none, {}) == BENCHMARK
-    assert asked_for(BENCHMARK, none, pins).revision == OLD
+    assert entry_to_fetch(BENCHMARK, none, {}) == BENCHMARK
+    assert entry_to_fetch(BENCHMARK, none, pins).revision == OLD
     for said, revision, why in (
         ({"revision": "main", "commit": OLD}, "main", "it is of the pinned commit"),
         ({"revision": "main", "commit": NEW}, OLD, "it is of another: fetch it again"),
         ({"revision": OLD, "commit": OLD}, OLD, "as it was then asked for"),
     ):
         there = record(tmp_path / "files.json", WIKIMIA, **said)
-        assert asked_for(BENCHMARK, there, pins).revision == revision, why
+        assert entry_to_fetch(BENCHMARK, there, pins).revision == revision, why
     tag = record(tmp_path / "tag.json", WIKIMIA, revision="v1", commit=NEW)
-    assert asked_for(BENCHMARK, tag, {"datasets": {WIKIMIA: "v1"}}).revision == "v1"
+    assert (
+        entry_to_fetch(BENCHMARK, tag, {"datasets": {WIKIMIA: "v1"}}).revision == "v1"
+    )
 
 
 def test_texts_and_views_are_pinned_each_by_its_repository(tmp_path):
     pins, none = {"datasets": {VIEWS: NEW}}, str(tmp_path / "none.json")
-    assert asked_for(BENCHMARK, none, pins, "texts") == BENCHMARK
-    assert asked_for(BENCHMARK, none, pins, "views") == BENCHMARK.model_copy(
+    assert entry_to_fetch(BENCHMARK, none, pins, "texts") == BENCHMARK
+    assert entry_to_fetch(BENCHMARK, none, pins, "views") == BENCHMARK.model_copy(
         update={"views_revision": NEW}
     )
     mimir = Mimir(source="mimir", hub=WIKIMIA)
     pins = {"datasets": {WIKIMIA: OLD}, "models": {WIKIMIA: NEW}}
-    assert asked_for(mimir, none, pins, "views") == mimir.model_copy(
+    assert entry_to_fetch(mimir, none, pins, "views") == mimir.model_copy(
         update={"revision": OLD}
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_table, sha256_file
+from pretrace.runtime.files import read_json, read_table, sha256_file
 from pretrace.views.readings import PassKey
 
 if TYPE_CHECKING:
@@ -22,6 +22,11 @@ class PassIndex:
 
     manifest: Mapping[str, Any]
     store: Path
+
+    @classmethod
+    def of_files(cls, manifest: str | Path | None, store: str | Path) -> "PassIndex":
+        """Read the manifest of a job; without a file, an index without passes."""
+        return cls(read_json(manifest) if manifest else {"views": []}, Path(store))
 
     @cached_property
     def rows(self) -> dict[PassKey, Mapping[str, Any]]:

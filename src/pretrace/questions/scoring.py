@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.methods import setting_name
+from pretrace.methods import Inputs, score, setting_name
 from pretrace.methods.scoring import SCORE_COLUMNS
 from pretrace.methods.settings import Column
 from pretrace.questions.answering import OPTION_LETTERS, PROBABILITIES
@@ -15,6 +15,34 @@ from pretrace.questions.calibration import DELTAS
 from pretrace.questions.documents import document_units, unit_ids, wanted_answers
 from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
+
+
+def scores_of_model(
+    runs: Sequence[JsonObject],
+    inputs: Inputs,
+    *,
+    answers: pd.DataFrame | None,
+    calibrations: pd.DataFrame | None,
+    released: Sequence[tuple[str, str, str, float]] | None,
+    where: str,
+) -> Iterator[pd.DataFrame]:
+    """Yield the scores table of a model on a benchmark in parts: of texts, of
+    documents, and as others released them.
+
+    `answers`, `calibrations` and `where` as `with_documents` takes them; `released`:
+    (title, method, setting, score) of documents, None without such scores.
+    """
+    of_texts = score(runs, inputs)
+    yield from with_documents(
+        of_texts,
+        inputs.benchmark,
+        runs,
+        answers=answers,
+        calibrations=calibrations,
+        where=where,
+    )
+    if released is not None:
+        yield titled_scores(released, document_units(inputs.benchmark)["id"])
 
 
 def with_documents(

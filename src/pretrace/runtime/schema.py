@@ -5,7 +5,7 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache, reduce
 from itertools import pairwise
 from operator import or_
@@ -358,12 +358,9 @@ def parse(value: Any, kind: type[T], where: str, *path: str) -> T:
         shown = lines[:MOST_MISTAKES]
         while len(shown) > 1 and sum(map(len, shown)) > MOST_CHARACTERS:
             shown.pop()
-        more = (
-            [f"{where}: and {len(lines) - len(shown)} more"]
-            if len(lines) > len(shown)
-            else []
-        )
-        raise InputError("\n".join([*shown, *more])) from None
+        if len(lines) > len(shown):
+            shown.append(f"{where}: and {len(lines) - len(shown)} more")
+        raise InputError("\n".join(shown)) from None
     return parsed
 
 
@@ -392,9 +389,11 @@ def parse_entry(slug: str, entry: Any, sources: Sources, where: str) -> Any:
         )
     kind = sources[entry["source"]]
     for key in sorted(map(str, entry.keys() - fields_of(kind).keys())):
-        if others := [
-            repr(source) for source, other in sources.items() if key in fields_of(other)
-        ]:
+        others = []
+        for source, other in sources.items():
+            if key in fields_of(other):
+                others.append(repr(source))
+        if others:
             raise InputError(
                 f"{where}: unknown key '{slug}.{key}': it is a key of source "
                 f"{' or '.join(others)}, and this source is '{entry['source']}'"
@@ -456,19 +455,25 @@ def key_texts(kind: type[BaseModel]) -> dict[str, str]:
 def _texts_in(module: str) -> dict[str, dict[str, str]]:
     """Return the texts under the fields of each class of a module."""
     tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {
-        node.name: {
-            field.target.id: " ".join(text.value.value.split())
-            for field, text in pairwise(node.body)
-            if isinstance(field, ast.AnnAssign)
-            and isinstance(field.target, ast.Name)
-            and isinstance(text, ast.Expr)
-            and isinstance(text.value, ast.Constant)
-            and isinstance(text.value.value, str)
-        }
-        for node in tree.body
-        if isinstance(node, ast.ClassDef)
-    }
+    texts: dict[str, dict[str, str]] = {}
+    for node in tree.body:
+        if not isinstance(node, ast.ClassDef):
+            continue
+        texts[node.name] = {}
+        for field, below in pairwise(node.body):
+            text = _text_of(below)
+            target = field.target if isinstance(field, ast.AnnAssign) else None
+            if isinstance(target, ast.Name) and text is not None:
+                texts[node.name][target.id] = " ".join(text.split())
+    return texts
+
+
+def _text_of(statement: ast.stmt) -> str | None:
+    """Return the text of a statement that is a text alone."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+        value = statement.value.value
+        return value if isinstance(value, str) else None
+    return None
 
 
 class _Mistake(NamedTuple):
@@ -491,11 +496,11 @@ class _Mistake(NamedTuple):
 
     @property
     def line(self) -> str:
-        literals = (member for member in self.members if get_origin(member) is Literal)
-        words = [word for member in literals for word in get_args(member)]
         match self.type:
             case "extra_forbidden":
-                valid = {key for member in self.members for key in _keys_of(member)}
+                valid: set[str] = set()
+                for member in self.members:
+                    valid.update(_keys_of(member))
                 folder = f"{self.key}." if self.path else ""
                 return (
                     f"unknown key '{folder}{shorten(self.about)}': "
@@ -508,10 +513,12 @@ class _Mistake(NamedTuple):
                 )
                 return f"{self.key}: the key {shorten(self.about)} {about}"
             case "literal_error":
-                return (
-                    f"{self.key}: {self.shown} is not valid: "
-                    f"{nearest(self.value, map(str, words))}"
-                )
+                words: list[str] = []
+                for member in self.members:
+                    if get_origin(member) is Literal:
+                        words += map(str, get_args(member))
+                hint = nearest(self.value, words)
+                return f"{self.key}: {self.shown} is not valid: {hint}"
             case "string_pattern_mismatch":
                 return (
                     f"{self.key}: {self.shown} does not have the right form "
@@ -520,9 +527,8 @@ class _Mistake(NamedTuple):
             case "unrepeated":
                 return f"{self.key}: {self.about}. {self.text}"
             case "value_error":
-                return (
-                    f"{self.key}: {self.about}{'' if self.about.endswith('?') else '.'}"
-                )
+                end = "" if self.about.endswith("?") else "."
+                return f"{self.key}: {self.about}{end}"
         return (
             f"{self.key}: {self.shown} is not valid: {self.about}. {self.text}".strip()
         )
@@ -545,57 +551,74 @@ def _explain(
     for complaint in error.errors(include_url=False):
         mistake = _mistake(complaint, value, kind, path)
         places.setdefault(mistake.path, []).append(mistake)
-    around = {place[:length] for place in places for length in range(len(place))}
-    lines: list[str] = []
+    around = set()
+    for place in places:
+        around |= {place[:length] for length in range(len(place))}
+    lines: set[str] = set()
     for place, mistakes in places.items():
-        if missing := [
-            repr(mistake.about) for mistake in mistakes if mistake.type == "missing"
-        ]:
-            lines.append(f"{mistakes[0].key}: missing key {', '.join(missing)}")
-        of_type = [mistake for mistake in mistakes if mistake.type in _NEEDED]
-        of_words = [mistake for mistake in mistakes if mistake.type == "literal_error"]
-        others = [
-            mistake
-            for mistake in mistakes
-            if mistake.type not in (*_NEEDED, "literal_error")
-        ]
-        lines += [mistake.line for mistake in others if mistake.type != "missing"]
-        # a value of one of the types, as a number that is too small, need not be told
-        # the words besides
-        if of_words and not others and not of_type:
-            lines += [mistake.line for mistake in of_words]
-        if of_type and not others and place not in around:
-            lines.append(_of_types(of_type + of_words))
-    return sorted({*lines})
+        lines.update(_lines_of(mistakes, place in around))
+    return sorted(lines)
+
+
+def _lines_of(mistakes: list[_Mistake], is_around: bool) -> Iterator[str]:
+    """Yield the lines of the mistakes of one place; `is_around`: something inside of
+    the value is wrong, too."""
+    missing: list[str] = []
+    of_type: list[_Mistake] = []
+    of_words: list[_Mistake] = []
+    others: list[_Mistake] = []
+    for mistake in mistakes:
+        if mistake.type == "missing":
+            missing.append(repr(mistake.about))
+        elif mistake.type in _TYPES:
+            of_type.append(mistake)
+        elif mistake.type == "literal_error":
+            of_words.append(mistake)
+        else:
+            others.append(mistake)
+    if missing:
+        yield f"{mistakes[0].key}: missing key {', '.join(missing)}"
+    for mistake in others:
+        yield mistake.line
+    if missing or others:
+        return
+    if of_type:
+        if not is_around:
+            yield _of_types(of_type + of_words)
+        return
+    # a value of one of the types, as a number that is too small, need not be told the
+    # words besides
+    for mistake in of_words:
+        yield mistake.line
 
 
 def _mistake(complaint: Any, value: Any, kind: Any, path: tuple[Any, ...]) -> _Mistake:
     """Return a complaint with its place: parts of `loc` that are not keys name the
     member of a union."""
     loc, type, context = complaint["loc"], complaint["type"], complaint.get("ctx", {})
-    about = str(
-        context.get(
-            "error",
-            _PLAIN[type].format(**context) if type in _PLAIN else complaint["msg"],
-        )
-    )
+    plain = _PLAIN[type].format(**context) if type in _PLAIN else complaint["msg"]
+    about = str(context.get("error", plain))
     if loc[-1:] == ("[key]",):  # a key itself is wrong
         loc = loc[:-2]
         kinds = {"string_type": "invalid_key", "literal_error": "extra_forbidden"}
-        type, about = (
-            (kinds[type], str(complaint["input"])) if type in kinds else (type, about)
-        )
+        if type in kinds:
+            type, about = kinds[type], str(complaint["input"])
     elif type in _OF_KEYS:
         loc, about = loc[:-1], str(loc[-1])
     members, text = _members(kind), ""
     for part in loc:
-        if (isinstance(value, dict) and part in value) or (
-            isinstance(value, list) and isinstance(part, int)
-        ):
-            inside = [place for member in members for place in _inside(member, part)]
-            members = [member for kind, _ in inside for member in _members(kind)]
-            text = next((told for _, told in inside if told), text)
-            value, path = value[part], (*path, part)
+        is_key = isinstance(value, dict) and part in value
+        is_number = isinstance(value, list) and isinstance(part, int)
+        if not (is_key or is_number):
+            continue
+        inside: list[Any] = []
+        text_inside = ""
+        for member in members:
+            for kind_inside, described in _inside(member, part):
+                inside += _members(kind_inside)
+                text_inside = text_inside or described
+        members, text = inside, text_inside or text
+        value, path = value[part], (*path, part)
     return _Mistake(type, path, complaint["input"], about, members, text)
 
 
@@ -616,7 +639,7 @@ _PLAIN = {
     "literal_error": "{expected}",
 }
 """Complaints of pydantic in plain words, by type."""
-_NEEDED = {
+_TYPES = {
     "string_type": "text",
     "list_type": "a list",
     "dict_type": "a mapping",
@@ -637,9 +660,10 @@ def _keys_of(kind: Any) -> Collection[str]:
     """Return the keys that a mapping of this type may have; none where it may have
     any."""
     if get_origin(kind) is dict:
-        return [
-            key for member in _members(get_args(kind)[0]) for key in get_args(member)
-        ]
+        keys: list[str] = []
+        for member in _members(get_args(kind)[0]):
+            keys += get_args(member)
+        return keys
     return fields_of(kind) if _has_keys(kind) else ()
 
 
@@ -648,11 +672,10 @@ def _members(kind: Any) -> list[Any]:
     origin, args = get_origin(kind), get_args(kind)
     if origin not in (Annotated, Union, UnionType):
         return [kind]
-    return [
-        member
-        for arg in (args[:1] if origin is Annotated else args)
-        for member in _members(arg)
-    ]
+    members = []
+    for arg in args[:1] if origin is Annotated else args:
+        members += _members(arg)
+    return members
 
 
 def _inside(kind: Any, part: Any) -> list[tuple[Any, str]]:
@@ -668,9 +691,8 @@ def _of_types(mistakes: list[_Mistake]) -> str:
     """Say which types a value may have, and how to write it where its type is easily
     mistaken."""
     value = mistakes[0].value
-    needed = list(
-        dict.fromkeys(_NEEDED.get(mistake.type, mistake.about) for mistake in mistakes)
-    )
+    types = [_TYPES.get(mistake.type, mistake.about) for mistake in mistakes]
+    needed = list(dict.fromkeys(types))
     hint = ""
     if "true or false" in needed and value in ("true", "false"):
         # Snakemake reads these as text on the command line; there, switches have a
@@ -678,10 +700,8 @@ def _of_types(mistakes: list[_Mistake]) -> str:
         hint = f"On the command line, write {value.title()}. "
     if "text" in needed and isinstance(value, bool | int | float):
         hint = "Put it in quotes. "
-    first, given = (
-        mistakes[0],
-        f"{_kind(value)} {mistakes[0].shown}".removesuffix(" None"),
-    )
+    first = mistakes[0]
+    given = f"{_kind(value)} {first.shown}".removesuffix(" None")
     return (
         f"{first.key}: {given} where {' or '.join(needed)} is needed. "
         f"{hint}{first.text}".strip()

@@ -16,6 +16,7 @@ from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.rows import rows
 from pretrace.benchmarks.works import are_works, unreadable_works
 from pretrace.methods import METHODS
+from pretrace.models.abilities import ABILITIES, refusal
 from pretrace.models.adapters import is_adapter, read_adapter
 from pretrace.models.checkpoint import ADAPTER
 from pretrace.models.entries import GgufModel, HubModel, LocalModel
@@ -55,14 +56,8 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
         InputError: a key is missing or names nothing, or `config` has one and runs
             another study.
     """
-    named = [key for key in GIVEN if getattr(config, key) is not None]
     if path != folder / "studies" / f"{NAME}.yaml":
-        if named:
-            raise InputError(
-                f"config: {named[0]} belongs to the study audit, and this run is of "
-                f"{path}. Add study={NAME} after the same --config, or leave "
-                f"{named[0]} out."
-            )
+        _refuse_keys(config, path)
         return given
     if config.texts is None or config.model is None:
         missing = "model" if config.texts else "texts"
@@ -70,14 +65,93 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
             f"config: the study audit needs {missing}=...: snakemake --cores all "
             "--config study=audit texts=my_texts.jsonl model=EleutherAI/pythia-1.4b"
         )
+    kinds = _kinds_of_inputs(config)
+    slug, base, models = _models(config.model, config.base, folder)
+    texts = Path(config.texts)
+    known = None if config.known is None else Path(config.known)
+    sides = [texts] if known is None else [texts, known]
+    works = [side for side in sides if are_works(side)]
+    left_out = [*unreadable_works(works)] if config.unreadable == "leave_out" else []
+    if not left_out:
+        check_readable(works)
+    cut = _cut(texts, known, left_out)
+    entry = given["benchmarks"][TEXTS_SLUG] | _keys_of_texts(config, folder, left_out)
+    study = {**given, "study": _name(config, kinds), "models": models}
+
+    if is_behind_api(config.model, folder):
+        _check_asked(config, cut)
+        run = {"model": slug, "benchmark": TEXTS_SLUG, "given_back": {}}
+        study["title"] = "How much of these works does the model give back?"
+        study["artifacts"] = study["first"] = [BY_CHAT]
+        # works are read whole
+        return study | {"runs": [run], "benchmarks": {TEXTS_SLUG: entry}}
+
+    runs = [{"model": slug, **run} for run in given["runs"]]
+    if base:
+        for run in runs:
+            run |= {"methods": WITH_BASE, "references": [base]}
+    benchmarks = {TEXTS_SLUG: entry}
+    if cut is not None:
+        benchmarks[TEXTS_SLUG] = entry | {"cut": cut.to_json()}
+    extractions = []
+    for run in runs:
+        if config.whole_works is False:
+            run.pop("extraction", None)
+        elif cut is not None and "extraction" in run:
+            # passages are scored, and whole works are read for what the model gives
+            # back
+            of_works = {"model": slug, "benchmark": WORKS_SLUG}
+            extractions.append(of_works | {"extraction": run.pop("extraction")})
+    if config.whole_works is False:
+        shown = given["artifacts"]
+        study["artifacts"] = [
+            name for name in shown if not name.startswith("extraction")
+        ]
+    elif cut is not None:
+        benchmarks[WORKS_SLUG] = entry | {"title": f"{entry['title']}, whole"}
+    return study | {"runs": runs + extractions, "benchmarks": benchmarks}
+
+
+def _refuse_keys(config: Config, path: Path) -> None:
+    """Raise `InputError` if the configuration has a key of the study audit and runs
+    another study, at `path`."""
+    for key in GIVEN:
+        if getattr(config, key) is not None:
+            raise InputError(
+                f"config: {key} belongs to the study audit, and this run is of {path}. "
+                f"Add study={NAME} after the same --config, or leave {key} out."
+            )
+
+
+def _inputs(config: Config) -> dict[str, str]:
+    """Return the files and models that the command line names, by key, in the order in
+    which they make the study's name; "" without known texts."""
+    assert config.texts is not None
+    assert config.model is not None
     inputs = {"texts": config.texts, "known": config.known or "", "model": config.model}
     if config.base is not None:
         inputs["base"] = config.base
-    kinds = {key: kind_of(value) if value else "" for key, value in inputs.items()}
-    files = {"texts": config.texts} | (
-        {} if config.known is None else {"known": config.known}
-    )
-    for key, file in files.items():
+    return inputs
+
+
+def _files(config: Config) -> dict[str, str]:
+    """Return the files or folders of texts that the command line names, by key."""
+    inputs = _inputs(config)
+    return {key: inputs[key] for key in ("texts", "known") if inputs[key]}
+
+
+def _kinds_of_inputs(config: Config) -> dict[str, str]:
+    """Return whether each input is a `file`, a `folder` or neither ("").
+
+    Raises:
+        InputError: texts do not exist, or a path has letters that Snakemake reads in
+            another way.
+    """
+    inputs = _inputs(config)
+    kinds = {}
+    for key, value in inputs.items():
+        kinds[key] = kind_of(value) if value else ""
+    for key, file in _files(config).items():
         if kinds[key] not in ("file", "folder"):
             place = "" if Path(file).is_absolute() else f" in {Path.cwd()}"
             raise InputError(
@@ -88,86 +162,53 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
     for key, value in inputs.items():
         if kinds[key]:
             check_path(value, f"config: {key}")
-    slug, base, models = _models(config.model, config.base, folder)
-    here = "\n".join(_here(value, kinds[key]) for key, value in inputs.items())
-    short = hashlib.sha256(os.fsencode(here)).hexdigest()[:6]
-    texts, known = (
-        Path(config.texts),
-        None if config.known is None else Path(config.known),
-    )
+    return kinds
+
+
+def _name(config: Config, kinds: Mapping[str, str]) -> str:
+    """Return the name of the study, audit-TEXTS-MODEL-HASH: another one for other
+    inputs."""
+    inputs = _inputs(config)
+    located = [_here(value, kinds[key]) for key, value in inputs.items()]
+    short = hashlib.sha256(os.fsencode("\n".join(located))).hexdigest()[:6]
     # the folder of Slurm's log of a job is named by the job's model and benchmark, that
     # is, with the study's name twice
-    made = [
-        make_name(stem_of(texts), 45, "texts"),
-        make_name(slug_of(config.model), 25, "model"),
-    ]
-    name = "-".join([NAME, *made, short])
-    runs = [{"model": slug, **run} for run in given["runs"]]
-    if base:
-        for run in runs:
-            run |= {"methods": WITH_BASE, "references": [base]}
-    located = {
-        "path" if key == "texts" else key: _seen_from(folder, file)
-        for key, file in files.items()
-    }
-    works = [path for path in (texts, known) if path is not None and are_works(path)]
-    left_out = [*unreadable_works(works)] if config.unreadable == "leave_out" else []
-    if not left_out:
-        check_readable(works)
-    cut = _cut(texts, known, left_out)
-    entry = (
-        given["benchmarks"][TEXTS_SLUG]
-        | located
-        | {"title": texts.name or config.texts}
-    )
-    entry |= {"language": config.language or _language(texts, left_out)}
+    texts = make_name(stem_of(Path(inputs["texts"])), 45, "texts")
+    model = make_name(slug_of(inputs["model"]), 25, "model")
+    return f"{NAME}-{texts}-{model}-{short}"
+
+
+def _keys_of_texts(
+    config: Config, folder: Path, left_out: Sequence[str]
+) -> dict[str, Any]:
+    """Return the keys of the benchmark of texts: their files, title and language, and
+    works that are not read."""
+    assert config.texts is not None
+    keys: dict[str, Any] = {}
+    for key, file in _files(config).items():
+        keys["path" if key == "texts" else key] = _seen_from(folder, file)
+    texts = Path(config.texts)
+    keys["title"] = texts.name or config.texts
+    keys["language"] = config.language or _language(texts, left_out)
     if left_out:
-        entry |= {"left_out": left_out}
-    benchmarks = {TEXTS_SLUG: entry}
-    if is_behind_api(config.model, folder):
-        if config.base is not None:
-            raise InputError(
-                f"config: base: {config.model} is behind an API and gives no "
-                "probabilities to compare with those of a base; leave base out."
-            )
-        if cut is None:
-            raise InputError(
-                f"config: texts: {config.model} is behind an API and is asked to go on "
-                f"in whole works, and {config.texts} has passages; give a folder of "
-                "works, or a document."
-            )
-        runs = [{"model": slug, "benchmark": TEXTS_SLUG, "given_back": {}}]
-        title = "How much of these works does the model give back?"
-        given = {**given, "title": title, "artifacts": [BY_CHAT], "first": [BY_CHAT]}
-        cut = None  # they are read whole
-    if cut is not None:
-        benchmarks[TEXTS_SLUG] = entry | {"cut": cut.to_json()}
-    if config.whole_works is False:
-        for run in runs:
-            run.pop("extraction", None)
-        shown = [
-            name for name in given["artifacts"] if not name.startswith("extraction")
-        ]
-        given = {**given, "artifacts": shown}
-    elif cut is not None:
-        # passages are scored, and whole works are read for what the model gives back
-        benchmarks[WORKS_SLUG] = entry | {"title": f"{entry['title']}, whole"}
-        reading = [run for run in runs if "extraction" in run]
-        for run in reading:
-            runs.append(
-                {
-                    "model": slug,
-                    "benchmark": WORKS_SLUG,
-                    "extraction": run.pop("extraction"),
-                }
-            )
-    return {
-        **given,
-        "study": name,
-        "models": models,
-        "runs": runs,
-        "benchmarks": benchmarks,
-    }
+        keys["left_out"] = left_out
+    return keys
+
+
+def _check_asked(config: Config, cut: Cut | None) -> None:
+    """Check that a model behind an API is asked for what it can give: whole works that
+    it continues."""
+    assert config.model is not None
+    if config.base is not None:
+        raise refusal(
+            "base_of_audit", config.model, "openai", "config: base", "Leave base out."
+        )
+    if cut is None:
+        raise InputError(
+            f"config: texts: {config.model} is behind an API and is asked to go on "
+            f"in whole works, and {config.texts} has passages; give a folder of "
+            "works, or a document."
+        )
 
 
 def _cut(texts: Path, known: Path | None, left_out: Sequence[str]) -> Cut | None:
@@ -287,14 +328,10 @@ def _model(
     """
     registered = read_yaml(folder / "models.yaml")
     if named in registered:
-        gives_no_answer = registered[named]["source"] == "answers"
-        is_asked = registered[named]["source"] == "openai"
-        if gives_no_answer or (is_asked and key == "base"):
-            raise InputError(
-                f"config: {key}: {named} does not run here and gives no probabilities "
-                "of whole texts. Name another model, or ask it questions: "
-                "docs/audit.md, 'A model behind a chat API'."
-            )
+        source = registered[named]["source"]
+        ability = "base_of_audit" if key == "base" else "audit"
+        if source not in ABILITIES[ability].sources:
+            raise refusal(ability, named, source, f"config: {key}")
         return named, {}
     # an entry's name has no other letters
     slug = make_name(re.sub(r"[^A-Za-z0-9._-]", " ", slug_of(named)), 60, "model")

@@ -13,7 +13,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pretrace.models.entries import AnswersModel, ApiModel, HubModel
+from pretrace.models.abilities import can
+from pretrace.models.entries import ApiModel, HubModel
 from pretrace.studies.amounts import (
     ASSUMED_TEXTS,
     TOKENS_OF_A_TEXT,
@@ -28,9 +29,10 @@ from pretrace.studies.amounts import (
 from pretrace.studies.machine import gigabytes
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
+from pretrace.studies.priorities import FIRST
 from pretrace.studies.registries import path_of
 from pretrace.studies.runs import WRITTEN
-from pretrace.studies.shared import FIRST, Model
+from pretrace.studies.stages.models import Model
 from pretrace.views import PARAPHRASES
 
 CARDS = {"A100": 250e12, "H100": 790e12, "H200": 790e12}
@@ -176,7 +178,7 @@ def jobs_of(plan: Plan, known: Counted) -> list[Job]:
         amounts = amounts_of_passes(pair, pair.requests, known.get(pair.benchmark_slug))
         jobs.append(_job("passes", pair, amounts))
     for pair in plan.asking_pairs:
-        if not isinstance(pair.model.entry, AnswersModel):
+        if can(pair.model.entry, "answers"):
             amounts = amounts_of_answers(
                 pair, pair.answer_requests, known.get(pair.benchmark_slug)
             )

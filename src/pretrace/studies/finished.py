@@ -11,21 +11,27 @@ import pandas as pd
 
 from pretrace.render.artifact import Artifact, outputs, rendering_of
 from pretrace.render.figures.dots import headline_lines
-from pretrace.render.report import named
+from pretrace.render.report import (
+    incomplete_passes,
+    named,
+    render_report,
+    shots_of,
+)
 from pretrace.render.results import in_print
 from pretrace.render.tables.audit import audit_lines
 from pretrace.render.tables.extraction import extraction_lines
 from pretrace.render.tables.given_back import given_back_lines
 from pretrace.render.tables.questions import de_cop_lines
+from pretrace.runtime.files import read_parquet
 from pretrace.runtime.provenance import citation, whole_code_digest
 from pretrace.studies.sealing import (
     Seal,
+    cover_of_seal,
     edited,
+    lines_of_seals,
     read_seals,
     repeats,
-    resealed,
-    told,
-    told_on_cover,
+    sealed_again,
 )
 
 CONCLUDING: Mapping[str, Callable[[pd.DataFrame], list[str]]] = {
@@ -46,6 +52,42 @@ class FinishedStudy:
     artifacts: Sequence[Artifact]
     folder: Path
     seals: Sequence[Seal] = ()
+
+    def write_page(
+        self,
+        *,
+        study: str,
+        title: str,
+        configuration: str,
+        provenance: Mapping[str, Any],
+        left_out: Sequence[Mapping[str, Any]],
+        prefixes: Mapping[str, str],
+        citation_file: Path,
+        date: str,
+    ) -> None:
+        """Write the study's page, `folder`/report.html.
+
+        `provenance`: the record of the run. `prefixes`: the file of the drawn shots by
+        benchmark. `citation_file` and `date` are for the first page of an audit. Other
+        arguments as `render_report` takes them.
+        """
+        shots: dict[str, Sequence[str]] = {}
+        for benchmark, path in prefixes.items():
+            shots |= shots_of(benchmark, read_parquet(path))
+        render_report(
+            study=study,
+            title=title,
+            artifacts=self.artifacts,
+            folder=self.folder,
+            configuration=configuration,
+            provenance=provenance,
+            warnings=[*self.missing, *incomplete_passes(provenance, self.names)],
+            left_out=left_out,
+            shots=shots,
+            sealed=self.sealed,
+            cautions=self.doubts,
+            cover=self.cover(citation_file, date),
+        )
 
     @cached_property
     def _rendered(self) -> dict[str, dict[str, Any]]:
@@ -83,7 +125,7 @@ class FinishedStudy:
             if path.parent != self.folder:
                 others[path.parent.name] = read_seals(path)
         return [
-            *resealed(self.seals),
+            *sealed_again(self.seals),
             *edited(self.seals, whole_code_digest()),
             *repeats(self.seals, others),
         ]
@@ -91,7 +133,7 @@ class FinishedStudy:
     @property
     def sealed(self) -> list[tuple[str, str]]:
         """What the page says of the sealed plan."""
-        return told(self.seals) if self.seals else []
+        return lines_of_seals(self.seals) if self.seals else []
 
     def cover(self, citation_file: Path, date: str) -> list[tuple[str, str]]:
         """Return the headings and texts of an audit's first page, which cites
@@ -101,7 +143,7 @@ class FinishedStudy:
         # the answer of an audit of works does not wait for whole works
         given_back = [("Given back", line) for line in self._lines_of("extraction")]
         cited = citation(citation_file)
-        return [*given_back, *told_on_cover(self.seals, cited, date)]
+        return [*given_back, *cover_of_seal(self.seals, cited, date)]
 
     @property
     def conclusion(self) -> list[str]:

@@ -15,7 +15,7 @@ from pretrace.models.sentencepiece_files import lacking_package
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Keys, read_yaml
 from pretrace.studies.plan import Plan
-from pretrace.studies.shared import Model
+from pretrace.studies.stages.models import Model
 from pretrace.views.wordnet import require_wordnet
 
 

@@ -12,11 +12,15 @@ from typing import Any, Literal
 
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods import INPUTS, METHODS, altered_views, setting_name
-from pretrace.models.entries import AnswersModel, ApiModel
+from pretrace.models.abilities import can
 from pretrace.questions.known import QUESTION_METHODS, question_settings
 from pretrace.studies.audit_study import POSITIVE_CONTROL, WORKS_SLUG
+from pretrace.studies.priorities import priority
 from pretrace.studies.runs import Run, view_writer
-from pretrace.studies.shared import Benchmark, Corpus, File, Model, priority
+from pretrace.studies.stages.benchmarks import Benchmark
+from pretrace.studies.stages.corpora import Corpus
+from pretrace.studies.stages.models import Model
+from pretrace.studies.stages.registered import File
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
 from pretrace.views.readings import ZERO_ACCESS, PassRequest, Prefix, Reading, Shots
@@ -161,8 +165,8 @@ class Pair:
                     requests += requests_of_methods(run, view)
             requests += _requests_of_extraction(run)
         entry = self.model.entry
-        if isinstance(entry, ApiModel):
-            most = "likeliest" if entry.api.top40 else "logprobs"
+        if not can(entry, "whole_predictions"):
+            most = "likeliest" if can(entry, "likeliest_tokens") else "logprobs"
             for place, request in enumerate(requests):
                 if request.statistics != "logprobs":
                     requests[place] = replace(request, statistics=most)
@@ -283,7 +287,7 @@ class Pair:
     def paraphrasers(self) -> list[str]:
         """The views that the questions' options come from; none if the answers come
         from elsewhere."""
-        if isinstance(self.model.entry, AnswersModel):
+        if not can(self.model.entry, "answers"):
             return []
         return sorted(
             {request["paraphraser"] for request in self.answer_requests} - {""}
@@ -302,12 +306,8 @@ class Pair:
     def answer_times(self) -> File:
         """The measured seconds of the questions; none if the answers were collected
         elsewhere."""
-        elsewhere = isinstance(self.model.entry, AnswersModel)
-        return (
-            self._in_shared("answers", "times.parquet")
-            if self.asks_questions and not elsewhere
-            else []
-        )
+        is_asked = self.asks_questions and can(self.model.entry, "answers")
+        return self._in_shared("answers", "times.parquet") if is_asked else []
 
     @property
     def calibration(self) -> File:

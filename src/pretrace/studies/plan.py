@@ -16,9 +16,15 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
 from pretrace.studies.audit_study import BY_CHAT
 from pretrace.studies.pairs import Pair, pair_of, shared_view, view_path
+from pretrace.studies.priorities import FIRST
 from pretrace.studies.registries import left_out_of, text_files_of
-from pretrace.studies.shared import FIRST, Benchmark, Corpus, File, Model, StoredView
+from pretrace.studies.stages.benchmarks import Benchmark
+from pretrace.studies.stages.corpora import Corpus
+from pretrace.studies.stages.models import Model
+from pretrace.studies.stages.registered import File
+from pretrace.studies.stages.views import StoredView
 from pretrace.studies.study import Study
+from pretrace.views import VIEWS
 
 
 class Rendering(NamedTuple):
@@ -301,15 +307,13 @@ class Plan:
             entry = entries[pair.benchmark_slug]
             benchmarks[pair.benchmark_slug] = entry.to_json(defaults=False)
         reads = []
-        files = []
-        for kind, *of_pair, path in self._files_shown(artifact, pairs):
-            if kind in artifact.needs and isinstance(path, str):
-                reads.append([kind, *of_pair, path])
-                files.append(path)
+        for kind, model, benchmark, path in self._files_shown(artifact, pairs):
+            if isinstance(path, str):
+                reads.append([kind, model, benchmark, path])
         return Rendering(
             artifact.to_json("ablations"),
             reads,
-            files,
+            [path for *_, path in reads],
             self._views_shown(artifact, pairs),
             benchmarks,
             FIRST * (slug in self.study.first),
@@ -329,6 +333,8 @@ class Plan:
         for panel in artifact.panels:
             named.add(panel.view)
             references |= {panel.reference, *(panel.references or ())}
+        if not any(name in VIEWS for name in named | references):
+            return []
         methods = {name.partition(";")[0] for name in artifact.methods}
         shown: set[tuple[str, str]] = set()
         for pair in pairs:
@@ -343,29 +349,43 @@ class Plan:
     def _files_shown(
         self, artifact: Artifact, pairs: list[Pair]
     ) -> Iterable[tuple[str, str, str, File]]:
-        """Yield every file of an artifact's models and benchmarks: kind, model or "",
-        benchmark or "", path."""
+        """Yield the files that an artifact reads of its models and benchmarks: kind,
+        model or "", benchmark or "", path."""
+        needs = artifact.needs
         for pair in pairs:
-            yield "passes", *pair.slugs, pair.passes
-            yield "times", *pair.slugs, pair.answer_times
-            # some need an extraction; the papers print letters of calibrated answers
-            # alone
-            left_out = {
-                "windows": pair.extraction is None,
-                "extraction": pair.extraction is None,
-                "given_back": pair.given_back is None,
-                "letters": "published" in artifact.needs and pair.deltas is None,
-            }
-            for kind in OF_A_PAIR:
-                if not left_out.get(kind):
-                    yield kind, *pair.slugs, pair.stage_file(kind)
-        for slug in sorted({pair.benchmark_slug for pair in pairs}):
-            yield "benchmarks", "", slug, self.benchmark(slug).table
-        for slug in sorted({pair.model_slug for pair in pairs}):
-            yield "training", slug, "", self.model(slug).curve
-        folder = self.study.folder / "published"
-        for path in [*sorted(folder.glob("*.csv")), folder / "papers.yaml"]:
-            yield "published", "", path.stem, str(path)
+            for kind in ("passes", "times", *OF_A_PAIR):
+                if kind in needs:
+                    yield kind, *pair.slugs, self._file_shown(artifact, pair, kind)
+        if "benchmarks" in needs:
+            for slug in sorted({pair.benchmark_slug for pair in pairs}):
+                yield "benchmarks", "", slug, self.benchmark(slug).table
+        if "training" in needs:
+            for slug in sorted({pair.model_slug for pair in pairs}):
+                yield "training", slug, "", self.model(slug).curve
+        if "published" in needs:
+            folder = self.study.folder / "published"
+            for path in [*sorted(folder.glob("*.csv")), folder / "papers.yaml"]:
+                yield "published", "", path.stem, str(path)
+
+    def _file_shown(self, artifact: Artifact, pair: Pair, kind: str) -> File:
+        """Return the file of one kind that an artifact reads of a pair; [] if the pair
+        has none."""
+        match kind:
+            case "passes":
+                return pair.passes
+            case "times":
+                return pair.answer_times
+            case "windows" | "extraction":
+                is_measured = pair.extraction is not None
+            case "given_back":
+                is_measured = pair.given_back is not None
+            case "letters":
+                # the papers print letters of calibrated answers alone
+                is_of_papers = "published" in artifact.needs
+                is_measured = not is_of_papers or pair.deltas is not None
+            case _:
+                is_measured = True
+        return pair.stage_file(kind) if is_measured else []
 
     # what the results rest on
 

@@ -17,6 +17,7 @@ from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.sources import BENCHMARKS, BenchmarkEntry
 from pretrace.benchmarks.works import are_works, files_of_works
 from pretrace.corpora.sources import CORPORA, CorpusEntry
+from pretrace.models.abilities import can, require_ability
 from pretrace.models.adapters import read_adapter
 from pretrace.models.entries import (
     MODELS,
@@ -24,7 +25,6 @@ from pretrace.models.entries import (
     AnswersModel,
     Api,
     ApiModel,
-    GgufModel,
     HubModel,
     LocalModel,
     ModelEntry,
@@ -329,9 +329,7 @@ def override(
             )
             entries[slug] = entry.model_copy(update={"unavailable": why})
         start = entry.training.start if isinstance(entry, TrainedModel) else None
-        if start in models.overridden and isinstance(
-            entries[start], AnswersModel | ApiModel
-        ):
+        if start in models.overridden and not can(entries[start], "weights"):
             why = (
                 f"its training starts with the weights of {start}, which config.yaml "
                 "replaces by a server or answers"
@@ -364,11 +362,7 @@ def _as_served(
 ) -> ModelEntry:
     """Return the entry of a model that the user's server answers for."""
     where = f"config: servers.{slug}"
-    if not isinstance(entry, HubModel | LocalModel | GgufModel):
-        raise InputError(
-            f"{where}: the model's source is {entry.source}; a server answers for "
-            "models with weights of their own (source: hub, local or gguf_wheel)."
-        )
+    require_ability("server", slug, entry, where)
     name = server.model or hub
     if name is None:
         raise InputError(
@@ -445,12 +439,7 @@ def _check_model(slug: str, model: ModelEntry, registries: Registries) -> None:
                 )
     if isinstance(model, AdapterModel):
         base = registries.models.require(model.base, f"{place}.base")
-        if isinstance(base, AnswersModel | ApiModel | AdapterModel):
-            raise InputError(
-                f"{place}.base: {model.base} has no weights of its own that an adapter "
-                "could change; name a model of the hub, of a local folder, or one that "
-                "is trained here."
-            )
+        require_ability("base", model.base, base, f"{place}.base")
     if isinstance(model, TrainedModel):
         _check_training(model.training, f"{place}.training", registries)
         if model.shadows is not None and (
@@ -473,19 +462,9 @@ def _check_training(training: Training, where: str, registries: Registries) -> N
                 "this key, or remove from."
             )
         start = registries.models.require(training.start, f"{where}.from")
-        trained_further = (
-            isinstance(start, TrainedModel) and start.training.start is not None
-        )
         # where config.yaml replaces the weights, the model is unavailable
-        has_no_weights = isinstance(start, AdapterModel | AnswersModel | ApiModel) and (
-            training.start not in registries.models.overridden
-        )
-        if has_no_weights or trained_further:
-            raise InputError(
-                f"{where}.from: {training.start} has no weights of its own to start "
-                "with; name a model of the hub, of a wheel, of a local folder, or one "
-                "that is trained from random weights."
-            )
+        if training.start not in registries.models.overridden:
+            require_ability("start", training.start, start, f"{where}.from")
         return
     if lacking := OF_RANDOM_WEIGHTS - {"members"} - training.model_fields_set:
         raise InputError(

@@ -1,19 +1,21 @@
 """A run, resolved: the model, the part of a benchmark that it reads, and what is asked
 and computed; and its checks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from pretrace.benchmarks.sources import VIEW_LOADERS, BenchmarkEntry, PrefixDraws
 from pretrace.methods import INPUTS, METHODS, Chosen, obstacle, settings
 from pretrace.methods.registry import FULL_VOCABULARY, OF_WHOLE_PREDICTIONS
-from pretrace.models.entries import AnswersModel, ApiModel, ModelEntry, TrainedModel
+from pretrace.methods.settings import Obstacle
+from pretrace.models.abilities import can, require_ability
+from pretrace.models.entries import ModelEntry, TrainedModel
 from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.questions.known import QUESTION_METHODS, controls_of, question_settings
 from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.studies.keys import Extraction, GivenBack, RunKeys, WrittenRun
-from pretrace.studies.registries import Models, Registries
+from pretrace.studies.registries import Benchmarks, Models, Registries
 from pretrace.views import PARAPHRASING, VIEWS
 from pretrace.views.readings import ZERO_ACCESS, Prefix
 
@@ -45,6 +47,10 @@ class Run(RunKeys):
     """Methods that cannot be computed -> why."""
 
     @property
+    def pair(self) -> tuple[str, str]:
+        return self.model, self.benchmark
+
+    @property
     def scores_texts(self) -> bool:
         """Whether a method scores single texts, which takes passes."""
         return any(METHODS[item.method].scope == "text" for item in self.methods)
@@ -54,6 +60,31 @@ class Run(RunKeys):
         left_out = ["id", "serves", "left_out", *([] if self.inputs else ["inputs"])]
         keys = [key for key in type(self).model_fields if key not in left_out]
         return dict.fromkeys(keys) | self.to_json(*left_out)
+
+
+def runs_by_pair(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
+    """Group runs by their model and benchmark."""
+    pairs: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        pairs.setdefault(run.pair, []).append(run)
+    return pairs
+
+
+def references_of(runs: Sequence[Run]) -> list[list[str]]:
+    """Return the names that runs give of each kind of input, as corpora or reference
+    models, and the paraphraser; none of kinds without names."""
+    references = []
+    for kind in INPUTS.values():
+        names: dict[str, None] = {}  # in the order of the runs
+        for run in runs:
+            of_run = run.inputs.get(kind.need, [])
+            names |= dict.fromkeys(getattr(run, kind.key) if kind.key else of_run)
+        if names:
+            references.append(list(names))
+    asking = [run.paraphraser for run in runs if run.questions]
+    if asking and asking[0]:
+        references.append([asking[0]])
+    return references
 
 
 def resolve_runs(
@@ -69,31 +100,41 @@ def resolve_runs(
         InputError: a run names something that is not there or asks for something that
             cannot be had, or two disagree.
     """
-    written = [
-        (f"{path}: runs.{number}", run)
-        for number, lists in enumerate(listed)
-        for run in lists.expand(("model", "benchmark"))
-    ]
+    written: list[tuple[str, WrittenRun]] = []
+    for number, lists in enumerate(listed):
+        where = f"{path}: runs.{number}"
+        for run in lists.expand(("model", "benchmark")):
+            written.append((where, run))
     benchmarks = registries.benchmarks
-    drawn: dict[str, PrefixDraws] = {}
+    for slug, prefix in _shots_drawn(written, benchmarks).items():
+        entry = benchmarks.entries[slug]
+        benchmarks.entries[slug] = entry.model_copy(update={"prefix": prefix})
+    located = []
     for where, run in written:
-        named = _named_methods(run, where)[0] if run.methods else []
-        shots = max((item.shots for item in named), default=0)
-        slug = str(run.benchmark)
-        entry = benchmarks.require(slug, f"{where}.benchmark")
-        if shots and entry.prefix is None and entry.source != "answers":
-            known = drawn.get(slug, PrefixDraws(pool=1))
-            draws = max(run.draws or [0]) + 1
-            drawn[slug] = PrefixDraws(
-                pool=max(shots, known.pool), draws=max(draws, known.draws)
-            )
-    for slug, prefix in drawn.items():
-        benchmarks.entries[slug] = benchmarks.entries[slug].model_copy(
-            update={"prefix": prefix}
-        )
-    located = [(where, resolve_run(run, where, registries)) for where, run in written]
+        located.append((where, resolve_run(run, where, registries)))
     _check_agreement(located)
     return [run for _, run in located]
+
+
+def _shots_drawn(
+    written: Iterable[tuple[str, WrittenRun]], benchmarks: Benchmarks
+) -> dict[str, PrefixDraws]:
+    """Return how many shots runs take of benchmarks whose entries draw none, by slug.
+
+    `written`: file and key of each run, and the run.
+    """
+    drawn: dict[str, PrefixDraws] = {}
+    for where, run in written:
+        slug = str(run.benchmark)
+        entry = benchmarks.require(slug, f"{where}.benchmark")
+        named = _named_methods(run, where)[0] if run.methods else []
+        shots = max((item.shots for item in named), default=0)
+        if shots and entry.prefix is None and entry.source != "answers":
+            known = drawn.get(slug, PrefixDraws(pool=1))
+            pool = max(shots, known.pool)
+            draws = max(max(run.draws or [0]) + 1, known.draws)
+            drawn[slug] = PrefixDraws(pool=pool, draws=draws)
+    return drawn
 
 
 def resolve_run(run: WrittenRun, where: str, registries: Registries) -> Run:
@@ -104,35 +145,33 @@ def resolve_run(run: WrittenRun, where: str, registries: Registries) -> Run:
     _check_names(run, where, registries)
     _check_part(run, where, benchmark)
     texts, questions = _named_methods(run, where)
-    if not isinstance(model, AnswersModel):
+    is_asked = can(model, "answers")
+    if is_asked:
         _check_paraphraser(run, where, questions, models, benchmark)
     scored, left_out = _resolve_methods(run, where, models, benchmark, texts)
-    _check_scored_by_api(run, where, models)
-    _check_extraction(run, where, model)
-    if run.given_back is not None and not isinstance(model, ApiModel):
-        raise InputError(
-            f"{where}.given_back: {run.model} is not behind an API; use extraction, "
-            "which reads its probabilities."
-        )
+    _check_abilities(run, where, models)
     asked, not_asked = _resolve_questions(run, where, model, benchmark, questions)
-    shared = {
-        key: value for key, value in run.set_fields().items() if key in Run.model_fields
-    }
+    keys: dict[str, Any] = {}
+    for key, value in run.set_fields().items():
+        if key in Run.model_fields:
+            keys[key] = value
+    keys["draws"] = _draws(run, benchmark)
+    keys["methods"] = scored
+    keys["left_out"] = left_out | not_asked
+    keys["questions"] = asked
+    keys["paraphraser"] = run.paraphraser or (PARAPHRASER if is_asked else None)
+    return Run.model_validate(keys)
+
+
+def _draws(run: WrittenRun, benchmark: BenchmarkEntry) -> list[int]:
+    """Return the draws of shots that a run reads: those that it names, else the first
+    and the placebos."""
+    if run.draws is not None:
+        return run.draws
     prefix = benchmark.prefix
-    placebos = (
-        [] if prefix is None else range(prefix.draws, prefix.draws + prefix.placebos)
-    )
-    return Run.model_validate(
-        shared
-        | {
-            "draws": [0, *placebos] if run.draws is None else run.draws,
-            "methods": scored,
-            "left_out": left_out | not_asked,
-            "questions": asked,
-            "paraphraser": run.paraphraser
-            or (None if isinstance(model, AnswersModel) else PARAPHRASER),
-        }
-    )
+    if prefix is None:
+        return [0]
+    return [0, *range(prefix.draws, prefix.draws + prefix.placebos)]
 
 
 def _check_names(run: WrittenRun, where: str, registries: Registries) -> None:
@@ -206,18 +245,17 @@ def _check_shadows(run: WrittenRun, models: Models, slug: str, where: str) -> No
     """Check that the model `slug` has shadow models, and that they read what the run's
     model reads."""
     model = models.entries[slug]
-    if not isinstance(model, TrainedModel) or model.shadows is None:
-        entries = models.entries.items()
-        having = [
-            name
-            for name, entry in entries
-            if isinstance(entry, TrainedModel) and entry.shadows
-        ]
-        raise InputError(
-            f"{where}: {slug} has no shadow models; name one that has "
-            f"({', '.join(having)}), or give the entry of a model that is trained here "
-            "shadows: 4."
-        )
+    entries = models.entries.items()
+    having = [name for name, entry in entries if can(entry, "shadows")]
+    require_ability(
+        "shadows",
+        slug,
+        model,
+        where,
+        f"Name a model that has them ({', '.join(having)}), or give the entry of a "
+        "model that is trained here shadows: 4.",
+    )
+    assert isinstance(model, TrainedModel)
     if model.training.benchmark != run.benchmark:
         raise InputError(
             f"{where}: {slug} is trained on {model.training.benchmark}, and this run "
@@ -274,11 +312,10 @@ def _check_view(
     if VIEWS[view].source in ("text", "data") or view in benchmark.views:
         return
     writer = view_writer(view, benchmark)
-    if writer and isinstance(models.require(writer, where), AnswersModel):
-        raise InputError(
-            f"{where}: {writer} has collected answers only and cannot write; give its "
-            f"paraphrases as a view of {slug}, or name a model that can be asked."
-        )
+    if writer:
+        is_written = view.startswith(WRITTEN)
+        ability = "paraphrases" if is_written else "replacements"
+        require_ability(ability, writer, models.require(writer, where), where)
     if not writer and benchmark.source not in VIEW_LOADERS:
         raise InputError(
             f"{where}: {slug} has no such view; give a file of it in its entry, as "
@@ -313,21 +350,19 @@ def _named_methods(run: WrittenRun, where: str) -> tuple[list[Chosen], list[Chos
     Raises:
         InputError: an unknown method, or parameters that it does not take.
     """
-    every = [
-        *METHODS,
-        *(id for id, method in QUESTION_METHODS.items() if not method.control),
-    ]
-    given = (
-        (every if run.extraction is None and run.given_back is None else [])
-        if run.methods is None
-        else run.methods
-    )
+    given: list[Any] = []
+    if run.methods is not None:
+        given = run.methods
+    elif run.extraction is None and run.given_back is None:
+        given = [*METHODS]
+        given += [id for id, method in QUESTION_METHODS.items() if not method.control]
     texts: list[Chosen] = []
     questions: list[Chosen] = []
     for number, item in enumerate(given):
-        name, parameters = (
-            (item, {}) if isinstance(item, str) else next(iter(item.items()))
-        )
+        if isinstance(item, str):
+            name, parameters = item, {}
+        else:
+            name, parameters = next(iter(item.items()))
         place = f"{where}.methods.{number}"
         if name not in METHODS and name not in QUESTION_METHODS:
             raise InputError(
@@ -362,62 +397,73 @@ def _resolve_methods(
         InputError: a method that the run names cannot be computed; with what to add.
     """
     model = models.entries[str(run.model)]
-    offers: dict[str, Any] = {
-        "language": benchmark.language,
-        "has_prefixes": benchmark.prefix is not None,
-        "lacking": lacking_statistics(model),
-        "log_probabilities": scores_prompts(model),
-    }
-    named = {"inputs": run.inputs}
-    for kind in INPUTS.values():
-        if kind.key:
-            named[kind.key] = getattr(run, kind.key)
-    obstacles = {
-        item.method: obstacle(item.method, named, item.parameters, **offers)
-        for item in chosen
-    }
-    hindered = {method: why for method, why in obstacles.items() if why}
+    hindered = _obstacles(run, model, benchmark, chosen)
     # answers or a server that the configuration puts in a model's place cannot have all
     # that its weights have
-    replaced = (
-        isinstance(model, AnswersModel | ApiModel) and run.model in models.overridden
-    )
-    if run.methods is not None and not replaced:
+    is_replaced = not can(model, "weights") and run.model in models.overridden
+    if run.methods is not None and not is_replaced:
         for id, (reason, remedy) in hindered.items():
+            to_have_it = f"To have it, {remedy}; else leave {id} out."
             raise InputError(
                 f"{where}.methods: {id} cannot be computed: {reason}. "
-                + (
-                    f"To have it, {remedy}; else leave {id} out."
-                    if remedy
-                    else f"Leave {id} out."
-                )
+                + (to_have_it if remedy else f"Leave {id} out.")
             )
-    left_out = {id: why.reason for id, why in hindered.items()}
+    left_out = {id: obstacle.reason for id, obstacle in hindered.items()}
     is_measured = run.extraction is not None or run.given_back is not None
-    if isinstance(model, AnswersModel) or (is_measured and not chosen):
+    if not can(model, "answers") or (is_measured and not chosen):
         return [], left_out
-    chosen = [item for item in chosen if item.method not in hindered]
+    computed = [item for item in chosen if item.method not in hindered]
     needed: set[tuple[Prefix, int]] = set()
-    for item in chosen:
+    for item in computed:
         needed |= item.prefixes
     shots = max((count for _, count in needed), default=0)
-    chosen += _controls(chosen, shots)
     if any(prefix.kind == ZERO_ACCESS for prefix, _ in needed):
-        if not (run.lengths or benchmark.lengths):
-            raise InputError(
-                f"{where}.methods: access: zero completes openings to the length of "
-                f"the texts; give {run.benchmark} lengths (in words), in its entry or "
-                "in the run."
-            )
-        if isinstance(model, ApiModel):
-            raise InputError(
-                f"{where}.methods: access: zero has the target itself complete known "
-                f"openings, which is done for local models only; {run.model} is behind "
-                "an API. Use access: partial."
-            )
+        _check_zero_access(run, where, model, benchmark)
     if shots and benchmark.prefix is not None:
         _check_prefix(run, where, shots, benchmark.prefix)
-    return chosen, left_out
+    return computed + _controls(computed, shots), left_out
+
+
+def _obstacles(
+    run: WrittenRun,
+    model: ModelEntry,
+    benchmark: BenchmarkEntry,
+    chosen: list[Chosen],
+) -> dict[str, Obstacle]:
+    """Return why methods cannot be computed for a run, by id; without those that
+    can."""
+    inputs: dict[str, Any] = {"inputs": run.inputs}
+    for kind in INPUTS.values():
+        if kind.key:
+            inputs[kind.key] = getattr(run, kind.key)
+    hindered = {}
+    for item in chosen:
+        found = obstacle(
+            item.method,
+            inputs,
+            item.parameters,
+            language=benchmark.language,
+            has_prefixes=benchmark.prefix is not None,
+            lacking=lacking_statistics(model),
+            log_probabilities=can(model, "log_probabilities"),
+        )
+        if found:
+            hindered[item.method] = found
+    return hindered
+
+
+def _check_zero_access(
+    run: WrittenRun, where: str, model: ModelEntry, benchmark: BenchmarkEntry
+) -> None:
+    """Check that the run's model can complete known openings to the length of the
+    texts."""
+    if not (run.lengths or benchmark.lengths):
+        raise InputError(
+            f"{where}.methods: access: zero completes openings to the length of the "
+            f"texts; give {run.benchmark} lengths (in words), in its entry or in the "
+            "run."
+        )
+    require_ability("openings", str(run.model), model, f"{where}.methods")
 
 
 def _check_prefix(run: WrittenRun, where: str, shots: int, prefix: PrefixDraws) -> None:
@@ -445,28 +491,16 @@ def _controls(chosen: list[Chosen], shots: int) -> list[Chosen]:
     `on_request` must be named: one knows the members of a trained model.
     """
     named = {item.method for item in chosen}
-    controls = [
-        id for id, method in METHODS.items()
-        if method.scope == "benchmark" and not method.on_request and id not in named
-        if id != "prefix_similarity" or shots
-    ]  # fmt: skip
-    return [
-        Chosen(
-            method=id, parameters={"shots": shots} if id == "prefix_similarity" else {}
-        )
-        for id in controls
-    ]
-
-
-def _check_extraction(run: WrittenRun, where: str, model: ModelEntry) -> None:
-    """Check that the model gives what an extraction needs."""
-    if run.extraction is not None and "top40" in lacking_statistics(model):
-        raise InputError(
-            f"{where}.extraction: {run.model} does not run here, and extraction needs "
-            "the 40 most likely tokens at each position. Take extraction out, or name "
-            "a model whose weights can be loaded, or a server that returns them (top40 "
-            "in its api)."
-        )
+    controls = []
+    for id, method in METHODS.items():
+        is_wanted = method.scope == "benchmark" and not method.on_request
+        if not is_wanted or id in named:
+            continue
+        if id != "prefix_similarity":
+            controls.append(Chosen(method=id))
+        elif shots:
+            controls.append(Chosen(method=id, parameters={"shots": shots}))
+    return controls
 
 
 def _resolve_questions(
@@ -492,16 +526,10 @@ def _resolve_questions(
             f"{run.benchmark} asks no questions. To have it, add the key question to "
             f"the benchmark's entry; else leave {questions[0].method} out."
         )
-    elsewhere = isinstance(model, AnswersModel)
-    if run.calibration is not None and not elsewhere:
-        raise InputError(
-            f"{where}.calibration: {run.model} answers itself, and deltas that were "
-            "read from other answers do not fit its own: another prompt, or another "
-            "place or spelling of the letters, shifts them. Take calibration out, and "
-            "its answers are cross-fitted on the benchmark's own non-members, or name "
-            "a benchmark of known non-members under calibrate_on. Given deltas are for "
-            "answers collected elsewhere (source: answers)."
-        )
+    if run.calibration is not None:
+        place = f"{where}.calibration"
+        require_ability("released_answers", str(run.model), model, place)
+    elsewhere = not can(model, "answers")
     if benchmark.source == "answers" and not elsewhere:
         raise InputError(
             f"{where}.model: {run.benchmark} holds no texts, only answers from "
@@ -522,36 +550,35 @@ def _resolve_questions(
     return questions + [Chosen(method=name) for name in controls], {}
 
 
-def scores_prompts(model: ModelEntry) -> bool:
-    """Return whether the model gives log-probabilities of a text's own tokens."""
-    if isinstance(model, ApiModel):
-        return model.api.echo or model.api.top40 is not None
-    return not isinstance(model, AnswersModel)
-
-
 def lacking_statistics(model: ModelEntry) -> tuple[str, ...]:
     """Return the statistics of tokens that the model does not give."""
-    if isinstance(model, ApiModel):
-        return OF_WHOLE_PREDICTIONS if model.api.top40 else FULL_VOCABULARY
-    return FULL_VOCABULARY if isinstance(model, AnswersModel) else ()
+    if can(model, "whole_predictions"):
+        return ()
+    if can(model, "likeliest_tokens"):
+        return OF_WHOLE_PREDICTIONS
+    return FULL_VOCABULARY
 
 
-def _check_scored_by_api(run: WrittenRun, where: str, models: Models) -> None:
-    """Check that a run asks APIs for nothing that they cannot give."""
+def _check_abilities(run: WrittenRun, where: str, models: Models) -> None:
+    """Check that the models of a run can do what its keys ask of them."""
+    entries = models.entries
+    slug = str(run.model)
+    model = entries[slug]
     for reference in run.references:
-        if not scores_prompts(models.entries[reference]):
-            raise InputError(
-                f"{where}.references: {reference} gives no log-probabilities of a "
-                "text's tokens; use a local model, or one behind an API that scores "
-                "prompts (echo: true)."
-            )
-    model = models.entries[str(run.model)]
-    if isinstance(model, ApiModel) and run.corpora and model.tokenizer is None:
-        raise InputError(
-            f"{where}.corpora: {run.model} is behind an API, and its entry names no "
-            "tokenizer, so that no corpus can be counted in its tokens. Name a model "
-            "with the same tokenizer there, or leave the corpora out."
+        require_ability(
+            "log_probabilities", reference, entries[reference], f"{where}.references"
         )
+    # answers from elsewhere have no tokens, and need none
+    if run.corpora and can(model, "answers"):
+        require_ability("tokens", slug, model, f"{where}.corpora")
+    if model.tokenizer is not None and (run.corpora or can(model, "log_probabilities")):
+        place = f"{models.places[slug]}.tokenizer"
+        lender = models.require(model.tokenizer, place)
+        require_ability("own_tokenizer", model.tokenizer, lender, place)
+    if run.extraction is not None:
+        require_ability("likeliest_tokens", slug, model, f"{where}.extraction")
+    if run.given_back is not None:
+        require_ability("going_on", slug, model, f"{where}.given_back")
 
 
 KEPT_ONCE = ("calibration", "calibrate_on", "extraction", "given_back")

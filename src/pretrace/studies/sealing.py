@@ -14,7 +14,8 @@ from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.loaders.local import texts_of
 from pretrace.benchmarks.passages import first_names
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_json
+from pretrace.runtime.files import read_json, sha256_file
+from pretrace.runtime.provenance import provenance, whole_code_digest
 
 Seal = dict[str, Any]
 """`sha256` of the plan, `sealed` (UTC, to the second), `scores_existed` (whether the
@@ -87,6 +88,37 @@ def sealed(
     return [*seals, seal]
 
 
+PACKAGES_SEALED = ("torch", "transformers", "tokenizers", "numpy")
+"""The packages whose versions a seal holds."""
+
+
+def completed(
+    plan: Mapping[str, Any],
+    texts: Iterable[Path],
+    checkpoints: Mapping[str, Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Return a plan (`Plan.sealed`) with its files, the marks of its texts, checkpoints
+    and versions.
+
+    `texts`: the user's files of texts; `checkpoints`: the record of each by its name.
+    """
+    files = {name: sha256_file(path) for name, path in short_names(texts).items()}
+    known = {}
+    for name, record in checkpoints.items():
+        identity = [key for key in ("hub", "commit", "digest") if key in record]
+        known[name] = {key: record[key] for key in identity}
+    environment = provenance({})
+    versions = {name: environment["packages"][name] for name in PACKAGES_SEALED}
+    versions |= {"pretrace": environment["commit"], "code": whole_code_digest()}
+    return {
+        **plan,
+        "files": files,
+        "marks": marks_of(texts_in_question(plan["benchmarks"])),
+        "checkpoints": known,
+        "versions": versions,
+    }
+
+
 def short_names(paths: Iterable[Path]) -> dict[str, Path]:
     """Return the paths by name; where two files have one name, with as many folders as
     tell them apart."""
@@ -137,34 +169,29 @@ def edited(seals: Sequence[Seal], code: str) -> list[str]:
     return warnings
 
 
-def resealed(seals: Sequence[Seal]) -> list[str]:
+def sealed_again(seals: Sequence[Seal]) -> list[str]:
     """Return a warning beside the answer if the plan was sealed more than once: the
     last one is that of the answer."""
     if len(seals) == 1:
         return []
     first, last = seals[0]["plan"]["files"], seals[-1]["plan"]["files"]
-    texts = [
-        name
-        for name in sorted(first.keys() | last.keys())
-        if first.get(name) != last.get(name)
-    ]
-    about = (
-        f"the texts changed after the first seal ({first_names(texts)})"
-        if texts
-        else "the texts are the same"
-    )
-    late = (
-        ", once scores existed"
-        if any(seal["scores_existed"] for seal in seals[1:])
-        else ""
-    )
+    changed_texts = []
+    for name in sorted(first.keys() | last.keys()):
+        if first.get(name) != last.get(name):
+            changed_texts.append(name)
+    about = "the texts are the same"
+    if changed_texts:
+        names = first_names(changed_texts)
+        about = f"the texts changed after the first seal ({names})"
+    is_late = any(seal["scores_existed"] for seal in seals[1:])
+    late = ", once scores existed" if is_late else ""
     return [
         f"{len(seals)} plans were sealed for this model and these texts{late}: "
         f"{about}. The answer is that of the last."
     ]
 
 
-def told_on_cover(
+def cover_of_seal(
     seals: Sequence[Seal], citation: str, date: str
 ) -> list[tuple[str, str]]:
     """Return what the first page of an audit says: (heading, text) of models, the last
@@ -172,17 +199,17 @@ def told_on_cover(
     commit = seals[-1]["plan"]["versions"]["pretrace"]
     code = f"commit {commit}" if commit else "installed, without a commit"
     return [
-        ("Model", _models_told(seals[-1]["plan"])),
-        ("Sealed plan", _seal_told(seals[-1])),
+        ("Model", _models_of(seals[-1]["plan"])),
+        ("Sealed plan", _sentence_of(seals[-1])),
         ("This page", f"made on {date} (UTC)"),
         ("Cite as", f"{citation}, {code}"),
     ]
 
 
-def _models_told(plan: Mapping[str, Any]) -> str:
+def _models_of(plan: Mapping[str, Any]) -> str:
     """Return the models with what tells their version: the commit on the hub, or the
     digest of their files."""
-    told = []
+    models = []
     for model, about in sorted(plan["checkpoints"].items()):
         # a study's own model has its name in shared stages
         name = model.rpartition("~")[2]
@@ -191,11 +218,11 @@ def _models_told(plan: Mapping[str, Any]) -> str:
             parts.append(f"commit {commit}")
         elif digest := about.get("digest"):
             parts.append(f"SHA-256 of its files {digest}")
-        told.append(" ".join(filter(None, parts)))
+        models.append(" ".join(filter(None, parts)))
     for model, entry in sorted(plan.get("models", {}).items()):
         if api := entry.get("api"):
-            told.append(f"{model}: {api['model']} at {api['base_url']}")
-    return "; ".join(told)
+            models.append(f"{model}: {api['model']} at {api['base_url']}")
+    return "; ".join(models)
 
 
 RUN_OF_WORDS, ONE_RUN_IN = 8, 256
@@ -284,37 +311,31 @@ def _shared(plan: Mapping[str, Any], other: Mapping[str, Any], key: str) -> bool
     return any(value in other[key].values() for value in plan[key].values() if value)
 
 
-def told(seals: Sequence[Seal]) -> list[tuple[str, str]]:
+def lines_of_seals(seals: Sequence[Seal]) -> list[tuple[str, str]]:
     """Return what a page says of a study's seals: (heading, text), every seal in order
     with its own SHA-256."""
     plan = seals[-1]["plan"]
     lines = []
-    if any(seal["scores_existed"] for seal in seals):
-        changed_late = any(seal["scores_existed"] for seal in seals[1:])
-        lines.append(
-            (
-                "Warning",
-                "plan changed after scores"
-                if changed_late
-                else "plan sealed after scores",
-            )
-        )
+    if any(seal["scores_existed"] for seal in seals[1:]):
+        lines.append(("Warning", "plan changed after scores"))
+    elif seals[0]["scores_existed"]:
+        lines.append(("Warning", "plan sealed after scores"))
     for number, seal in enumerate(seals, 1):
         heading = f"Seal {number}" if len(seals) > 1 else "Seal"
-        lines.append((heading, _seal_told(seal)))
-    texts = [
-        f"{name}: SHA-256 {sha256}" for name, sha256 in sorted(plan["files"].items())
-    ]
-    versions = [
-        f"{name} {version}" for name, version in sorted(plan["versions"].items())
-    ]
+        lines.append((heading, _sentence_of(seal)))
+    texts = []
+    for name, sha256 in sorted(plan["files"].items()):
+        texts.append(f"{name}: SHA-256 {sha256}")
+    versions = []
+    for name, version in sorted(plan["versions"].items()):
+        versions.append(f"{name} {version}")
     lines.append(("Texts", "; ".join(texts)))
-    lines.append(("Models", _models_told(plan)))
+    lines.append(("Models", _models_of(plan)))
     lines.append(("Versions", ", ".join(versions)))
     return lines
 
 
-def _seal_told(seal: Seal) -> str:
+def _sentence_of(seal: Seal) -> str:
     """Say a seal's own hash, its time, whether scores existed, and what changed since
     the seal before."""
     whole = digest_of(seal["plan"]) == seal["sha256"]

@@ -48,7 +48,7 @@ from pretrace.studies.machine import lacks, small_partitions
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
 from pretrace.studies.registries import cut_of, left_out_of, path_of, text_files_of
-from pretrace.studies.shared import Model
+from pretrace.studies.stages.models import Model
 from pretrace.studies.study import Study, load_study
 
 CHECKED = "PRETRACE_CHECKED"

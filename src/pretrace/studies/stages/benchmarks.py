@@ -1,0 +1,74 @@
+"""A benchmark of a study: its table, its shots, and what its texts follow from."""
+
+from typing import Any
+
+from pretrace.benchmarks.loaders.chinese import PatentMia
+from pretrace.benchmarks.sources import BenchmarkEntry, FromHub, WithNeighbours
+from pretrace.studies.stages.registered import PRINTED_KEYS, File, Registered, source
+from pretrace.studies.stages.revisions import entry_to_fetch
+
+
+class Benchmark(Registered[BenchmarkEntry]):
+    """A benchmark of a study."""
+
+    kind = "benchmarks"
+
+    @property
+    def table(self) -> str:
+        return f"results/benchmarks/{self.name}.parquet"
+
+    @property
+    def building(self) -> dict[str, Any]:
+        """The keys of its entry that its texts follow from."""
+        return self.entry.to_json(*PRINTED_KEYS, "access", defaults=False)
+
+    @property
+    def prefixes(self) -> File:
+        """The shots drawn from it, if its entry has any drawn."""
+        return (
+            [] if self.entry.prefix is None else f"results/prefixes/{self.name}.parquet"
+        )
+
+    @property
+    def prefix(self) -> dict[str, Any] | None:
+        return None if self.entry.prefix is None else self.entry.prefix.to_json()
+
+    @property
+    def split(self) -> str:
+        """The benchmark whose draws it shares, so that a part of the texts is read
+        after the same shots."""
+        return self.entry.split or self.name
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether its texts are fetched from the hub, or from the web."""
+        from_hub = isinstance(self.entry, FromHub) and self.entry.hub is not None
+        return from_hub or isinstance(self.entry, PatentMia)
+
+    @property
+    def fetches_views(self) -> bool:
+        entry = self.entry
+        return (
+            isinstance(entry, WithNeighbours)
+            and entry.neighbours is not None
+            and entry.path is None
+        )
+
+    @property
+    def source(self) -> File:
+        """The files with its texts: the user's own, fetched ones, or of a downloaded
+        package."""
+        if self.is_fetched and self.entry.path is None:
+            return self.record("texts")
+        return source(self.study, self.entry)
+
+    def record(self, part: str) -> str:
+        """Return the record of the files fetched for its `texts` or its `views`."""
+        return f"results/downloads/{self.name}/{part}/files.json"
+
+    def fetched(self, part: str) -> dict[str, Any]:
+        """Return the keys of its entry for the job that fetches its `texts` or its
+        `views`."""
+        return entry_to_fetch(
+            self.entry, self.record(part), self.study.pins, part
+        ).to_json(*PRINTED_KEYS, defaults=False)

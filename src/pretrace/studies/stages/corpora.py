@@ -1,0 +1,55 @@
+"""A reference corpus of a study: its documents and its counts by the tokenizers of
+models."""
+
+from typing import Any
+
+from pretrace.corpora.sources import CorpusEntry
+from pretrace.studies.stages.registered import PRINTED_KEYS, File, Registered, source
+from pretrace.studies.stages.revisions import entry_to_fetch
+
+
+class Corpus(Registered[CorpusEntry]):
+    """A reference corpus of a study."""
+
+    kind = "corpora"
+
+    @property
+    def building(self) -> dict[str, Any]:
+        """The keys of its entry that its texts follow from."""
+        return self.entry.to_json(*PRINTED_KEYS, "access", defaults=False)
+
+    @property
+    def source(self) -> File:
+        return source(self.study, self.entry)
+
+    @property
+    def documents(self) -> list[str]:
+        return [
+            f"results/corpora/{self.name}/documents/{shard}.parquet"
+            for shard in range(self.entry.shards)
+        ]
+
+    @property
+    def records(self) -> list[str]:
+        """The records of its files on the hub, if it is read from there."""
+        from_hub = self.entry.source == "hub"
+        return (
+            [self.record(shard) for shard in range(self.entry.shards)]
+            if from_hub
+            else []
+        )
+
+    def record(self, shard: int | str) -> str:
+        return f"results/corpora/{self.name}/commits/{shard}.json"
+
+    def fetched(self, shard: str) -> dict[str, Any]:
+        """Return the keys of its entry for the job that fetches a shard from the
+        hub."""
+        return entry_to_fetch(self.entry, self.record(shard), self.study.pins).to_json(
+            *PRINTED_KEYS, defaults=False
+        )
+
+    def counts(self, tokenizer: str) -> str:
+        """Return its counts by the tokenizer of a model, given by the model's shared
+        name."""
+        return f"results/corpora/{self.name}/counts/{tokenizer}.parquet"

@@ -1,0 +1,216 @@
+"""A model of a study: its checkpoint and tokenizer, how it is loaded and trained, and
+what its jobs reserve."""
+
+from pathlib import Path
+from typing import Any
+
+from pretrace.models.abilities import can
+from pretrace.models.entries import (
+    AdapterModel,
+    AnswersModel,
+    ApiModel,
+    HubModel,
+    ModelEntry,
+    TrainedModel,
+    Training,
+)
+from pretrace.studies.registries import path_of
+from pretrace.studies.stages.benchmarks import Benchmark
+from pretrace.studies.stages.corpora import Corpus
+from pretrace.studies.stages.registered import File, Registered, downloaded
+from pretrace.studies.stages.resources import (
+    MEMORY,
+    RUNTIME,
+    TRAINING_MEMORY,
+    JobResources,
+)
+from pretrace.studies.stages.revisions import entry_to_fetch
+
+LOADING = (
+    "dtype",
+    "max_length",
+    "device_map",
+    "quantise",
+    "special_tokens",
+    "tokenizer_from",
+)
+"""Keys of a model's entry that say how it is loaded."""
+
+
+class Model(Registered[ModelEntry]):
+    """A model of a study."""
+
+    kind = "models"
+
+    @property
+    def is_local(self) -> bool:
+        """Whether its weights are read here."""
+        return can(self.entry, "weights")
+
+    @property
+    def checkpoint(self) -> File:
+        """The record of its weights, if they are read here."""
+        return f"results/models/{self.name}/checkpoint.json" if self.is_local else []
+
+    @property
+    def tokenizer(self) -> File:
+        """The checkpoint whose tokenizer reads texts: of a model behind an API, the one
+        that its entry names."""
+        slug = self.entry.tokenizer
+        return (
+            self.checkpoint
+            if self.is_local or slug is None
+            else Model(self.study, slug).checkpoint
+        )
+
+    @property
+    def counting(self) -> "Model":
+        """The model whose tokenizer stands for this model's in reference counts."""
+        return Model(self.study, self.entry.tokenizer or self.slug)
+
+    @property
+    def path(self) -> str | None:
+        return path_of(self.entry)
+
+    @property
+    def files(self) -> list[str]:
+        """The files of a checkpoint of the user's."""
+        return sorted(
+            str(path) for path in Path(self.path or "").glob("*") if path.is_file()
+        )
+
+    @property
+    def column(self) -> str | None:
+        """The model's name in the answers that DE-COP's authors released, if its
+        answers are theirs."""
+        return self.entry.column if isinstance(self.entry, AnswersModel) else None
+
+    @property
+    def released_scores(self) -> File:
+        return (isinstance(self.entry, AnswersModel) and self.entry.scores) or []
+
+    @property
+    def wheel(self) -> File:
+        return downloaded(self.study, self.entry)
+
+    @property
+    def curve(self) -> File:
+        """The loss curve of a model that is trained here."""
+        trained = isinstance(self.entry, TrainedModel)
+        return f"results/models/{self.name}/training.parquet" if trained else []
+
+    @property
+    def base(self) -> File:
+        """The record of the model that an adapter changes."""
+        entry = self.entry
+        return (
+            Model(self.study, entry.base).checkpoint
+            if isinstance(entry, AdapterModel)
+            else []
+        )
+
+    @property
+    def _training(self) -> Training:
+        assert isinstance(self.entry, TrainedModel)
+        return self.entry.training
+
+    @property
+    def training(self) -> dict[str, Any]:
+        return self._training.to_json(defaults=False)
+
+    @property
+    def training_texts(self) -> str:
+        return Benchmark(self.study, self._training.benchmark).table
+
+    @property
+    def start(self) -> File:
+        """The checkpoint whose weights a training starts from; [] for random
+        weights."""
+        slug = self._training.start
+        return [] if slug is None else Model(self.study, slug).checkpoint
+
+    @property
+    def training_documents(self) -> list[str]:
+        """The corpus of a tokenizer that is trained for the model; [] if it has another
+        model's."""
+        slug = self._training.tokenizer_corpus
+        return [] if slug is None or self.start else Corpus(self.study, slug).documents
+
+    @property
+    def trained_tokenizer(self) -> File:
+        slug = self._training.tokenizer_corpus
+        if slug is None or self.start:
+            return []
+        return f"results/tokenizers/{Corpus(self.study, slug).name}-{self._training.vocabulary}.json"
+
+    @property
+    def fetched(self) -> dict[str, Any]:
+        """Return the keys of its entry for the job that fetches it from the hub."""
+        record = f"results/models/{self.name}/checkpoint.json"
+        entry = entry_to_fetch(self.entry, record, self.study.pins)
+        assert isinstance(entry, HubModel)
+        return {
+            "hub": entry.hub,
+            "revision": entry.revision,
+            "access": entry.access or "",
+        }
+
+    @property
+    def may_run_code(self) -> bool:
+        """Whether its own Python files may run: its entry and the configuration must
+        both allow it."""
+        return self.entry.remote_code and self.study.settings.trust_remote_code
+
+    @property
+    def encoding(self) -> dict[str, Any]:
+        """The keys of its entry that say how its tokenizer reads texts."""
+        return self._written("special_tokens", "tokenizer_from")
+
+    @property
+    def loading(self) -> dict[str, Any]:
+        """The keys of its entry that say how it is loaded."""
+        return self._written(*LOADING)
+
+    def _written(self, *keys: str) -> dict[str, Any]:
+        written = self.entry.to_json(defaults=False)
+        return {key: written[key] for key in keys if key in written}
+
+    @property
+    def answering(self) -> dict[str, Any]:
+        """The keys of its entry that its answers and what it writes depend on."""
+        api = (
+            {"api": self.entry.api.to_json(defaults=False)}
+            if isinstance(self.entry, ApiModel)
+            else {}
+        )
+        return self.loading | api
+
+    @property
+    def jobs(self) -> int:
+        """The number of jobs that share the texts of a benchmark; an API is asked by
+        one."""
+        return self.entry.resources.jobs if self.is_local else 1
+
+    @property
+    def resources(self) -> JobResources:
+        own = self.entry.resources
+        threads = own.threads or self.study.settings.threads
+        return JobResources(
+            threads, own.gpu, own.mem_mb or MEMORY, own.runtime or RUNTIME
+        )
+
+    @property
+    def longest_attempt(self) -> int:
+        """The most minutes that a job of its passes or answers asks for; it goes on in
+        the next attempt."""
+        return min(self.resources.runtime, self.study.settings.max_runtime)
+
+    @property
+    def training_resources(self) -> JobResources:
+        if self.start:
+            return self.resources._replace(
+                mem_mb=self.entry.resources.mem_mb or TRAINING_MEMORY
+            )
+        # a small model gets one thread, so that every core trains one; the weights
+        # depend on the number
+        return self.resources._replace(threads=1)
