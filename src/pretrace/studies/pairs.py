@@ -55,7 +55,7 @@ class Pair:
 
     @property
     def run_parameters(self) -> list[dict[str, Any]]:
-        """The runs as jobs are told of them: everything that results depend on."""
+        """The runs as jobs get them: everything that results depend on."""
         return [run.for_jobs() for run in self.runs]
 
     # the texts, and what is read before or in place of them
@@ -126,6 +126,21 @@ class Pair:
         for run in self.runs:
             methods |= {item.method for item in run.methods + run.questions}
         return methods
+
+    @property
+    def methods_left_out(self) -> dict[str, list[str]]:
+        """The methods that a run leaves out and no other run computes, by the reason,
+        in the order of the runs."""
+        computed = self.methods
+        reasons: dict[str, list[str]] = {}
+        for run in self.runs:
+            for method, reason in run.left_out.items():
+                if method in computed:
+                    continue
+                methods = reasons.setdefault(reason, [])
+                if method not in methods:
+                    methods.append(method)
+        return reasons
 
     def views_compared(self, methods: Collection[str]) -> set[str]:
         """Return the stored views that these methods compare texts with: neighbours,
