@@ -305,12 +305,14 @@ def override(
             )
         entries[slug] = _as_served(slug, entries[slug], server, hubs.get(slug))
         models.overridden.add(slug)
+    for key in ("available", "without"):
+        for slug in getattr(config, key):
+            if slug not in slugs:
+                raise InputError(
+                    f"config: {key}: no entry has the name '{slug}': "
+                    f"{nearest(slug, slugs)}"
+                )
     for slug in config.available:
-        if slug not in slugs:
-            raise InputError(
-                f"config: available: no entry has the name '{slug}': "
-                f"{nearest(slug, slugs)}"
-            )
         readable: tuple[dict[str, Any], ...] = (entries, benchmarks.entries)
         for known in readable:
             if slug in known:
