@@ -14,7 +14,7 @@ from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods import INPUTS, METHODS, altered_views, setting_name
 from pretrace.models.abilities import can
 from pretrace.questions.known import QUESTION_METHODS, question_settings
-from pretrace.studies.audit_study import POSITIVE_CONTROL
+from pretrace.studies.audit_study import POSITIVE_CONTROL, WORKS_SLUG
 from pretrace.studies.priorities import priority
 from pretrace.studies.runs import Run, view_writer
 from pretrace.studies.stages.benchmarks import Benchmark
@@ -359,6 +359,16 @@ class Pair:
             if control.runs and self.benchmark_slug != POSITIVE_CONTROL
             else None
         )
+
+    @property
+    def answers_before(self) -> list[str]:
+        """The answers of the audit that are told before whole works are read, which
+        takes most of its time."""
+        is_of_works = self.benchmark_slug == WORKS_SLUG
+        if self.study.settings.texts is None or not is_of_works:
+            return []
+        folder = f"results/{self.study.name}/tables"
+        return [f"{folder}/{slug}.md" for slug in self.study.first]
 
     # results
 
