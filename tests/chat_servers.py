@@ -1,6 +1,7 @@
 """Models behind a chat API as they behave today, for tests: what they answer, and what
 of a request they refuse."""
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -107,6 +108,30 @@ def thinking(responder: Responder, tokens: int) -> Responder:
         if limit > tokens:
             return responder(path, body)
         return message("", completion_tokens=limit, finish_reason="length")
+
+    return respond
+
+
+def streaming(responder: Responder, *, to: int | None = None) -> Responder:
+    """A server that gives answers as a stream of events alone, a word each, and says so
+    where none is asked for; `to`: the events after which it breaks off."""
+
+    def respond(path: str, body: dict[str, Any]) -> Any:
+        if not body.get("stream"):
+            told = "This model only supports stream mode."
+            return {"error": {"message": told, "code": "invalid_parameter_error"}}
+        answer = responder(path, body)
+        [choice] = answer.pop("choices")
+        usage = answer.pop("usage")
+        words = choice["message"]["content"].split()
+        deltas = [{"role": "assistant", "content": ""}]
+        deltas += [{"content": f"{word} "} for word in words]
+        choices = [{"delta": delta, "finish_reason": None} for delta in deltas]
+        choices.append({"delta": {}, "finish_reason": choice["finish_reason"]})
+        events = [answer | {"choices": [event]} for event in choices]
+        events.append({"choices": [], "usage": usage})
+        lines = [f"data: {json.dumps(event)}" for event in events]
+        return "\n\n".join([*lines, "data: [DONE]", ""][:to])
 
     return respond
 

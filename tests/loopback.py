@@ -13,9 +13,10 @@ from local_server import LocalServer, Request
 from pretrace.models.api.client import ApiClient
 from pretrace.models.api.endpoint import Endpoint
 
-Responder = Callable[[str, dict[str, Any]], dict[str, Any]]
-"""(path, body) -> the JSON answer, which is an error of status 400 if it has that
-key."""
+Responder = Callable[[str, dict[str, Any]], Any]
+"""(path, body) -> the JSON answer, which is an error of status 400 if it has that key,
+and one of the code that it names if it is a list, as Google's are; the events of a
+stream as text."""
 
 Faults = Callable[[int, dict[str, Any]], str | None]
 """(how many requests came before, body) -> a fault as `Loopback` knows it, or None for
@@ -121,11 +122,11 @@ class Loopback(LocalServer):
                 if fault == "no choices"
                 else self.responder(request.path, body)
             )
-            request.reply(
-                400 if "error" in answer else 200,
-                json.dumps(answer).encode(),
-                json_type,
-            )
+            status = 400 if "error" in answer else 200
+            if isinstance(answer, list):
+                status = answer[0]["error"]["code"]
+            told = answer if isinstance(answer, str) else json.dumps(answer)
+            request.reply(status, told.encode(), json_type)
 
 
 def api_at(url: str, **keys: Any) -> dict[str, Any]:

@@ -423,12 +423,74 @@ def bench_rows(models: Models, chosen: list[Row], draws: int) -> Iterator[list[s
         yield [row.title, *cells]
 
 
+TWINNED = {
+    "the texts, once, gently": Tuning("speech", "gentle"),
+    "the texts, middle": Tuning("speech", "middle"),
+    "paraphrases of them, middle": Tuning("speech", "middle", replaced=0.3),
+}
+"""What the base is tuned on where each text is compared with a twin: a paraphrase of it
+that no model has read."""
+
+
+def twin_rows(models: Models, draws: int) -> Iterator[list[str]]:
+    """Yield for each of `TWINNED` the effect and the share of low p of the texts, of
+    their twins, and of the difference of a text to its twin."""
+    texts = models.texts[models.texts["kind"] == "speech"]
+    half = set(trained_half(models.pools["speech"]))
+    is_read = texts["document"].isin(half)
+    rng, words = np.random.default_rng(99), " ".join(texts["text"]).split()
+    every = texts["text"].tolist()
+    every += [paraphrased(text, 0.3, words, rng) for text in texts["text"]]
+    before = read(models._load(BASE), models.tokenizer, every)
+    for title, tuning in TWINNED.items():
+        own = texts[is_read]["text"].tolist()
+        model = tuned(models._load(BASE), models.tokenizer, own, tuning)
+        after = read(model, models.tokenizer, every)
+        pairs = zip(after, before, strict=True)
+        scores = pd.DataFrame([scores_of(*pair) for pair in pairs])[[*BASED]]
+        of_texts = scores.iloc[: len(texts)]
+        mean = ((scores - of_texts.mean()) / of_texts.std()).mean(axis=1).to_numpy()
+        text, twin = mean[: len(texts)], mean[len(texts) :]
+        cells = [title]
+        for values in (text, twin, text - twin):
+            told = [told_by(texts, values, half, number) for number in range(draws)]
+            effects, ps = zip(*told, strict=True)
+            cells += [
+                f"{np.mean(effects):.2f}",
+                percent(np.mean(np.less_equal(ps, LEVEL))),
+            ]
+        yield cells
+
+
+def told_by(
+    texts: pd.DataFrame, values: np.ndarray, half: set[str], number: int
+) -> tuple[float, float]:
+    """Return the effect and the p of a deal of documents of both halves, by a value of
+    each text."""
+    rng = np.random.default_rng([number, 7])
+    other = set(texts["document"]) - half
+    ours = rng.permutation(sorted(half))[: SIDES[0]]
+    theirs = rng.permutation(sorted(other))[: SIDES[1]]
+    is_dealt = texts["document"].isin([*ours, *theirs]).to_numpy()
+    names = texts["document"].to_numpy()[is_dealt]
+    document = np.unique(names, return_inverse=True)[1]
+    same = np.zeros_like(document)
+    given = AuditedTexts(values[is_dealt, None], document, same, np.isin(names, ours))
+    units = units_of(given, given.ranks([0])[:, -1])
+    seed = number
+    p = exchanged_p(
+        units.standardised, units.suspect, units.stratum, seed, RELABELLINGS
+    )
+    return units.effect, p
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=Path("results"))
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--only", default="", help="words of the rows that are made")
+    parser.add_argument("--twins", action="store_true", help="texts against twins")
     given = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
@@ -438,6 +500,13 @@ def main() -> None:
     audit_controls.RELABELLINGS = taken_off.RELABELLINGS = RELABELLINGS
     given.folder.mkdir(exist_ok=True)
     models = Models(given.results, given.folder, texts_of(given.results))
+    if given.twins:
+        heads = ["tuned on"]
+        for what in ("the texts", "twins", "difference"):
+            heads += [f"{what}: effect", "p <= 0.05"]
+        rows = twin_rows(models, given.draws)
+        table(f"{SIDES[0]} documents in question, {SIDES[1]} known", heads, rows)
+        return
     chosen = [row for row in rows_of_bench() if given.only in row.title]
     table(
         f"{SIDES[0]} documents of {PASSAGES} passages in question, {SIDES[1]} known",

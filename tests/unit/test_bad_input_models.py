@@ -19,7 +19,7 @@ from made_up_jobs import NAMES, benchmark_of, request, target_of
 from spoiling import JUNK, damaged, limited, refuses, seeds, spoiled, tiers
 
 import tiny_models
-from pretrace.models.api.client import MalformedAnswerError, tokens_used
+from pretrace.models.api.answers import MalformedAnswerError, tokens_used
 from pretrace.models.checkpoint import register_local
 from pretrace.passes.echo import echo_of
 from pretrace.passes.job import run

@@ -11,7 +11,12 @@ from evaluation_tables import scores, texts
 from scipy.stats import binom, false_discovery_control
 from sklearn.linear_model import Ridge
 
-from pretrace.evaluation.audit import AUDIT_COLUMNS, COMBINED, audit
+from pretrace.evaluation.audit import (
+    AUDIT_COLUMNS,
+    COMBINED,
+    audit,
+    checks_before_scores,
+)
 from pretrace.evaluation.audit_controls import (
     COPIES,
     FORM,
@@ -35,7 +40,7 @@ from pretrace.evaluation.taken_off import (
     in_groups,
     two_groups,
 )
-from pretrace.evaluation.verdict import verdict
+from pretrace.evaluation.verdict import invalid, verdict
 from pretrace.runtime.errors import InputError
 
 RUN = {
@@ -336,6 +341,38 @@ def test_texts_that_differ_without_a_model_are_told(check):
     assert controls(frame).loc[check, "p"] <= 0.01
     assert verdict(frame).kind == "invalid"
     assert verdict(frame).p < 0.001, "which would be evidence otherwise"
+
+
+@pytest.mark.parametrize("check", [None, *CHANGES])
+@pytest.mark.parametrize("based", [False, True])
+def test_what_is_said_before_any_score_is_what_the_result_says(check, based):
+    """Scores are those of texts that the model finds less familiar, so that the result
+    has no further check."""
+    scored = made_up(28, 80, shift=-2.5)
+    if check:
+        scored = worded(scored, CHANGES[check])
+    if based:
+        one_method = scored.scores.drop_duplicates("id")
+        of_base = one_method.assign(method="ref")
+        scored = ScoredBenchmark("texts", of_base, scored.benchmark)
+    table = scored.benchmark
+    ours = table["label"].isna()
+    before = checks_before_scores(table[ours], table[~ours], based=based)
+    after = audited(scored)
+    assert bool(design(after).get("based")) == based
+    for unit in ("control", "cause", "word"):
+        pd.testing.assert_frame_equal(
+            before[before["unit"] == unit].reset_index(drop=True),
+            after[after["unit"] == unit].reset_index(drop=True),
+        )
+    numbers = design(before)
+    assert numbers.items() <= design(after).items()
+    assert (
+        invalid(before)
+        == invalid(after)
+        == verdict(after).reasons[: len(invalid(after))]
+    )
+    assert bool(invalid(before)) == (check is not None and not based)
 
 
 def test_a_subset_does_not_avoid_the_checks():

@@ -19,7 +19,8 @@ from dataclasses import replace
 import pytest
 
 from loopback import Loopback, client_at, completion
-from pretrace.models.api.client import MalformedAnswerError, _Asking
+from pretrace.models.api.answers import MalformedAnswerError
+from pretrace.models.api.client import _Asking
 from pretrace.models.api.endpoint import ApiRequest
 from pretrace.models.api.faults import FailedRequestError, retry_after
 from pretrace.models.api.store import AnswerStore

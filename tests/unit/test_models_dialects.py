@@ -8,8 +8,9 @@ from contextlib import closing
 import pytest
 from made_up_questions import letters_of, replies_of
 
-from chat_servers import chat, refusing, thinking, without
+from chat_servers import chat, refusing, streaming, thinking, without
 from loopback import Loopback, client_at, message
+from pretrace.models.api.answers import tokens_used
 from pretrace.models.api.dialect import ROOMS
 from pretrace.models.api.store import AnswerStore
 from pretrace.questions.answering import Prompt, Reply
@@ -105,19 +106,109 @@ def test_thoughts_in_an_answer_are_no_part_of_it(tmp_path):
         assert replies_of(answerer, PROMPTS[:1], 5) == [Reply("B")]
 
 
-def test_a_prompt_that_a_filter_refuses_is_an_answer_and_the_job_goes_on(tmp_path):
-    filtered = {
-        "error": {"message": "The prompt was filtered.", "code": "content_filter"}
-    }
-    with (
-        AnswerStore(tmp_path / "a.sqlite") as store,
-        Loopback(lambda path, body: filtered) as server,
-    ):
+def said(**choice):
+    """A chat's answer whose choice has these keys alone."""
+    return message("B") | {"choices": [choice]}
+
+
+def flagged(**error):
+    return {"error": {"message": "Bad request."} | error}
+
+
+NO_TEXT, FILTERED, REFUSED = (
+    Reply(None, "no text in the answer"),
+    Reply(None, "filtered by the API"),
+    Reply(None, "the model refused"),
+)
+PARTS = [
+    {"type": "thinking", "thinking": [{"type": "text", "text": "A? No."}]},
+    {"type": "text", "text": "B"},
+]
+ANSWERS = {
+    "text in parts": (said(message={"content": PARTS}), Reply("B")),
+    "an empty choice": (said(), NO_TEXT),
+    "no choice": (message("B") | {"choices": []}, NO_TEXT),
+    "no choices": (message("B") | {"choices": None}, NO_TEXT),
+    "no content": (said(message={"role": "assistant"}, finish_reason="stop"), NO_TEXT),
+    "a refusal": (said(message={"content": None, "refusal": "No."}), REFUSED),
+    "a filter without a message": (said(finish_reason="content_filter"), FILTERED),
+    "Google's": (
+        said(message={"role": "assistant"}, finish_reason="content_filter: RECITATION"),
+        FILTERED,
+    ),
+    "Anthropic's": (said(message={"content": ""}, finish_reason="refusal"), FILTERED),
+    "a filtered prompt": (flagged(code="content_filter"), FILTERED),
+    "OpenAI's": (flagged(code="invalid_prompt"), FILTERED),
+    "Alibaba's": (flagged(code="data_inspection_failed"), FILTERED),
+    "in words": ([flagged(code=403, message="Your input was flagged.")], FILTERED),
+}
+
+
+@pytest.mark.parametrize("way", ANSWERS)
+def test_what_a_server_says_in_its_own_way_is_an_answer_and_the_job_goes_on(
+    tmp_path, way
+):
+    """It shows nothing of how the server takes requests, and is never asked again."""
+    answer, reply = ANSWERS[way]
+    strict = without(chat(plain), "max_tokens")
+
+    def respond(path, body):
+        is_first = body["messages"][-1]["content"] == PROMPTS[0].user
+        # a filter sees a prompt before anything else
+        is_seen = reply.text is None or "max_tokens" not in body
+        return answer if is_first and is_seen else strict(path, body)
+
+    with AnswerStore(tmp_path / "a.sqlite") as store, Loopback(respond) as server:
         answerer = ApiAnswerer(client_at(server.url, store, endpoint="chat"))
-        [told] = answerer.go_on(PROMPTS[:1], 20, 0, lambda done: None)
-        assert (told.refused, told.reply.text) == (True, None)
-        assert answerer.go_on(PROMPTS[:1], 20, 0, lambda done: None) == [told]
-        assert server.requests == 1
+        told = answerer.go_on(PROMPTS, 20, 0, lambda done: None)
+        assert [each.reply for each in told] == [reply] + [Reply("B")] * 5
+        assert told[0].refused == (reply in (FILTERED, REFUSED))
+        before = server.requests
+        assert answerer.go_on(PROMPTS, 20, 0, lambda done: None) == told
+        assert server.requests == before
+
+
+def test_a_server_that_only_streams_is_read_and_one_that_breaks_off_is_asked_again(
+    tmp_path,
+):
+    broken = []
+
+    def respond(path, body):
+        is_broken = bool(body.get("stream")) and not broken
+        broken.extend([body] * is_broken)
+        whole = streaming(chat(lambda prompt: "The answer is D."))
+        return (
+            streaming(chat(plain), to=2)(path, body) if is_broken else whole(path, body)
+        )
+
+    with Loopback(respond) as server:
+        letters, dialect = letters_at(server.url, tmp_path / "a.sqlite", top_logprobs=5)
+        assert [letter.answer for letter in letters] == ["D"] * len(PROMPTS)
+        assert dialect.stream
+        again, _ = letters_at(
+            server.url, tmp_path / "a.sqlite", [Prompt("More?")], top_logprobs=5
+        )
+        assert again[0].answer == "D"
+
+
+def test_what_google_says_of_a_wait_and_of_an_error_is_read(tmp_path):
+    limit = {"code": 429, "message": "Quota.", "details": [{"retryDelay": "0.3s"}]}
+    waits = [[{"error": limit}]] * 4
+    answered = chat(plain)
+    with Loopback(lambda *asked: waits.pop() if waits else answered(*asked)) as server:
+        letters, _ = letters_at(server.url, tmp_path / "a.sqlite", attempts=2)
+    assert [letter.answer for letter in letters] == ["B"] * len(PROMPTS)
+    wrong = [{"error": {"code": 404, "message": "No such model."}}]
+    with (
+        Loopback(lambda *asked: wrong) as server,
+        pytest.raises(InputError, match=r"status 404: No such model\."),
+    ):
+        letters_at(server.url, tmp_path / "b.sqlite")
+
+
+def test_thoughts_that_only_the_total_counts_are_paid():
+    usage = {"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 506}
+    assert tokens_used({"usage": usage}) == (5, 501)
 
 
 def test_a_request_that_is_refused_in_every_way_says_what_the_server_said_first(

@@ -218,7 +218,7 @@ def test_a_server_answers_for_a_model_with_weights():
     for slug, says in mistakes.items():
         with pytest.raises(InputError, match=says):
             overridden(given, servers={slug: {"base_url": url}})
-    with pytest.raises(InputError, match="source is openai"):
+    with pytest.raises(InputError, match="source: openai"):
         overridden({"llama": served.to_json(defaults=False)}, servers=server)
 
 

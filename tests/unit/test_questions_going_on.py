@@ -150,6 +150,20 @@ def test_a_work_that_is_refused_whole_is_not_compared_and_a_refusal_is_final(tmp
     )
 
 
+def test_an_answer_without_a_text_is_counted_as_refused_and_its_place_asked_again(
+    tmp_path,
+):
+    def respond(path, body):
+        return chat(lambda prompt: "")(path, body) | {"choices": []}
+
+    texts = {"book": BOOK, "draft": TITLES["draft 1"]}
+    summary, rows, _ = asked_of(respond, tmp_path, texts)
+    own = work(summary)
+    assert own["requests"] == own["refused"] == PLACES * TRIES
+    assert rows["reason"].eq("no text in the answer").all()
+    assert np.isnan(summary.iloc[0]["p"])
+
+
 def test_a_second_run_asks_nothing_again_and_says_the_same(tmp_path):
     book = chat(reciting({"book": BOOK}, to=0.3))
     with Loopback(book) as server:

@@ -232,3 +232,8 @@ def test_the_answer_names_the_base_that_the_model_is_compared_with(shift, said):
     frame = frame.assign(model="tuned", benchmark="mine", null_model=False)
     assert said in " ".join(answer("tuned", frame.assign(base="plain")))
     assert "plain" not in " ".join(answer("tuned", frame))
+    drawn = frame.assign(score=frame["score"].where(frame["id"] != "randomised", 1.0))
+    by_chance = "drawn at random" in " ".join(
+        answer("tuned", drawn.assign(base="plain"))
+    )
+    assert by_chance == (shift > 0)

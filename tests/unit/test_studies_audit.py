@@ -2,6 +2,7 @@
 control."""
 
 import json
+import random
 import re
 import shutil
 import subprocess
@@ -610,6 +611,91 @@ def works(texts) -> Path:
 
 ASKED = {"model": "davinci-002", "available": ["davinci-002"]}
 """The registry's model behind an API."""
+
+
+def passages(name: str, change) -> list[dict]:
+    """Twelve documents in question and twelve known ones of five passages of one
+    vocabulary; `change` writes those of known ones."""
+    rng = random.Random(name)
+    rows = []
+    for number in range(24):
+        known = number >= 12
+        for _ in range(5):
+            words = rng.choices(WORDS_OF_ALL, k=40)
+            text = " ".join(words)
+            rows.append(
+                {
+                    "text": change(text) if known else text,
+                    "label": 0 if known else None,
+                    "document": f"work {number}",
+                }
+            )
+    return rows
+
+
+WORDS_OF_ALL = [f"{a}{b}" for a in ("al", "be", "co", "di") for b in ("m", "rt", "st")]
+
+
+@pytest.mark.parametrize(
+    ("change", "says", "repaired"),
+    [
+        (
+            lambda text: text,
+            ["no check fails (the lowest p is 0.", "before any score"],
+            "",
+        ),
+        (
+            lambda text: text.replace(" bert ", " [bert] "),
+            ["the comparison is invalid, whatever the model scores", "look different"],
+            "Take known texts of the same kind",
+        ),
+        (
+            lambda text: text.replace(" be", "\nbe"),
+            ["the comparison is invalid", "look different from the known ones (line"],
+            "of both sides alike",
+        ),
+        (
+            lambda text: text.replace(" alm ", " tusk "),
+            ["the comparison is invalid", "a single word tells"],
+            "Take known texts of the same kind",
+        ),
+    ],
+    ids=["alike", "brackets", "lines", "a word"],
+)
+def test_what_texts_look_like_is_compared_before_any_score(
+    texts, monkeypatch, change, says, repaired
+):
+    monkeypatch.delenv(CHECKED, raising=False)
+    rows = passages("seed", change)
+    texts.write_text("\n".join(map(json.dumps, rows)))
+    study = loaded(texts=str(texts), model="smollm2-135m")
+    told = check_user_files(Plan(study), CONFIG | {"model": "smollm2-135m"})
+    [line] = [line for line in told if "fails" in line or "invalid" in line]
+    assert f"{texts}: " in line
+    for part in [*says, repaired]:
+        assert part in line
+    named = re.findall(r"work \d+", line)
+    assert bool(named) == bool(repaired)
+
+
+def test_an_outlying_work_and_what_it_costs_are_told_before_any_score(
+    texts, monkeypatch
+):
+    monkeypatch.delenv(CHECKED, raising=False)
+    rows = []
+    for row in passages("seed", str):
+        number = int(row["document"].split()[1])
+        if number not in (10, 11, 22, 23):
+            is_odd = number == 3
+            text = "\u0442\u0435\u043a\u0441\u0442 " * 40 if is_odd else row["text"]
+            rows.append(row | {"text": text})
+    texts.write_text("\n".join(map(json.dumps, rows)))
+    study = loaded(texts=str(texts), model="smollm2-135m")
+    told = check_user_files(Plan(study), CONFIG | {"model": "smollm2-135m"})
+    [line] = [line for line in told if "left out" in line]
+    assert "1 document in question (work 3) and 0 known ones" in line
+    assert "cannot be evidence. Have at least 9 documents" in line
+    assert not any("no check fails" in line for line in told)
 
 
 def test_a_model_behind_an_api_is_asked_to_go_on_in_whole_works(works):

@@ -95,7 +95,7 @@ BY_HAND = [
     # computes; three jobs share it
     ({"model": "llama-2-70b", "benchmark": "booktection-llama", "lengths": [128],
       "methods": ["de_cop"]},
-     5495 * (64 * 128 * 1.35 + 120), 2 * 68976648192 / (0.64 * 790e12),
+     5495 * (64 * 128 + 120), 2 * 68976648192 / (0.64 * 790e12),
      2 * 68976648192 / (0.64 * 250e12), 2, 3),
     # a model of 160M parameters uses 6 %
     ({"model": "small", "benchmark": "wikimia", "lengths": [128], "methods": ["loss"]},

@@ -8,6 +8,7 @@ import yaml
 from made_up_studies import CONFIG, RUN, load_written, study
 
 from pretrace.methods import INPUTS, METHODS
+from pretrace.runtime.errors import InputError
 from pretrace.studies import Plan, load_study
 
 PAPER = CONFIG | {"study": "paper"}
@@ -139,3 +140,101 @@ def test_a_benchmark_whose_data_are_gone_leaves_its_reason_and_nothing_waits_for
     }
     for given in ({"available": ["dolma_book"]}, {"paths": {"dolma_book": "."}}):
         assert ("olmo-7b", "dolma_book") in load_study(PAPER | given).runs_by_pair
+
+
+GONE = {"gone": {"source": "hub", "hub": "nobody/gone", "unavailable": "it is gone"}}
+PLAIN = RUN | {"methods": ["loss"]}
+
+
+@pytest.mark.parametrize(
+    ("without", "keys", "lost"),
+    [
+        # of a view's writer, nothing is left; deleted words are read all the same
+        ([], {"views": ["delete-10", "synonym_by_gone-10"]}, "synonym_by_gone-10"),
+        ([], {"neighbours": ["neighbours_by_gone-5"], "methods": ["loss", "neighbor"]},
+         "neighbours_by_gone-5"),
+        ([], {"references": ["gone"], "methods": ["loss", "ref"]}, "gone"),
+        ([], {"references": ["gone"]}, "gone"),
+        (["c4"], {"corpora": ["c4"], "methods": ["loss", "dc_pdd"]}, "c4"),
+    ],
+)  # fmt: skip
+def test_a_run_without_an_input_loses_what_reads_it_and_nothing_else(
+    tmp_path, without, keys, lost
+):
+    panels = [{"model": RUN["model"], "benchmark": RUN["benchmark"]}]
+    artifacts = {
+        "results_auc": {"panels": panels},
+        "results_tpr": {"panels": panels, "methods": ["loss"]},
+    }
+    given = study(models=GONE, runs=[PLAIN, PLAIN | keys], artifacts=artifacts)
+    loaded = load_written(tmp_path, given, without=without)
+    first, second = loaded.runs
+    assert [item.method for item in first.methods][:1] == ["loss"]
+    assert [
+        item.method for item in second.methods if item.method in keys.get("methods", ())
+    ] == (["loss"] if "methods" in keys else [])
+    plan = Plan(loaded)
+    assert "gone" not in {model.slug for model in plan.models_read}
+    assert not plan.corpora_read
+    assert not plan.stored_views
+    assert set(loaded.left_out) == {lost}
+    noted = {
+        slug: [missing.name for missing in artifact.missing]
+        for slug, artifact in loaded.artifacts.items()
+    }
+    needed = [lost] if "methods" in keys else []
+    assert noted == {"results_auc": needed, "results_tpr": []}, (
+        "a table says what it would show"
+    )
+
+
+def test_a_table_of_views_keeps_those_that_can_be_made_and_names_the_other(tmp_path):
+    views = ["original", "delete-10", "synonym_by_gone-10"]
+    panels = [{"model": RUN["model"], "benchmark": RUN["benchmark"]}]
+    artifacts = {
+        "results_auc": {"panels": panels, "options": {"across": {"view": views}}},
+        "results_tpr": {"panels": panels, "options": {"across": {"view": views[2:]}}},
+    }
+    runs = [PLAIN, PLAIN | {"views": views[1:]}]
+    loaded = load_written(tmp_path, study(models=GONE, runs=runs, artifacts=artifacts))
+    whole, nothing = loaded.artifacts.values()
+    assert whole.options.across == {"view": views[:2]}
+    reason = "gone: it is gone"
+    assert [tuple(item.to_json().values())[:2] for item in whole.missing] == [
+        (views[2], reason)
+    ]
+    assert nothing.unavailable == f"{views[2]}: {reason}."
+
+
+def test_questions_whose_paraphraser_is_gone_are_not_asked(tmp_path):
+    run = PLAIN | {
+        "benchmark": "sotu_questions",
+        "paraphraser": "paraphrase_by_gone",
+        "methods": ["loss", "de_cop", "name_cloze"],
+    }
+    (loaded,) = load_written(tmp_path, study(models=GONE, runs=[run])).runs
+    assert [item.method for item in loaded.questions] == ["name_cloze"]
+    assert loaded.left_out["de_cop"] == "paraphrase_by_gone: gone: it is gone"
+
+
+def test_a_pair_whose_only_run_has_lost_all_that_it_reads_is_missing(tmp_path):
+    only_view = PLAIN | {"benchmark": "sotu_temporal", "views": ["synonym_by_gone-10"]}
+    given = study(models=GONE, runs=[PLAIN, only_view], artifacts=["results_auc"])
+    loaded = load_written(tmp_path, given)
+    assert list(loaded.runs_by_pair) == [(RUN["model"], RUN["benchmark"])]
+    assert loaded.left_out == {"synonym_by_gone-10": "gone: it is gone"}
+
+
+def test_what_is_left_out_by_its_name_must_have_an_entry(tmp_path):
+    with pytest.raises(InputError, match=r"without: no entry has the name 'gon'.*gone"):
+        load_written(tmp_path, study(models=GONE), without=["gon"])
+    with pytest.raises(InputError, match="none of its models can be asked"):
+        load_written(tmp_path, study(), without=[RUN["model"]])
+
+
+def test_the_comparison_with_papers_shows_what_is_left():
+    slug = "gpt-3-released"
+    study = load_study(CONFIG | {"study": "embedded", "without": [slug]})
+    compared = study.artifacts["reproduction"]
+    assert slug not in {panel.model for panel in compared.panels}
+    assert slug in {missing.name for missing in compared.missing}

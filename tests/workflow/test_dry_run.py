@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from projects import ROOT, jobs_of
 
 import hub_datasets as made
 from hub_server import Hub
@@ -51,6 +52,19 @@ def test_an_artifact_by_its_path_plans_what_only_plans(unrun):
     assert "count_tokens" not in jobs[0]
     assert jobs[0] == jobs[1]
     assert "count_tokens" in jobs[2]
+
+
+@pytest.mark.full
+def test_an_ablation_plans_as_many_jobs_as_the_guide_says(project):
+    guide = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    row = r"^\|[^|]*\| `(\[\w+\])` \|[^|]*\| (\d+) \|[^|]*\| (\d+) \| [\d.]+ \|$"
+    rows = re.findall(row, guide, re.MULTILINE)
+    assert len(rows) > 10
+    for only, embedded, paper in rows:
+        for study, stated in (("embedded", embedded), ("paper", paper)):
+            planned = project.run("-n", "--config", f"study={study}", f"only={only}")
+            jobs = jobs_of(planned.stdout)
+            assert jobs["total"] == int(stated), (only, study, jobs)
 
 
 PLANNING = """

@@ -104,6 +104,16 @@ def test_one_more_table_or_figure_is_one_more_job(smoke):
     assert planned == {"render_table": 1, "render_figure": 1, **told, "total": 6}
 
 
+@pytest.mark.full
+def test_jobs_to_start_are_looked_for_once_for_each_job_that_ended(smoke):
+    for path in (smoke.path / "results" / "smoke" / "figures").iterdir():
+        path.unlink()
+    planned = jobs_of(smoke.smoke("--dry-run").stdout)
+    assert planned["render_figure"] >= 2, "another one is ready while one runs"
+    shown = smoke.smoke("--verbose", "--cores", "1").stdout
+    assert 3 <= shown.count("Ready jobs:") <= planned["total"] + 1
+
+
 def test_a_figure_that_fails_leaves_the_report_and_the_conclusion_and_is_tried_again(
     smoke,
 ):

@@ -194,6 +194,18 @@ def partition_file(wildcards=None):
     )
 
 
+def lift_rate_limit():
+    """Start jobs without Snakemake's own limit of 100 a second; a limit that the
+    command names stays.
+
+    With a limit, each job that ended makes Snakemake look for jobs to start once more
+    each second, to the end of the run: after 600 jobs 600 times a second.
+    """
+    limit = workflow.scheduling_settings.max_jobs_per_timespan
+    if (limit.max_jobs, limit.timespan) == (100, 1):
+        workflow.scheduler.job_rate_limiter = None
+
+
 def each_attempt(amount):
     """Memory or time that grows with each attempt, in case a job was killed for lack of
     it."""

@@ -13,6 +13,7 @@ rule run_passes:
         views=pair.views_read,
         # they only fill the store: the same passes come of one job and of three
         shares=only_before(pair.shares),
+        answer=only_before(pair.answers_before),
         identity=identity("run_passes"),
     output:
         "results/passes/{model}/{benchmark}/<study>.json",
@@ -53,6 +54,7 @@ use rule run_passes as run_share with:
         prefixes=pair.prefixes_read,
         completions=pair.completions,
         views=pair.views_read,
+        answer=only_before(pair.answers_before),
         identity=identity("run_share", code=("run_passes",)),
     output:
         "results/passes/{model}/{benchmark}/<study>.{share}.json",

@@ -76,7 +76,8 @@ standard deviations of a text beside its base (docs/size_and_power.md)."""
 TUNED_TOLD = (
     "Texts that a small model was tuned on once, gently, lay 0.5 (LoRA) to 1.2 (in "
     "full) standard deviations above others beside its base, and 0.0 to 0.4 without "
-    "one (docs/size_and_power.md)"
+    "one (docs/size_and_power.md). Evidence would mean: tuned on these texts, or on "
+    "copies or close paraphrases of them, which no p tells apart"
 )
 
 WITHOUT_OTHERS = (

@@ -42,7 +42,20 @@ _BY_WORD_PROCESSOR = "soffice --headless --convert-to docx FILE (LibreOffice)"
 _BY_CALIBRE = "ebook-convert FILE book.epub (Calibre)"
 CONVERTED = {
     **dict.fromkeys(
-        (".doc", ".docm", ".dot", ".dotx", ".wpd", ".wps", ".sxw", ".fodt", ".ott"),
+        (
+            ".doc",
+            ".docm",
+            ".dot",
+            ".dotx",
+            ".wpd",
+            ".wps",
+            ".wri",
+            ".abw",
+            ".sdw",
+            ".sxw",
+            ".fodt",
+            ".ott",
+        ),
         _BY_WORD_PROCESSOR,
     ),
     **dict.fromkeys(
@@ -50,7 +63,10 @@ CONVERTED = {
             ".mobi",
             ".azw",
             ".azw3",
+            ".azw4",
             ".kfx",
+            ".htmlz",
+            ".txtz",
             ".fb2",
             ".lit",
             ".pdb",
@@ -65,6 +81,14 @@ CONVERTED = {
     ),
     **dict.fromkeys((".djvu", ".djv"), "djvutxt FILE book.txt"),
     **dict.fromkeys((".ps", ".eps"), "ps2pdf FILE"),
+    **dict.fromkeys((".xps", ".oxps"), "mutool convert -o book.pdf FILE"),
+    **dict.fromkeys(
+        (".cbz", ".cbr"), "it has pictures; recognise their text first, as by ocrmypdf"
+    ),
+    **dict.fromkeys(
+        (".acsm", ".lcpl", ".lcpdf", ".ibooks"),
+        "it is a licence or protected (DRM); take a copy without protection",
+    ),
     **dict.fromkeys(
         (".tex", ".rst", ".org", ".adoc", ".mht", ".mhtml"), "pandoc FILE -o book.md"
     ),

@@ -140,10 +140,10 @@ _NOTICES_REPEATED = (
 
 def _repeated_notices(text: str) -> list[str]:
     """Return the lines with a copyright notice that a text has again and again, each as
-    often as it has it."""
+    often as it has it; notices of several years are one."""
     lines = _NOTICE_LINE.findall(text)
-    counts = Counter(lines)
-    return [line for line in lines if counts[line] >= _NOTICES_REPEATED]
+    counts = Counter(map(_digitless, lines))
+    return [line for line in lines if counts[_digitless(line)] >= _NOTICES_REPEATED]
 
 
 def _end_of_notices(text: str) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pretrace.benchmarks.audit_design import LEVEL, known_to_name
-from pretrace.evaluation.audit_controls import checks, outliers, unusual
+from pretrace.evaluation.audit_controls import unusual
 from pretrace.evaluation.audit_documents import Documents
 from pretrace.evaluation.audit_scores import (
     OF_METHOD,
@@ -19,6 +19,7 @@ from pretrace.evaluation.audit_scores import (
     own_documents,
     see_base,
 )
+from pretrace.evaluation.audit_texts import CONTROL, check_rows, compared_documents
 from pretrace.evaluation.averages import Record
 from pretrace.evaluation.exchange import AuditedTexts, Units, units_of
 from pretrace.evaluation.roc import Floats
@@ -112,18 +113,15 @@ def audit(
     ours = _comparable(ours, theirs, audited, known)
     frame, texts, methods = _compared_texts(ours, theirs, randomised=randomised)
     rows: list[Record] = []
-    usual = None
+    compared = None
     out = np.zeros(len(frame), dtype=bool)
     if not texts.within:
-        documents = Documents.of(_compared_words(frame, audited, known), language)
-        outlying = outliers(documents)
-        usual = documents.where(~outlying)
-        names = [
-            name
-            for name, is_out in zip(documents.names, outlying, strict=True)
-            if is_out
-        ]
-        out = frame["document"].isin(names).to_numpy(bool)
+        compared = compared_documents(
+            _texts_behind(frame[frame["suspect"]], audited),
+            _texts_behind(frame[~frame["suspect"]], known),
+            language,
+        )
+        out = frame["document"].isin(compared.outlying).to_numpy(bool)
         rows += _left_out(frame[out & frame["suspect"]])
     left_out = frame[out].groupby("suspect")["document"].nunique()
     rows.append(_design_row("outliers", float(left_out.get(True, 0))))
@@ -135,13 +133,44 @@ def audit(
         rows.append(_design_row("based", 1.0))
     single = bool((ours["unit"] == "text").all())
     results = [*_rows(frame, texts, methods, ranks, single=single)]
-    if usual is not None and 0 < usual.suspect.sum() < len(usual.names):
-        scores = _standardised(usual.names, frame, texts, ranks[:, -1])
-        rows += _controls(usual, scores, p=_p_together(results), based=based)
+    if compared is not None and compared.has_both_sides:
+        usual = compared.usual
+        rows += check_rows(usual, based=based)
+        if _p_together(results) <= LEVEL:
+            scores = _standardised(usual.names, frame, texts, ranks[:, -1])
+            rows.append(CONTROL | explained(usual, scores, kinds=based))
         results = _without_unusual(results, usual)
     rows += results
     if positive is not None:
         rows += _positive(positive, conditions)
+    return _table(rows)
+
+
+def checks_before_scores(
+    ours: pd.DataFrame, theirs: pd.DataFrame, language: str = "en", *, based: bool
+) -> pd.DataFrame:
+    """Return the rows of `audit` that no score changes, for texts in question and known
+    ones.
+
+    `ours`, `theirs`: tables of texts as a benchmark's (`text_id, text, document,
+    subset, length`). The rows are those of checks, and of `design` the numbers of
+    documents and of outlying ones. `based`: scores will be beside a base model.
+    """
+    ours, theirs = _with_own_documents(ours), _with_own_documents(theirs)
+    compared = compared_documents(ours, theirs, language)
+    out = ours[ours["document"].isin(compared.outlying)]
+    rows: list[Record] = [*_left_out(out)]
+    outliers = out["document"].nunique()
+    suspect = compared.usual.suspect
+    numbers = {
+        "outliers": outliers,
+        "known_outliers": len(compared.outlying) - outliers,
+        "documents": suspect.sum(),
+        "known_documents": (~suspect).sum(),
+    }
+    rows += [_design_row(id, float(number)) for id, number in numbers.items()]
+    if compared.has_both_sides:
+        rows += check_rows(compared.usual, based=based)
     return _table(rows)
 
 
@@ -186,28 +215,6 @@ def _p_together(rows: Sequence[Record]) -> float:
     """Return the p of all texts in question together; NaN if there is none."""
     p = [row["p"] for row in rows if row["unit"] == "all" and row["method"] == COMBINED]
     return float(p[0]) if p else np.nan
-
-
-def _controls(
-    documents: Documents, scores: Floats, p: float, *, based: bool
-) -> Iterator[Record]:
-    """Yield the checks of documents; if their `p` is low, what is left of their scores
-    once form is taken off.
-
-    With a base model (`based`) no difference of texts makes a comparison invalid by
-    itself: it is taken off the scores, as form is.
-    """
-    rows = checks(documents)
-    if based:
-        rows = [_taken_off(row) for row in rows if "unit" not in row]
-    if p <= LEVEL:
-        rows.append(explained(documents, scores, kinds=based))
-    for row in rows:
-        yield {"unit": "control", "setting": ""} | row
-
-
-def _taken_off(check: Record) -> Record:
-    return check | {"flagged": False} if "p" in check else check
 
 
 def _without_unusual(rows: Sequence[Record], documents: Documents) -> list[Record]:
@@ -288,37 +295,19 @@ def _compared_texts(
     )
 
 
-def _compared_words(
-    frame: pd.DataFrame, audited: ScoredBenchmark, known: ScoredBenchmark
-) -> pd.DataFrame:
-    """Return `text, document, slice, suspect` of the texts behind the units that are
-    compared.
+def _texts_behind(units: pd.DataFrame, scored: ScoredBenchmark) -> pd.DataFrame:
+    """Return the rows of a benchmark's table that units of one side are, or, if these
+    are documents, that they hold."""
+    table = _with_own_documents(scored.benchmark)
+    is_unit = table["text_id"].isin(units["id"])
+    if not is_unit.any():
+        is_unit = table["document"].isin(units["document"])
+    return table[is_unit]
 
-    Of each document as many as the median document of the side with fewer has: means of
-    few texts vary more.
-    """
-    sides = []
-    for suspect, scored in ((True, audited), (False, known)):
-        own, table = frame[frame["suspect"] == suspect], scored.benchmark
-        table = table.assign(
-            document=own_documents(table["document"], table["text_id"])
-        )
-        lengths = table["length"].fillna(-1).astype(np.int64).astype(str)
-        table = table.assign(slice=table["subset"] + "/" + lengths, suspect=suspect)
-        chosen = table["text_id"].isin(own["id"])
-        table = table[
-            chosen if chosen.any() else table["document"].isin(own["document"])
-        ]
-        slices = table.groupby("document")["slice"].transform(
-            lambda names: "|".join(sorted({*names}))
-        )
-        sides.append(table.assign(slice=slices))
-    most = max(1, int(min(side.groupby("document").size().median() for side in sides)))
-    both = pd.concat(sides).sort_values(
-        "text_id", key=lambda ids: ids.map(lambda id: seed_of("even", id))
-    )
-    both = both[both.groupby("document").cumcount() < most].sort_values("text_id")
-    return both[["text", "document", "slice", "suspect"]].reset_index(drop=True)
+
+def _with_own_documents(table: pd.DataFrame) -> pd.DataFrame:
+    document = own_documents(table["document"], table["text_id"])
+    return table.assign(document=document)
 
 
 def _standardised(

@@ -35,6 +35,12 @@ BRACKETS = frozenset("[](){}<>")
 TYPESET = frozenset("\u2018\u2019\u201c\u201d\u2013\u2014\u2026")
 """Curly quotation marks, dashes and an ellipsis, which typewriters do not have."""
 
+OF_FILES = frozenset({
+    "curly quotation marks and dashes", "lines", "blank lines", "line lengths",
+    "hyphens at line ends", "spaces", "double blanks", "decomposed letters",
+})  # fmt: skip
+"""Features that programs which write files leave in texts, and not their authors."""
+
 
 def feature(name: str) -> Callable[[Measure], Measure]:
     """Register a measure of form under the name that the page prints."""

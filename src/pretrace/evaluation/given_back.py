@@ -9,11 +9,18 @@ import pandas as pd
 from pretrace.benchmarks.audit_design import has_p
 from pretrace.evaluation.exchange import AuditedTexts, units_of
 from pretrace.evaluation.resampling import DRAWN
+from pretrace.questions.going_on import WORKS
 
 SUMMARY = [
-    "unit", "document", "label", "title", "author", "words", "places", "requests", "refused", "given_back", "longest",
-    "passage", "p", "server", "models", "first", "last", "cut_short",
-]  # fmt: skip
+    "unit",
+    *WORKS,
+    "p",
+    "server",
+    "models",
+    "first",
+    "last",
+    "cut_short",
+]
 """A row of all works together, then a row a work: the columns of
 `questions.going_on.WORKS`, and a p. The p of all is that of the exchange of works by
 the words that are given back of each; of a work in question, its rank among the known
@@ -52,15 +59,19 @@ def summarise(
             together = units.p(seed, drawn)
     told = continuations[continuations["date"].ne("")]
     whole = {
-        "unit": "all", "p": together, "server": server, "models": ", ".join(_different(continuations["model"])),
-        "first": told["date"].min(), "last": told["date"].max(), "cut_short": cut_short,
-    }  # fmt: skip
-    documents = works.assign(unit="document", p=p).sort_values(
-        ["given_back", "document"], ascending=[False, True]
-    )
-    return pd.concat([pd.DataFrame([whole]), documents], ignore_index=True).reindex(
-        columns=SUMMARY
-    )
+        "unit": "all",
+        "p": together,
+        "server": server,
+        "models": ", ".join(_different(continuations["model"])),
+        "first": told["date"].min(),
+        "last": told["date"].max(),
+        "cut_short": cut_short,
+    }
+    documents = works.assign(unit="document", p=p)
+    by_words = ["given_back", "document"]
+    documents = documents.sort_values(by_words, ascending=[False, True])
+    summary = pd.concat([pd.DataFrame([whole]), documents], ignore_index=True)
+    return summary.reindex(columns=SUMMARY)
 
 
 def _different(names: Iterable[str]) -> list[str]:

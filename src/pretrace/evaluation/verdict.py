@@ -28,6 +28,7 @@ from pretrace.evaluation.audit_controls import (
     WORD,
     WORDS,
 )
+from pretrace.evaluation.forms import OF_FILES
 from pretrace.evaluation.taken_off import EXPLAINED
 
 Kind = Literal["evidence", "none", "invalid", "impossible", "untested"]
@@ -55,6 +56,10 @@ MORE_DOCUMENTS = "Have {}."
 SAME_KIND = (
     "Take known texts of the same kind, author, time and length as yours: drafts, "
     "withheld chapters, texts of the same authors from the same years."
+)
+MAKE_ALIKE = (
+    "Make the {} of both sides alike: give the works' own files in two folders, whose "
+    "lines and signs are then written alike, or cut them by `pretrace cut --alike`."
 )
 MORE_TEXTS = "Add documents in question and known documents, with more texts each."
 LARGER_MODEL = (
@@ -90,16 +95,8 @@ def verdict(frame: pd.DataFrame) -> Verdict:
     documents, known = (
         int(design.get(name, 0)) for name in ("documents", "known_documents")
     )
-    if not documents and design["outliers"]:
-        return Verdict(
-            "invalid",
-            p,
-            ("your documents are unlike all others in their words or letters",),
-            (SAME_KIND,),
-        )
-    if failed := failed_checks(frame):
-        same_kind = SAME_KIND if {*failed} - {PARTS, COPIES} else WHOLE_WORKS
-        return Verdict("invalid", p, tuple(failed.values()), (same_kind,))
+    if reasons := invalid(frame):
+        return Verdict("invalid", p, reasons, repairs(frame))
     few = (
         f"{count_noun(documents, 'document')} in question and "
         f"{count_noun(known, 'known document')}"
@@ -157,6 +154,31 @@ def verdict(frame: pd.DataFrame) -> Verdict:
     return Verdict("impossible", p, (why,), (MORE_TEXTS,))
 
 
+def invalid(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Return why a comparison is invalid; nothing if it may be valid.
+
+    The rows of `audit.checks_before_scores` suffice: a check that fails there fails
+    whatever the scores are.
+    """
+    design = frame[frame["unit"] == "design"].set_index("id")["score"]
+    if not design.get("documents", 0) and design["outliers"]:
+        return ("your documents are unlike all others in their words or letters",)
+    return tuple(failed_checks(frame).values())
+
+
+def repairs(frame: pd.DataFrame) -> tuple[str, ...]:
+    """Return what would make an invalid comparison a valid one."""
+    failed = _failed_rows(frame)
+    advice = []
+    if failed.get(FORM) in OF_FILES:
+        advice.append(MAKE_ALIKE.format(failed[FORM]))
+    if failed and {*failed} <= {PARTS, COPIES}:
+        advice.append(WHOLE_WORKS)
+    else:
+        advice.append(SAME_KIND)
+    return tuple(advice)
+
+
 def silent_control(frame: pd.DataFrame) -> float | None:
     """Return the lowest p of positive controls if all of them failed; None if one was
     found or none was read."""
@@ -174,13 +196,17 @@ def share_above(effect: float) -> float:
 
 def failed_checks(frame: pd.DataFrame) -> dict[str, str]:
     """Return by check why a low p may come from something other than training."""
-    failed = frame[(frame["unit"] == "control") & frame["flagged"]].set_index("method")[
-        "id"
-    ]
+    failed = _failed_rows(frame)
     is_based = ((frame["unit"] == "design") & (frame["id"] == "based")).any()
     differences = DIFFERENCES | ({EXPLAINED: KIND_EXPLAINS} if is_based else {})
-    failures = {}
-    for method, words in differences.items():
-        if method in failed:
-            failures[method] = words.format(failed[method])
-    return failures
+    return {
+        method: words.format(failed[method])
+        for method, words in differences.items()
+        if method in failed
+    }
+
+
+def _failed_rows(frame: pd.DataFrame) -> dict[str, str]:
+    """Return by check that fails the feature, the word or the documents by which."""
+    failed = frame[(frame["unit"] == "control") & frame["flagged"]]
+    return dict(zip(failed["method"], failed["id"], strict=True))

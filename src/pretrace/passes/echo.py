@@ -16,13 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.models.api.client import (
-    OF_MODEL,
-    ApiClient,
+from pretrace.models.api.answers import (
     ImpossibleAnswerError,
     MalformedAnswerError,
     choice_of,
 )
+from pretrace.models.api.client import OF_MODEL, ApiClient
 from pretrace.models.api.endpoint import ApiRequest
 from pretrace.models.api.logprobs import (
     STALE,

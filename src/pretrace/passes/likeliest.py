@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.models.api.client import ApiClient, MalformedAnswerError, choice_of
+from pretrace.models.api.answers import MalformedAnswerError, choice_of
+from pretrace.models.api.client import ApiClient
 from pretrace.models.api.endpoint import ApiRequest
 from pretrace.models.api.logprobs import check_likeliest
 from pretrace.passes.requests import TOP

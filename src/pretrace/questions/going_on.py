@@ -56,9 +56,18 @@ the `words` of the work that it adds to what was given back; the model's name an
 date as the server told them."""
 
 WORKS = [
-    "document", "label", "title", "author", "words", "places", "requests", "refused",
-    "given_back", "longest", "passage",
-]  # fmt: skip
+    "document",
+    "label",
+    "title",
+    "author",
+    "words",
+    "places",
+    "requests",
+    "refused",
+    "given_back",
+    "longest",
+    "passage",
+]
 """A row a work: its words, its places, the requests, those that were refused, its words
 that were given back, and the words and the text of the longest block of these."""
 
@@ -152,6 +161,8 @@ class _Place:
         self.goes_on = len(added) >= asked.work.sizes.block
         refused = told.refused or (not added and is_refusal(answer))
         self.is_done |= refused or bool(blocks)
+        # a server that says nothing has not refused for good: the place is asked again
+        refused |= told.reply.text is None
         asked.requests += 1
         asked.refused += refused
         return {

@@ -10,14 +10,17 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
-from pretrace.models.api.client import (
-    ApiClient,
+from pretrace.models.api.answers import (
     Body,
     MalformedAnswerError,
     NoLogprobsError,
     choice_of,
+    is_filtered,
+    text_of,
+    without_thoughts,
 )
-from pretrace.models.api.dialect import LETTER_TOKENS, without_thoughts
+from pretrace.models.api.client import ApiClient
+from pretrace.models.api.dialect import LETTER_TOKENS
 from pretrace.models.api.endpoint import ApiRequest
 from pretrace.models.api.logprobs import check_likeliest
 from pretrace.questions.answering import (
@@ -180,30 +183,32 @@ def _prompts_of(questions: Sequence[Question]) -> list[Prompt]:
 
 
 def reply_of(body: Body) -> Reply:
-    """Read the text of an answer; none if the server filtered it or the model refused.
+    """Read the text of an answer; none if the server filtered it, the model refused, or
+    the answer has none.
 
     Raises:
-        MalformedAnswerError: the answer has no choice, or the choice no text.
+        MalformedAnswerError: the answer is none of a chat or of completions.
     """
     choice = choice_of(body)
     message = choice.get("message")
-    text = message.get("content") if isinstance(message, dict) else choice.get("text")
     if isinstance(message, dict) and message.get("refusal"):
         return Reply(None, _REFUSED)
-    if choice.get("finish_reason") == "content_filter":
+    if is_filtered(choice):
         return Reply(None, _FILTERED)
-    if text is None and isinstance(message, dict) and "content" in message:
+    text = text_of(choice)
+    if text is not None:
+        return Reply(without_thoughts(text))
+    # a choice without any key says nothing, either
+    if isinstance(message, dict) or not choice:
         return Reply(None, "no text in the answer")
-    if not isinstance(text, str):
-        raise MalformedAnswerError("no text")
-    return Reply(without_thoughts(text))
+    raise MalformedAnswerError("no text")
 
 
 def told_of(body: Body) -> Told:
     """Read an answer with the model's name and its date; raises as `reply_of`."""
     made = body.get("created")
     date = ""
-    if isinstance(made, int) and 0 < made < _LATEST:
+    if isinstance(made, int | float) and 0 < made < _LATEST:
         date = datetime.fromtimestamp(made, UTC).strftime("%Y-%m-%d")
     return Told(reply_of(body), str(body.get("model") or ""), date)
 

@@ -164,18 +164,18 @@ def list_files(
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoFile
 
-    api, revision = HfApi(), _revision_of(hub, kind, revision)
+    api = HfApi()
+    revision = _revision_of(hub, kind, revision)
     info_of = api.model_info if kind == "model" else api.dataset_info
+    files: dict[str, ListedFile] = {}
     with explain_failures(hub, kind, revision):
         if names is None:
             info = _with_retries(
                 lambda: info_of(hub, revision=revision, files_metadata=True)
             )
-            siblings = info.siblings or []
-            files = {
-                file.rfilename: ListedFile(file.size or 0, file.blob_id or "")
-                for file in siblings
-            }
+            for file in info.siblings or []:
+                listed = ListedFile(file.size or 0, file.blob_id or "")
+                files[file.rfilename] = listed
         else:  # the whole list of a corpus has tens of thousands of names
             info = _with_retries(
                 lambda: info_of(hub, revision=revision, expand=["sha", "gated"])
@@ -183,8 +183,9 @@ def list_files(
             ask = partial(
                 api.get_paths_info, hub, list(names), repo_type=kind, revision=info.sha
             )
-            listed = [path for path in _with_retries(ask) if isinstance(path, RepoFile)]
-            files = {path.path: ListedFile(path.size, path.blob_id) for path in listed}
+            for path in _with_retries(ask):
+                if isinstance(path, RepoFile):
+                    files[path.path] = ListedFile(path.size, path.blob_id)
         if fetchable and info.gated:
             _with_retries(lambda: api.auth_check(hub, repo_type=kind))
     return Listing(str(info.sha), bool(info.gated), files)
@@ -331,17 +332,17 @@ def repositories_of(record: Path) -> list[Fetched]:
     if "source" in content:
         origin, _, place = content["source"].partition(":")
         hub, _, commit = place.rpartition("@")
-        return (
-            [Fetched("model", hub, content.get("revision", ""), commit)]
-            if origin == "hub"
-            else []
-        )
-    sources = content.get("repositories", [content] if content else [])
-    kinds = ("dataset" if "/" in source["hub"] else "archive" for source in sources)
-    return [
-        Fetched(kind, source["hub"], source.get("revision", ""), source["commit"])
-        for kind, source in zip(kinds, sources, strict=True)
-    ]
+        if origin != "hub":
+            return []
+        return [Fetched("model", hub, content.get("revision", ""), commit)]
+    fetched: list[Fetched] = []
+    for source in content.get("repositories", [content] if content else []):
+        hub, revision = source["hub"], source.get("revision", "")
+        if "/" in hub:
+            fetched.append(Fetched("dataset", hub, revision, source["commit"]))
+        else:
+            fetched.append(Fetched("archive", hub, revision, source["commit"]))
+    return fetched
 
 
 @contextmanager

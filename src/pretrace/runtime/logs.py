@@ -203,18 +203,16 @@ class Progress:
     def _show(self) -> None:
         self._shown = self.done
         elapsed = time.monotonic() - self._start
-        done, unit, form = (
-            (self.done, self.total or 0, elapsed),
-            f" {self.unit}",
-            _METER[bool(self.total)],
+        line = tqdm.format_meter(
+            self.done,
+            self.total or 0,
+            elapsed,
+            prefix=self.what,
+            unit=f" {self.unit}",
+            bar_format=_METER[bool(self.total)],
         )
-        line = tqdm.format_meter(*done, prefix=self.what, unit=unit, bar_format=form)
-        log.info(
-            "%s%s",
-            line,
-            f", {self.note}" if self.note else "",
-            extra={"elapsed": elapsed},
-        )
+        note = f", {self.note}" if self.note else ""
+        log.info("%s%s", line, note, extra={"elapsed": elapsed})
 
     def __enter__(self) -> Self:
         return self

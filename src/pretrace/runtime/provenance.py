@@ -100,19 +100,23 @@ def _lost_shots(views: Iterable[Mapping[str, Any]]) -> list[str]:
     the draw that has the fewest."""
     used: dict[tuple[str, int], int] = {}
     for view in views:
-        if (fit := view.get("shots_used")) is not None and fit < view["shots"]:
-            place = ", ".join(
-                filter(
-                    None, [view["subset"], view["length"] and f"{view['length']} words"]
-                )
-            )
-            key = (place or "all texts", view["shots"])
-            used[key] = min(used.get(key, fit), fit)
-    return [
-        f"{place}: {fit} of {shots} shots fit into the model's context, so methods "
-        f"with {shots} shots " + ("are marked" if fit else "have a dash")
-        for (place, shots), fit in sorted(used.items())
-    ]
+        fit = view.get("shots_used")
+        if fit is None or fit >= view["shots"]:
+            continue
+        shots = view["shots"]
+        parts = [view["subset"]] if view["subset"] else []
+        if view["length"]:
+            parts.append(f"{view['length']} words")
+        key = (", ".join(parts) or "all texts", shots)
+        used[key] = min(used.get(key, fit), fit)
+    sentences = []
+    for (place, shots), fit in sorted(used.items()):
+        shown = "are marked" if fit else "have a dash"
+        sentences.append(
+            f"{place}: {fit} of {shots} shots fit into the model's context, so methods "
+            f"with {shots} shots {shown}"
+        )
+    return sentences
 
 
 def repositories(records: Iterable[Path]) -> list[dict[str, str]]:

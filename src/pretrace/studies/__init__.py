@@ -1,5 +1,12 @@
-"""Configuration: registries and study files, checked and resolved into plain plans for
-the rules.
+"""A study: from the files of config/ to the inputs and parameters of every job.
+
+Comes in: the configuration of a run, the study file that it names, and the registries.
+Goes out: a `Study`, checked and resolved, and its `Plan`, in which rules look up files,
+parameters, resources and priorities. A mistake in a file ends here, before any job.
+
+Read `study.py` first: it resolves registries, runs and artifacts in this order
+(`registries.py`, `runs.py`, `artifacts/`). Then `plan.py`, with `pairs.py` (a model on
+a benchmark) and `stages/` (models, benchmarks, views and corpora that studies share).
 
 Light to import (no torch, no pandas): the Snakefile is parsed again in every job.
 """

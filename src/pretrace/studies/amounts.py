@@ -174,10 +174,13 @@ def slices_read(
                     SizedSlice(subset, length, len(tokens), sum(tokens) / len(tokens))
                 )
         return places
-    words = TOKENS_A_WORD.get(entry.language, 1.35)
+    is_in_words = entry.length_unit == "words"
+    tokens_a_unit = TOKENS_A_WORD.get(entry.language, 1.35) if is_in_words else 1
     for subset in request["subsets"] or entry.subsets or [""]:
         for length in request["lengths"] or entry.lengths or [None]:
-            tokens_of_each = TOKENS_OF_A_TEXT if length is None else length * words
+            tokens_of_each = (
+                TOKENS_OF_A_TEXT if length is None else length * tokens_a_unit
+            )
             places.append(
                 SizedSlice(
                     subset, length, _stated_texts(entry, subset, length), tokens_of_each

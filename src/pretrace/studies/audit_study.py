@@ -19,7 +19,7 @@ from pretrace.methods import METHODS
 from pretrace.models.abilities import ABILITIES, refusal
 from pretrace.models.adapters import is_adapter, read_adapter
 from pretrace.models.checkpoint import ADAPTER
-from pretrace.models.entries import GgufModel, HubModel, LocalModel
+from pretrace.models.entries import GgufModel, HubModel, LocalModel, ModelEntry
 from pretrace.render.artifact import Artifact
 from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.files import kind_of
@@ -380,6 +380,11 @@ PLAIN_STATISTICS = {"logprobs", "entropies", "variances", "highest", "ranks", "t
 """What the pass over a text itself gives."""
 
 
+def _was_trained_elsewhere(model: ModelEntry) -> bool:
+    """Return whether a model was trained on text of the web, as far as anyone knows."""
+    return isinstance(model, HubModel | LocalModel | GgufModel)
+
+
 def positive_runs(
     runs: Iterable[Run],
     artifacts: Mapping[str, Artifact],
@@ -396,24 +401,23 @@ def positive_runs(
     """
     if POSITIVE_CONTROL not in benchmarks.entries:
         return []
-    audited = {
-        (panel.model, panel.benchmark)
-        for artifact in artifacts.values()
-        if artifact.renderer == "audit"
-        for panel in artifact.panels
-    }
+    audited: set[tuple[str, str]] = set()
+    for artifact in artifacts.values():
+        if artifact.renderer == "audit":
+            audited.update(panel.pair for panel in artifact.panels)
     added: dict[tuple[str, str], WrittenRun] = {}
     for run in runs:
-        of_web_text = isinstance(
-            models.entries[run.model], HubModel | LocalModel | GgufModel
-        )
-        applies = of_web_text and benchmarks.entries[run.benchmark].language == "en"
-        methods: list[str | dict[str, Any]] = [
-            {item.method: item.parameters} if item.parameters else item.method
-            for item in run.methods
-            if {*METHODS[item.method].needs} <= PLAIN_STATISTICS
-        ]
-        if (run.model, run.benchmark) in audited and applies and methods:
+        if run.pair not in audited:
+            continue
+        is_english = benchmarks.entries[run.benchmark].language == "en"
+        if not is_english or not _was_trained_elsewhere(models.entries[run.model]):
+            continue
+        methods: list[str | dict[str, Any]] = []
+        for item in run.methods:
+            if PLAIN_STATISTICS.issuperset(METHODS[item.method].needs):
+                parameters = item.parameters
+                methods.append({item.method: parameters} if parameters else item.method)
+        if methods:
             written = WrittenRun(
                 model=run.model,
                 benchmark=POSITIVE_CONTROL,

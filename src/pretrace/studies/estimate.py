@@ -149,12 +149,12 @@ def tokenizer_here(plan: Plan, benchmark: str) -> Path | None:
         for pair in plan.reading_pairs
         if pair.benchmark_slug == benchmark
     }
-    folders = (
-        path_of(plan.study.models.entries[slug]) or f"results/models/{slug}"
-        for slug in sorted(models)
-    )
-    files = (Path(folder, "tokenizer.json") for folder in folders)
-    return next((file for file in files if file.is_file()), None)
+    for slug in sorted(models):
+        folder = path_of(plan.study.models.entries[slug]) or f"results/models/{slug}"
+        file = Path(folder, "tokenizer.json")
+        if file.is_file():
+            return file
+    return None
 
 
 def measured(plan: Plan) -> dict[str, str]:
@@ -162,11 +162,9 @@ def measured(plan: Plan) -> dict[str, str]:
     texts go to APIs, by slug."""
     entries = plan.study.benchmarks.entries
     slugs = {job.benchmark for job in jobs_of(plan, {}) if not job.model.is_local}
-    slugs |= {
-        pair.benchmark_slug
-        for pair in plan.reading_pairs
-        if entries[pair.benchmark_slug].path
-    }
+    for pair in plan.reading_pairs:
+        if entries[pair.benchmark_slug].path:
+            slugs.add(pair.benchmark_slug)
     return {slug: plan.benchmark(slug).table for slug in sorted(slugs)}
 
 
@@ -241,37 +239,35 @@ def assumptions(plan: Plan, known: Counted) -> list[str]:
     """Return the values assumed for models and benchmarks whose entries do not state
     them, as sentences."""
     jobs = jobs_of(plan, known)
-    sizeless = {
-        job.model.slug
-        for job in jobs
-        if job.model.is_local and job.model.entry.parameters is None
-    }
+    sizeless: set[str] = set()
+    for job in jobs:
+        if job.model.is_local and job.model.entry.parameters is None:
+            sizeless.add(job.model.slug)
     uncounted: set[str] = set()
     unmeasured: set[str] = set()
     for slug in {job.benchmark for job in jobs} - known.keys():
-        places = slices_read(plan.benchmark(slug).entry, WHOLE)
-        if any(place.stated is None for place in places):
-            uncounted.add(slug)
-        if any(place.length is None for place in places):
-            unmeasured.add(slug)
+        for place in slices_read(plan.benchmark(slug).entry, WHOLE):
+            if place.stated is None:
+                uncounted.add(slug)
+            if place.length is None:
+                unmeasured.add(slug)
     lacking = {
         "`parameters` count as 0": sizeless,
         f"`expected` count as {ASSUMED_TEXTS:,} texts of each subset and length": uncounted,
         f"`lengths` count as {TOKENS_OF_A_TEXT} tokens a text": unmeasured,
     }
-    told = [
-        f"Entries without {key}: {', '.join(sorted(slugs))}."
-        for key, slugs in lacking.items()
-        if slugs
-    ]
+    sentences = []
+    for key, slugs in lacking.items():
+        if slugs:
+            sentences.append(f"Entries without {key}: {', '.join(sorted(slugs))}.")
     by_bytes = [slug for slug in sorted(known) if not tokenizer_here(plan, slug)]
     if by_bytes:
         ratio = (
             f"{BYTES_A_TOKEN[0]:g} bytes a token of ASCII letters, "
             f"{BYTES_A_TOKEN[1]:g} of others"
         )
-        told.append(f"Counted by bytes ({ratio}): {', '.join(by_bytes)}.")
-    return told
+        sentences.append(f"Counted by bytes ({ratio}): {', '.join(by_bytes)}.")
+    return sentences
 
 
 def table(plan: Plan, jobs: Sequence[Job]) -> list[str]:
@@ -290,11 +286,10 @@ def table(plan: Plan, jobs: Sequence[Job]) -> list[str]:
         lines.append(
             _row(slug, own, str(gpus), gigabytes(model.entry) if model.is_local else 0)
         )
-    fetched = sum(
-        gigabytes(model.entry)
-        for model in plan.models_read
-        if isinstance(model.entry, HubModel)
-    )
+    fetched = 0.0
+    for model in plan.models_read:
+        if isinstance(model.entry, HubModel):
+            fetched += gigabytes(model.entry)
     stored = sum(job.stored for job in jobs) / 1e9
     lines += [
         _row("all", jobs, "", fetched),

@@ -94,17 +94,17 @@ def report(
         )
     if lines:
         lines.append("")
-    left_out: dict[str, None] = {}
+    left_out: dict[str, None] = {}  # each once, in the order of the artifacts
     for artifact in plan.study.artifacts.values():
-        left_out |= dict.fromkeys(
-            f"Left out: {gone.name}: {gone.reason}." for gone in artifact.missing
-        )
+        for missing in artifact.missing:
+            left_out[f"Left out: {missing.name}: {missing.reason}."] = None
     lines += left_out
     total = sum(answer.size for answer in fetchable) / GIGABYTE
     lines.append(f"{len(fetchable)} of {len(answers)} can be fetched, {total:,.1f} GB.")
-    problems = [
-        f"{answer.entry}: {answer.problem}" for answer in answers if answer.problem
-    ]
+    problems = []
+    for answer in answers:
+        if answer.problem:
+            problems.append(f"{answer.entry}: {answer.problem}")
     if len(problems) > 1 and not fetchable:
         # most likely the network's fault
         others = ", ".join(answer.entry for answer in answers[1:])

@@ -130,6 +130,9 @@ class Config(Keys):
     available: Unique[str] = []
     """Slugs of models and benchmarks whose entries say `unavailable` but that you can
     ask or fetch."""
+    without: Unique[str] = []
+    """Slugs of models, benchmarks and corpora to leave out as if they were unavailable,
+    as one that cannot be fetched today: runs lose what needs them, and go on."""
     trust_remote_code: bool = False
     """`true` lets models with `remote_code` run their own code. Without it these models
     are unavailable."""

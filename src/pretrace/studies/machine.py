@@ -38,27 +38,24 @@ def lacks(plan: Plan, partitions: Path | None = None) -> list[str]:
 def _lacking_data(plan: Plan) -> Iterator[str]:
     """Yield which views cannot be made here for lack of data, as WordNet's, and what
     will not be complete."""
-    unmade = [
-        view
-        for view in plan.stored_views
-        if view.is_computed and not Path(view.file).is_file()
-    ]
+    unmade = set()
+    for view in plan.stored_views:
+        if view.is_computed and not Path(view.file).is_file():
+            unmade.add((view.benchmark.slug, view.name))
     if not unmade:
         return
     try:
         require_wordnet()
     except InputError as error:
-        lacking = {(view.benchmark.slug, view.name) for view in unmade}
-        artifacts = [
-            slug
-            for slug in plan.artifacts_of("table", "figure")
-            if plan.views_of(slug) & lacking
-        ]
-        names = ", ".join(sorted({view.name for view in unmade}))
-        benchmarks = ", ".join(sorted({view.benchmark.slug for view in unmade}))
-        shown = (
-            f"; these will not be complete: {', '.join(artifacts)}" if artifacts else ""
-        )
+        incomplete = []
+        for slug in plan.artifacts_of("table", "figure"):
+            if plan.views_of(slug) & unmade:
+                incomplete.append(slug)
+        shown = ""
+        if incomplete:
+            shown = f"; these will not be complete: {', '.join(incomplete)}"
+        benchmarks = ", ".join(sorted({benchmark for benchmark, _ in unmade}))
+        names = ", ".join(sorted({name for _, name in unmade}))
         yield f"{names} of {benchmarks} cannot be made{shown}: {error}"
 
 

@@ -14,7 +14,7 @@ from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods import INPUTS, METHODS, altered_views, setting_name
 from pretrace.models.abilities import can
 from pretrace.questions.known import QUESTION_METHODS, question_settings
-from pretrace.studies.audit_study import POSITIVE_CONTROL
+from pretrace.studies.audit_study import POSITIVE_CONTROL, WORKS_SLUG
 from pretrace.studies.priorities import priority
 from pretrace.studies.runs import Run, view_writer
 from pretrace.studies.stages.benchmarks import Benchmark
@@ -55,7 +55,7 @@ class Pair:
 
     @property
     def run_parameters(self) -> list[dict[str, Any]]:
-        """The runs as jobs are told of them: everything that results depend on."""
+        """The runs as jobs get them: everything that results depend on."""
         return [run.for_jobs() for run in self.runs]
 
     # the texts, and what is read before or in place of them
@@ -126,6 +126,21 @@ class Pair:
         for run in self.runs:
             methods |= {item.method for item in run.methods + run.questions}
         return methods
+
+    @property
+    def methods_left_out(self) -> dict[str, list[str]]:
+        """The methods that a run leaves out and no other run computes, by the reason,
+        in the order of the runs."""
+        computed = self.methods
+        reasons: dict[str, list[str]] = {}
+        for run in self.runs:
+            for method, reason in run.left_out.items():
+                if method in computed:
+                    continue
+                methods = reasons.setdefault(reason, [])
+                if method not in methods:
+                    methods.append(method)
+        return reasons
 
     def views_compared(self, methods: Collection[str]) -> set[str]:
         """Return the stored views that these methods compare texts with: neighbours,
@@ -344,6 +359,16 @@ class Pair:
             if control.runs and self.benchmark_slug != POSITIVE_CONTROL
             else None
         )
+
+    @property
+    def answers_before(self) -> list[str]:
+        """The answers of the audit that are told before whole works are read, which
+        takes most of its time."""
+        is_of_works = self.benchmark_slug == WORKS_SLUG
+        if self.study.settings.texts is None or not is_of_works:
+            return []
+        folder = f"results/{self.study.name}/tables"
+        return [f"{folder}/{slug}.md" for slug in self.study.first]
 
     # results
 

@@ -113,20 +113,12 @@ class Plan:
         lines: list[dict[str, Any]] = []
         names = self.study.benchmarks.titles | self.study.models.titles
         for pair in self.pairs:
-            computed = pair.methods
-            reasons: dict[str, list[str]] = {}
-            for method, reason in dict.fromkeys(
-                item for run in pair.runs for item in run.left_out.items()
-            ):
-                if method not in computed:
-                    reasons.setdefault(reason, []).append(method)
             panel = Panel(
                 model=pair.model_slug, benchmark=pair.benchmark_slug, names=names
-            ).name
-            lines += [
-                {"panel": panel, "methods": methods, "reason": reason}
-                for reason, methods in reasons.items()
-            ]
+            )
+            for reason, methods in pair.methods_left_out.items():
+                about = {"panel": panel.name, "methods": methods, "reason": reason}
+                lines.append(about)
         return lines
 
     # names by what makes them
@@ -163,29 +155,27 @@ class Plan:
     def needs_classes(self, benchmark: str) -> bool:
         """Return whether a benchmark must hold texts of both classes: its metrics are
         shown, or shots are drawn."""
-        return benchmark in self.benchmarks_with_shots or any(
-            panel.benchmark == benchmark and "metrics" in artifact.needs
-            for artifact in self._rendered
-            for panel in artifact.panels
-        )
+        if benchmark in self.benchmarks_with_shots:
+            return True
+        for artifact in self._rendered:
+            if "metrics" in artifact.needs:
+                shown = {panel.benchmark for panel in artifact.panels}
+                if benchmark in shown:
+                    return True
+        return False
 
     @cached_property
     def stored_views(self) -> list[StoredView]:
         """The stored views that are read, or that questions take their options from."""
-        names = {
-            (pair.benchmark_slug, view)
-            for pair in self.reading_pairs
-            for view in pair.stored_views
-        }
-        names |= {
-            (pair.benchmark_slug, view)
-            for pair in self.asking_pairs
-            for view in pair.paraphrasers
-        }
-        return [
-            self.view(benchmark, shared_view(self.study, benchmark, name))
-            for benchmark, name in sorted(names)
-        ]
+        names: set[tuple[str, str]] = set()
+        for pair in self.reading_pairs:
+            names |= {(pair.benchmark_slug, view) for view in pair.stored_views}
+        for pair in self.asking_pairs:
+            names |= {(pair.benchmark_slug, view) for view in pair.paraphrasers}
+        views = []
+        for benchmark, name in sorted(names):
+            views.append(self.view(benchmark, shared_view(self.study, benchmark, name)))
+        return views
 
     @property
     def views_made(self) -> set[str]:
@@ -279,8 +269,8 @@ class Plan:
         ]
 
     def tells_first(self, slug: str) -> bool:
-        """Return whether an artifact is the answer of an audit that is told before the
-        rest of the study is done."""
+        """Return whether an artifact is the answer of an audit that is printed before
+        the rest of the study is done."""
         return (
             slug in self.study.first and self.study.artifacts[slug].renderer == "audit"
         )
@@ -298,7 +288,7 @@ class Plan:
 
     @cache  # noqa: B019  (one plan a process)
     def rendering(self, slug: str) -> "Rendering":
-        """Return what the job that renders an artifact reads and is told."""
+        """Return the inputs and the parameters of the job that renders an artifact."""
         artifact = self.study.artifacts[slug]
         pairs = self.pairs_of(artifact)
         entries = self.study.benchmarks.entries
@@ -456,12 +446,14 @@ class Plan:
     def is_sealed(self) -> bool:
         """Whether the plan is sealed before its first pass: the study audits texts of
         the user's own."""
-        return any(
-            artifact.renderer in ("audit", BY_CHAT)
-            and self.study.benchmarks.entries[panel.benchmark].source == "local"
-            for artifact in self._rendered
-            for panel in artifact.panels
-        )
+        entries = self.study.benchmarks.entries
+        for artifact in self._rendered:
+            if artifact.renderer not in ("audit", BY_CHAT):
+                continue
+            sources = {entries[panel.benchmark].source for panel in artifact.panels}
+            if "local" in sources:
+                return True
+        return False
 
     def sealed(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Return what an audit's numbers follow from, files and versions aside: runs,

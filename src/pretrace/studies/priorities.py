@@ -6,6 +6,7 @@ Comes in: a study. Goes out: the priority of a job, by what it makes.
 from functools import cache
 
 from pretrace.models.entries import AdapterModel, TrainedModel
+from pretrace.studies.audit_study import POSITIVE_CONTROL
 from pretrace.studies.study import Study
 
 FIRST = 1000
@@ -19,11 +20,17 @@ def before_first(study: Study) -> frozenset[tuple[str, str]]:
     pairs: set[tuple[str, str]] = set()
     waited: set[tuple[str, str]] = set()
     for slug in study.first:
+        is_audit = study.artifacts[slug].renderer == "audit"
         for panel in study.artifacts[slug].panels:
             pairs.add(panel.pair)
+            control = (panel.model, POSITIVE_CONTROL)
+            if is_audit and control in study.runs_by_pair:
+                pairs.add(control)
             for run in study.runs_by_pair.get(panel.pair, []):
                 for reference in run.references:
                     pairs.add((reference, run.benchmark))
+                if run.calibrate_on:
+                    pairs.add((run.model, run.calibrate_on))
                 for corpus in run.corpora:
                     waited.add(("corpora", corpus))
     for model, benchmark in pairs:

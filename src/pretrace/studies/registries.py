@@ -257,16 +257,15 @@ def _with_paths(entry: Entry, file: Path) -> Entry:
 def downloads_named(entry: Entry) -> dict[str, str]:
     """Return the slugs of downloads.yaml that an entry names, by the key that names
     each."""
-    archived = entry.files if isinstance(entry, Archives) else []
-    slugs = {
-        f"files.{number}.download": text.download
-        for number, text in enumerate(archived)
-    }
+    slugs = {}
+    if isinstance(entry, Archives):
+        for number, text in enumerate(entry.files):
+            slugs[f"files.{number}.download"] = text.download
     if isinstance(entry, Downloaded):
         slugs["download"] = entry.download
-    return slugs | (
-        {"quoted_by": entry.quoted_by} if isinstance(entry, QuotedVerses) else {}
-    )
+    if isinstance(entry, QuotedVerses):
+        slugs["quoted_by"] = entry.quoted_by
+    return slugs
 
 
 def override(
@@ -285,11 +284,10 @@ def override(
             weights.
     """
     slugs = {*models.entries, *benchmarks.entries, *corpora.entries}
-    hubs = {
-        slug: entry.hub
-        for slug, entry in models.entries.items()
-        if isinstance(entry, HubModel)
-    }
+    hubs = {}
+    for slug, entry in models.entries.items():
+        if isinstance(entry, HubModel):
+            hubs[slug] = entry.hub
     for slug, path in config.paths.items():
         if slug not in slugs:
             raise InputError(
@@ -307,12 +305,14 @@ def override(
             )
         entries[slug] = _as_served(slug, entries[slug], server, hubs.get(slug))
         models.overridden.add(slug)
+    for key in ("available", "without"):
+        for slug in getattr(config, key):
+            if slug not in slugs:
+                raise InputError(
+                    f"config: {key}: no entry has the name '{slug}': "
+                    f"{nearest(slug, slugs)}"
+                )
     for slug in config.available:
-        if slug not in slugs:
-            raise InputError(
-                f"config: available: no entry has the name '{slug}': "
-                f"{nearest(slug, slugs)}"
-            )
         readable: tuple[dict[str, Any], ...] = (entries, benchmarks.entries)
         for known in readable:
             if slug in known:
@@ -397,10 +397,11 @@ def check_pins(pins: Pins, registries: Iterable[Registry[Any]], path: str) -> No
     for registry in registries:
         hubs = read["models" if registry.kind == "models" else "datasets"]
         for slug, entry in registry.entries.items():
-            for revision, hub in (
-                entry.repositories().items() if isinstance(entry, OnHub) else ()
-            ):
-                hubs.setdefault(hub, {}).setdefault(getattr(entry, revision), slug)
+            if not isinstance(entry, OnHub):
+                continue
+            for revision, hub in entry.repositories().items():
+                slugs = hubs.setdefault(hub, {})
+                slugs.setdefault(getattr(entry, revision), slug)
     for kind, pinned in pins.items():
         known = read[kind]
         for hub in pinned:
@@ -409,11 +410,12 @@ def check_pins(pins: Pins, registries: Iterable[Registry[Any]], path: str) -> No
                 raise InputError(
                     f"{where}: no entry reads {hub}: {nearest(hub, known)}"
                 )
-            if len(revisions := known[hub]) > 1:
-                listed = ", ".join(
-                    f"{slug} ({revision})"
-                    for revision, slug in sorted(revisions.items())
-                )
+            revisions = known[hub]
+            if len(revisions) > 1:
+                readers = []
+                for revision, slug in sorted(revisions.items()):
+                    readers.append(f"{slug} ({revision})")
+                listed = ", ".join(readers)
                 raise InputError(
                     f"{where}: entries read it at different revisions: {listed}. Leave "
                     "it out here, and give each its commit as its revision."

@@ -103,10 +103,12 @@ def completed(
     `texts`: the user's files of texts; `checkpoints`: the record of each by its name.
     """
     files = {name: sha256_file(path) for name, path in short_names(texts).items()}
-    known = {}
+    known: dict[str, dict[str, Any]] = {}
     for name, record in checkpoints.items():
-        identity = [key for key in ("hub", "commit", "digest") if key in record]
-        known[name] = {key: record[key] for key in identity}
+        known[name] = {}
+        for key in ("hub", "commit", "digest"):
+            if key in record:
+                known[name][key] = record[key]
     environment = provenance({})
     versions = {name: environment["packages"][name] for name in PACKAGES_SEALED}
     versions |= {"pretrace": environment["commit"], "code": whole_code_digest()}

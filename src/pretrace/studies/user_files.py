@@ -40,6 +40,7 @@ from pretrace.studies.audit_study import (
     has_gpu,
     slug_of,
 )
+from pretrace.studies.before_scores import told_before_scores
 from pretrace.studies.books import plan_of_works, side_of
 from pretrace.studies.estimate import BYTES_A_TOKEN, counted, jobs_of, tokenizer_here
 from pretrace.studies.keys import Config
@@ -271,14 +272,14 @@ def _check_chosen(
 def _remarks(plan: Plan) -> Iterator[str]:
     """Yield the remarks about audits, with the files of their known non-members."""
     entries = plan.study.benchmarks.entries
-    audited = {
-        (pair.benchmark_slug, pair.known.benchmark_slug)
-        for pair in _shown_by(plan, "audit")
-    }
-    for slug, known in sorted(audited):
-        if files := text_files_of(entries[slug]):
+    audited: dict[tuple[str, str], list[Pair]] = {}
+    for pair in _shown_by(plan, "audit"):
+        slugs = pair.benchmark_slug, pair.known.benchmark_slug
+        audited.setdefault(slugs, []).append(pair)
+    for (slug, known), pairs in sorted(audited.items()):
+        entry = entries[slug]
+        if files := text_files_of(entry):
             known_texts = next(reversed(text_files_of(entries[known])), None)
-            entry = entries[slug]
             yield from check_audit(
                 files[0],
                 known_texts,
@@ -287,6 +288,41 @@ def _remarks(plan: Plan) -> Iterator[str]:
                 left_out_of(entry),
                 randomised=entry.randomised,
             )
+            if known_texts is not None and not entry.randomised:
+                yield from _checked_before_scores(files[0], pairs)
+
+
+def _checked_before_scores(file: Path, pairs: Sequence[Pair]) -> Iterator[str]:
+    """Yield what the checks of audits of one benchmark find without a score, each line
+    once."""
+    told: dict[str, None] = {}
+    for pair in pairs:
+        own = _texts_of_runs(pair)
+        known = own if pair.known.slugs == pair.slugs else _texts_of_runs(pair.known)
+        unlabelled = [text for text in own if text.label is None]
+        methods = {item.method for run in pair.runs for item in run.methods}
+        lines = told_before_scores(
+            unlabelled or [text for text in own if text.label == 1],
+            [text for text in known if text.label == 0],
+            file,
+            pair.benchmark.entry.language,
+            methods=methods,
+        )
+        told |= dict.fromkeys(lines)
+    yield from told
+
+
+def _texts_of_runs(pair: Pair) -> list[Text]:
+    """Return the texts of a benchmark's files that the runs of a pair read."""
+    entry = pair.benchmark.entry
+    rows = []
+    for path in text_files_of(entry):
+        rows.append(given_rows(path, cut_of(entry), left_out_of(entry)))
+    read = []
+    for text in texts_of(*rows):
+        if any(text.slice.is_among(run.subsets, run.lengths) for run in pair.runs):
+            read.append(text)
+    return read
 
 
 def _asks_de_cop(plan: Plan, slug: str) -> bool:

@@ -15,6 +15,7 @@ from pretrace.benchmarks.readers.html import (
     MOST,
     LaidOutMarkup,
     Leaving,
+    NotePlaces,
     decode_markup,
     lay_out,
 )
@@ -50,6 +51,8 @@ _PARTS_OF_NAMES = {
 """Names of files, and types of a guide's entries, of what is left out. A name alone may
 be wrong: see `FEW`."""
 
+_HAS_PICTURE = re.compile(r"<(?:img|image|svg:image)\b", re.IGNORECASE)
+
 FEW, FEW_WORDS = 0.1, 300
 """Share of a book's words, and words, one of which a file may have that is left out
 because of its name alone."""
@@ -69,9 +72,10 @@ class _Package:
 
 @dataclass(frozen=True)
 class _File:
-    """A file of the spine: its markup, as what it is left out by its name ("" if it is
-    not), and its reading."""
+    """A file of the spine: its name and markup, as what it is left out by its name (""
+    if it is not), and its reading."""
 
+    name: str
     markup: str
     part: str
     reading: LaidOutMarkup
@@ -92,7 +96,12 @@ def read_epub(data: bytes, path: Path) -> LaidOutText:
         pictures = [name for name, item in book.items.items() if _is_picture(item)]
         reading.removed["pages that are pictures"] = len(pictures)
         files = [book.file(name) for name in book.items if name not in pictures]
-    if pictures and not any(file.words for file in files):
+    for name, encoding in book.encodings.items():
+        reading.encoding += f"; {posixpath.basename(name)}: {encoding}"
+    for file in files:
+        if not file.words and _HAS_PICTURE.search(file.markup):
+            pictures.append(file.name)
+    if pictures and not any(file.words for file in files if not file.part):
         raise InputError(
             f"{path}: the pages of the EPUB are pictures ({pictures[0]} and so on); "
             "recognise their text first, as by: ebook-convert IN.epub OUT.pdf; "
@@ -105,7 +114,9 @@ def read_epub(data: bytes, path: Path) -> LaidOutText:
             reading.left_out[file.part] += file.words
             continue
         leaving = SECTIONS.without(file.reading, words)
-        own = lay_out(file.markup, path, leaving) if leaving.stays else file.reading
+        own = file.reading
+        if leaving.stays:
+            own = lay_out(file.markup, path, leaving, book.notes_of(file.name))
         texts.append(own.text)
         reading.removed += own.removed
         reading.left_out += own.left_out
@@ -135,6 +146,8 @@ class _Book:
         self.items: dict[str, Mapping[str, str]] = {}
         self.set_apart: set[str] = set()
         self.tags = 0
+        self.places_of_notes: set[str] = set()
+        self.encodings: dict[str, str] = {}
         for tag in self.package.spine:
             item = self.package.items.get(tag["idref"])
             if item is None:
@@ -149,7 +162,25 @@ class _Book:
                 self.set_apart.add(name)
 
     def markup_of(self, name: str) -> str:
-        return decode_markup(self.archive.read(name), self.path)[0]
+        markup, encoding = decode_markup(self.archive.read(name), self.path)
+        # a name alone was told by the file; what was guessed or mended is told
+        if "(" in encoding:
+            self.encodings[name] = encoding
+        return markup
+
+    def notes_of(self, name: str) -> NotePlaces:
+        """Return the places of notes that files of the book lead to, as links of a file
+        name them."""
+
+        def resolve(href: str) -> str:
+            file, _, place = href.partition("#")
+            folder = posixpath.dirname(name)
+            address = posixpath.normpath(posixpath.join(folder, unquote(file)))
+            return f"{address if file else name}#{place}"
+
+        notes = NotePlaces(resolve)
+        notes.places = self.places_of_notes
+        return notes
 
     def place(self, href: str) -> str:
         """Return the name of the file that an address leads to; of a place in a file,
@@ -166,14 +197,10 @@ class _Book:
         fonts, which are often scrambled."""
         if "META-INF/encryption.xml" not in self.archive.namelist():
             return
-        locked = set(
-            map(
-                unquote,
-                _values(
-                    self.markup_of("META-INF/encryption.xml"), "cipherreference", "uri"
-                ),
-            )
-        )
+        encryption = self.markup_of("META-INF/encryption.xml")
+        locked = set()
+        for address in _values(encryption, "cipherreference", "uri"):
+            locked.add(posixpath.normpath(unquote(address)).lstrip("/"))
         if locked & self.items.keys():
             raise InputError(
                 f"{self.path}: the EPUB is encrypted (DRM); take a copy without "
@@ -186,7 +213,8 @@ class _Book:
         check_pieces(self.tags, "tags", self.path)
         types = [self.guide.get(name, ""), self.items[name].get("properties", "")]
         part = _part_of(name, types) or (FRONT if name in self.set_apart else "")
-        return _File(markup, part, lay_out(markup, self.path, SECTIONS))
+        reading = lay_out(markup, self.path, SECTIONS, self.notes_of(name))
+        return _File(name, markup, part, reading)
 
 
 def _is_picture(item: Mapping[str, str]) -> bool:

@@ -2,12 +2,13 @@
 author."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
 
-from pretrace.benchmarks.layout import PAGE_NUMBER, LaidOutText, count_words
+from pretrace.benchmarks.layout import LaidOutText, count_words
 from pretrace.benchmarks.markup import Tag, read_markup
 from pretrace.benchmarks.readers import limits
 from pretrace.benchmarks.readers.notes import (
@@ -36,7 +37,7 @@ UNSEEN, NAVIGATION = "", "navigation"
 
 _PART_OF_TAG = dict.fromkeys(
     ("head", "script", "style", "template", "noscript", "svg", "math", "button",
-     "select", "textarea"), UNSEEN
+     "select", "textarea", "iframe", "object", "audio", "video", "canvas"), UNSEEN
 ) | {"nav": NAVIGATION, "footer": NAVIGATION, "form": NAVIGATION, "dialog": NAVIGATION,
      "aside": NOTES,
      "rt": READINGS, "rp": READINGS, "del": DELETED}  # fmt: skip
@@ -53,14 +54,32 @@ _ROLES_OF_NAVIGATION = {
 _NAME_OF_NAVIGATION = re.compile(
     r"(?!(?:has|with|without|no|is|not)[-_])(?:.*[-_])?(?:cookies?|consent|gdpr|onetrust|nav|navbar|navigation|menu"
     r"|breadcrumbs?|sidebar|share|sharing|social|newsletter|subscribe|advert|adverts|advertisement|popup|modal|related"
-    r"|toolbar|pagination|masthead|skip|skiplink)(?:[-_].*|banner|bar|notice|list|links?|overlay)?"
+    r"|toolbar|pagination|masthead|skip|skiplink|editsection|comments|disqus|site-?header|site-?footer)"
+    r"(?:[-_].*|banner|bar|notice|list|links?|overlay|area)?"
+    r"|.*(?:cookieb|cookiec|cookien|cookiep|usercentrics|didomi|truste|iubenda|cmplz).*"
 )
-"""Classes and names of what surrounds the text of a saved page."""
+"""Classes and names of what surrounds the text of a saved page; the last are those of
+programs that ask for consent."""
+
+_LABEL_OF_NAVIGATION = re.compile(
+    r"\b(?:cookies?|consent|breadcrumbs?|navigation|menu|share|search)\b",
+    re.IGNORECASE,
+)
+"""Words of a label, which is read aloud, of what surrounds the text."""
+
+_EDGES_OF_PRINT = {"header", "footer"}
+"""Titles of the parts that word processors write for the edges of pages."""
 
 # tags whose classes say what a page has, and not what they are
 _WHOLE = {"html", "body", "main", "article"}
 _PAGE_MARK = re.compile(r"page-?(?:break|num|no)", re.IGNORECASE)
+_PAGE_LABEL = re.compile(r"\W*(?:(?:page|pg|p)\b\.?\s*)?(?:\d{1,4}|[ivxlc]+)\W*", re.I)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+
+_LISTS = {"ul", "ol", "dl", "menu"}
+LINKED = 0.9
+"""Share of the words of a list that are links, at least, if the list surrounds the text
+of a page."""
 
 MOST = 0.5
 """Share of the words of a file, or a book, that is never left out, whatever its tags
@@ -73,10 +92,15 @@ def read_html(data: bytes, path: Path) -> LaidOutText:
     limits.check_pieces(markup.count("<"), "tags", path)
     leaving = Leaving(of_page=True)
     reading = lay_out(markup, path, leaving)
+    if reading.lists_of_links:
+        leaving = replace(leaving, lists=reading.lists_of_links)
+        reading = lay_out(markup, path, leaving)
     leaving = leaving.without(
         reading, count_words(reading.text) + reading.left_out.total()
     )
     if leaving.stays:
+        if NAVIGATION in leaving.stays:
+            leaving = replace(leaving, lists=frozenset())
         reading = lay_out(markup, path, leaving)
     if reading.words_of_main > MOST * count_words(reading.text):
         reading = lay_out(markup, path, replace(leaving, around_main=True))
@@ -103,13 +127,15 @@ class Leaving:
 
     `sections` are types of an EPUB's sections -> what they are; `of_page`, what
     surrounds the text of a saved page; `around_main`, all that is not in its main part.
-    What `stays` is left in, whatever its tags are called.
+    What `stays` is left in, whatever its tags are called. `lists` are the places of
+    lists of links.
     """
 
     sections: Mapping[str, str] = field(default_factory=dict)
     of_page: bool = False
     around_main: bool = False
     stays: frozenset[str] = frozenset()
+    lists: frozenset[int] = frozenset()
 
     def without(self, reading: LaidOutText, words: int) -> "Leaving":
         """Leave in what was left out of a reading, if it is most of the `words` of the
@@ -134,23 +160,29 @@ class Leaving:
         role = attributes.get("role", "").lower()
         if role in _ROLES_OF_NAVIGATION:
             return NAVIGATION
+        if attributes.get("title", "").lower() in _EDGES_OF_PRINT:
+            return UNSEEN
         types = attributes.get("epub:type", "").lower().split()
         names = _names(attributes)
         if any(map(NOTE_NAME.fullmatch, [role, *names])) or any(
             map(NOTE_TYPE.fullmatch, types)
         ):
             return NOTES
-        if (
-            self.of_page
-            and tag.name not in _WHOLE
-            and any(map(_NAME_OF_NAVIGATION.fullmatch, names))
-        ):
+        if self.of_page and tag.name not in _WHOLE and _is_around(tag, names):
             return NAVIGATION
         if tag.name in ("body", "section", "article", "div", "nav"):
             return next(
                 (self.sections[own] for own in types if own in self.sections), None
             )
         return None
+
+
+def _is_around(tag: Tag, names: list[str]) -> bool:
+    """Return whether a tag says by its names or its label that it surrounds the text of
+    a page."""
+    label = tag.attributes.get("aria-label", "")
+    is_named = any(map(_NAME_OF_NAVIGATION.fullmatch, names))
+    return is_named or _LABEL_OF_NAVIGATION.search(label) is not None
 
 
 def _names(attributes: Mapping[str, str]) -> list[str]:
@@ -171,10 +203,12 @@ class _Place:
     marks_page: bool = False
     keeps_lines: bool = False
     is_raised: bool = False
-    is_link: bool = False
+    href: str = ""
     in_main: bool = False
+    list_number: int = 0
 
     def inside(self, tag: Tag, number: int, leaving: Leaving) -> "_Place":
+        """Return the place in a tag, which is the part `number` of the markup."""
         if not tag.attributes and tag.name not in _CHANGING:
             return self
         about = " ".join(
@@ -183,63 +217,119 @@ class _Place:
         is_main = (
             tag.name in ("main", "article") or tag.attributes.get("role") == "main"
         )
+        is_outer_list = tag.name in _LISTS and not self.list_number
+        part = leaving.part_of(tag) if self.part is None else self.part
+        if part is None and is_outer_list and number in leaving.lists:
+            part = NAVIGATION
         return _Place(
             block=number if tag.name in _BLOCKS else self.block,
-            part=leaving.part_of(tag) if self.part is None else self.part,
+            part=part,
             marks_page=self.marks_page or bool(_PAGE_MARK.search(about)),
             keeps_lines=self.keeps_lines or tag.name == "pre",
             is_raised=self.is_raised or tag.name == "sup",
-            is_link=self.is_link or "#" in tag.attributes.get("href", ""),
+            href=self.href or tag.attributes.get("href", ""),
             in_main=self.in_main or is_main,
+            list_number=number if is_outer_list else self.list_number,
         )
 
     def is_number_of_note(self, string: str) -> bool:
         """Return whether a string is the raised or bracketed number of a note, which
         leads to it."""
         mark = NOTE_MARK if self.is_raised else BRACKETED_MARK
-        return self.is_link and mark.fullmatch(string.strip()) is not None
+        return "#" in self.href and mark.fullmatch(string.strip()) is not None
 
 
 @dataclass
 class LaidOutMarkup(LaidOutText):
-    """What was read of markup, and how many words of it are in its main part."""
+    """What was read of markup, and how many words of it are in its main part.
+
+    `in_lists` has the words of each list, by its place, and `linked_in_lists` those
+    that are links.
+    """
 
     words_of_main: int = 0
+    in_lists: Counter[int] = field(default_factory=Counter)
+    linked_in_lists: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def lists_of_links(self) -> frozenset[int]:
+        """The places of lists whose words are links, all but few."""
+        found = set()
+        for place, words in self.in_lists.items():
+            if words and self.linked_in_lists[place] >= LINKED * words:
+                found.add(place)
+        return frozenset(found)
 
 
-def lay_out(markup: str, path: Path, leaving: Leaving) -> LaidOutMarkup:
-    """Return the text of markup, a block a paragraph."""
+class NotePlaces:
+    """The addresses that raised numbers of notes lead to: what is there is a note.
+
+    Filled while a document is read, because notes stand after their numbers. `resolve`
+    makes an address of a link's target.
+    """
+
+    def __init__(self, resolve: Callable[[str], str] = str) -> None:
+        self.resolve = resolve
+        self.places: set[str] = set()
+
+    def add(self, href: str) -> None:
+        self.places.add(self.resolve(href))
+
+    def has(self, tag: Tag) -> bool:
+        """Return whether a tag is the place of a note."""
+        names = [tag.attributes.get(key, "") for key in ("id", "name")]
+        return any(name and self.resolve(f"#{name}") in self.places for name in names)
+
+
+def lay_out(
+    markup: str, path: Path, leaving: Leaving, notes: NotePlaces | None = None
+) -> LaidOutMarkup:
+    """Return the text of markup, a block a paragraph; `notes` are the places of notes
+    that earlier files lead to."""
+    notes = notes or NotePlaces()
     reading = LaidOutMarkup("", "")
     written = StringIO()
     last = _Place()
-    for part, place in _placed(markup, path, leaving):
+    note = 0  # the block of the note that is being read
+    for part, place in _placed(markup, path, leaving, notes):
         if isinstance(part, Tag):
             if part.name == "br" and part.begins and place.part is None:
                 written.write("\n")
+            # an anchor with which a block begins
+            if part.begins and place.block != last.block and notes.has(part):
+                note = place.block
             continue
         left_as = place.part
+        if left_as is None and place.block == note and NOTES not in leaving.stays:
+            left_as = NOTES
         if left_as is None and place.is_number_of_note(part):
             left_as = NOTES
+            if place.is_raised:
+                notes.add(place.href)
         if left_as is None and leaving.around_main and not place.in_main:
             left_as = NAVIGATION
         if left_as is not None:
             reading.left_out[left_as] += count_words(part)
-        elif place.marks_page and PAGE_NUMBER.fullmatch(part.strip()):
+        elif place.marks_page and _PAGE_LABEL.fullmatch(part):
             reading.removed["page numbers"] += 1
         else:
             if place.block != last.block and part.strip():
                 written.write("\n\n")
                 last = place
             written.write(part if place.keeps_lines else re.sub(r"\s+", " ", part))
-            reading.words_of_main += count_words(part) * place.in_main
+            words = count_words(part)
+            reading.words_of_main += words * place.in_main
+            reading.in_lists[place.list_number] += words
+            reading.linked_in_lists[place.list_number] += words * bool(place.href)
     del reading.left_out[UNSEEN]
+    del reading.in_lists[0]  # what is in none
     text = re.sub(r" *\n *", "\n", re.sub(r"[^\S\n]+", " ", written.getvalue()))
     reading.text = re.sub(r"\n{3,}", "\n\n", text).strip()
     return reading
 
 
 def _placed(
-    markup: str, path: Path, leaving: Leaving
+    markup: str, path: Path, leaving: Leaving, notes: NotePlaces
 ) -> Iterator[tuple[Tag | str, _Place]]:
     """Yield tags and strings of markup, each with the place that it is in."""
     around = [_Place()]  # of the tags that are open, from the outermost on
@@ -248,7 +338,11 @@ def _placed(
         if isinstance(part, str):
             continue
         if part.begins:
-            around.append(around[-1].inside(part, number, leaving))
+            place = around[-1].inside(part, number, leaving)
+            is_note = part.name in _BLOCKS and notes.has(part)
+            if is_note and place.part is None and NOTES not in leaving.stays:
+                place = replace(place, part=NOTES)
+            around.append(place)
         else:
             around.pop()
         if len(around) > limits.MOST_OPEN:

@@ -15,8 +15,8 @@ BRACKETED_MARK = re.compile(
 by."""
 
 NOTE_NAME = re.compile(
-    r"(?:sd)?(?:foot|end|rear|side)-?notes?(?:text|list|body)?\d*"
-    r"|(?:sd)?(?:foot|end)-?note-?\d*(?:ref|anchor|anc|sym|link|call)\w*"
+    r"(?:sd|mso)?(?:foot|end|rear|side)-?notes?(?:text|list|body)?\d*"
+    r"|(?:sd|mso)?(?:foot|end)-?note-?\d*(?:ref|anchor|anc|sym|link|call)\w*"
     r"|note-?ref|fn-?(?:anchor|ref)|doc-(?:footnote|endnotes?|noteref)"
 )
 """A role, class or name of a tag that holds a note, or its number."""

@@ -132,9 +132,9 @@ def _is_shown(run: Any) -> bool:
 
 # ODT
 
-_TEXT_NS, _OFFICE_NS = (
+_TEXT_NS, _OFFICE_NS, _SVG_NS = (
     f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}"
-    for name in ("text", "office")
+    for name in ("text", "office", "svg-compatible")
 )
 _ODT_PARAGRAPHS = {f"{_TEXT_NS}p", f"{_TEXT_NS}h"}
 _ODT_SIGNS = {f"{_TEXT_NS}tab": "\t", f"{_TEXT_NS}line-break": "\n"}
@@ -144,6 +144,7 @@ _ODT_LEFT_OUT = {
     f"{_TEXT_NS}tracked-changes": DELETED,
     f"{_TEXT_NS}ruby-text": READINGS, f"{_TEXT_NS}hidden-text": "",
     f"{_TEXT_NS}hidden-paragraph": "",
+    f"{_SVG_NS}title": "", f"{_SVG_NS}desc": "",
     f"{_TEXT_NS}table-of-content": CONTENTS,
     f"{_TEXT_NS}alphabetical-index": "back matter",
     f"{_TEXT_NS}illustration-index": CONTENTS, f"{_TEXT_NS}table-index": CONTENTS,

@@ -58,7 +58,12 @@ def read_pdf(data: bytes, path: Path) -> LaidOutText:
 
     # else one line for each page, of 1,000 letters
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-    file = PdfReader(BytesIO(data))
+    try:
+        file = PdfReader(BytesIO(data))
+    except NotImplementedError as error:  # another handler than the one of the format
+        raise InputError(
+            f"{path}: the PDF is encrypted (DRM); take a copy without protection."
+        ) from error
     try:
         is_locked = file.is_encrypted and not file.decrypt("")
     except DependencyError as error:
@@ -231,9 +236,10 @@ def _first_of_notes(page: Sequence[_Line], numbers: Sequence[str], size: float) 
     for place in reversed(range(len(page))):
         line = page[place]
         is_small = line.size <= SMALL * size
-        if sought and _begins_note(line.text, sought[-1]):
+        number = _number_of_note(line.text, sought)
+        if number is not None:
             first = place
-            sought.pop()
+            sought = sought[:number]  # later ones are of endnotes, on other pages
         elif (
             is_small and first > place and not PAGE_NUMBER.fullmatch(line.text.strip())
         ):
@@ -248,10 +254,13 @@ _SMALL_NOTE = re.compile(
 )
 
 
-def _begins_note(line: str, number: str) -> bool:
-    """Return whether a line begins with the number of a note, and goes on with its
-    words."""
-    return re.match(rf"\s*{re.escape(number)}\W*\w", line) is not None
+def _number_of_note(line: str, numbers: Sequence[str]) -> int | None:
+    """Return which is the last of the `numbers` of notes that a line begins with, and
+    goes on with words."""
+    for place in reversed(range(len(numbers))):
+        if re.match(rf"\s*{re.escape(numbers[place])}\W*\w", line):
+            return place
+    return None
 
 
 def _with_paragraphs(lines: Sequence[_Line]) -> str:

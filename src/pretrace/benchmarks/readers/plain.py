@@ -23,7 +23,14 @@ WESTERN = ("cp1252", "mac_roman")
 """Encodings in which Western texts were written before UTF-8: of Windows, and of the
 Macintosh."""
 
-_MARKS = {b"\xef\xbb\xbf": "UTF-8-SIG", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_MARKS = {
+    # longer marks first: that of UTF-32 begins with that of UTF-16
+    b"\xff\xfe\0\0": "UTF-32",
+    b"\0\0\xfe\xff": "UTF-32",
+    b"\xef\xbb\xbf": "UTF-8-SIG",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
 
 
 def read_plain(data: bytes, path: Path) -> LaidOutText:
@@ -79,10 +86,14 @@ def _marked(data: bytes) -> str:
     for mark, name in _MARKS.items():
         if data.startswith(mark):
             return name
-    if b"\0" in data[:1000]:  # UTF-16, whose every other byte is mostly empty
-        is_little = data[1:1000:2].count(0) > data[:1000:2].count(0)
-        return "UTF-16-LE" if is_little else "UTF-16-BE"
-    return "UTF-8"
+    if b"\0" not in data[:1000]:
+        return "UTF-8"
+    # the bytes of one place in each letter name the alphabet, and vary least
+    four = [len({*data[place:10_000:4]}) for place in range(4)]
+    if four[1:3] == [1, 1] or four[2:] == [1, 1] or four[:2] == [1, 1]:
+        return "UTF-32-LE" if four[0] > four[3] else "UTF-32-BE"
+    is_little = len({*data[1:10_000:2]}) < len({*data[:10_000:2]})
+    return "UTF-16-LE" if is_little else "UTF-16-BE"
 
 
 def _mended(data: bytes, encoding: str) -> tuple[str, str] | None:

@@ -13,9 +13,20 @@ from typing import Any, TypeVar
 
 import openai
 
-from pretrace.models.api.dialect import Dialect, is_cut_in_thought
+from pretrace.models.api.answers import (
+    Body,
+    ImpossibleAnswerError,
+    MalformedAnswerError,
+    NoLogprobsError,
+    body_of,
+    choice_of,
+    is_cut_in_thought,
+    text_of,
+    tokens_used,
+)
+from pretrace.models.api.dialect import Dialect
 from pretrace.models.api.endpoint import NANO, ApiRequest, Endpoint
-from pretrace.models.api.faults import FailedRequestError, fault_of
+from pretrace.models.api.faults import FailedRequestError, fault_of, is_filter
 from pretrace.models.api.store import AnswerStore, BudgetUsedUpError, StoredAnswer
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject, digest
@@ -28,9 +39,9 @@ OF_MODEL = (
 )
 
 T = TypeVar("T")
-Body = JsonObject
 
-MOST_TOKENS = 10**9  # of one answer; a server that counts more is not believed
+_NOT_TAKEN = {400, 422}
+"""Statuses of requests in another dialect than the server's."""
 _NOTED_WAIT = 10  # seconds a server asks to wait that are worth a line in the log
 # a server that asks for more, or answers nothing for so long, ends the job
 _LONGEST_WAIT = 3600
@@ -39,33 +50,6 @@ _ANSWERS_A_WORKER = (
     # fewer
     50
 )
-
-
-class MalformedAnswerError(ValueError):
-    """An answer that lacks what every answer to its request has; it is asked for
-    again."""
-
-
-class ImpossibleAnswerError(MalformedAnswerError):
-    """An answer with numbers that cannot be what they stand for; asking again does not
-    help."""
-
-
-class NoLogprobsError(MalformedAnswerError):
-    """An answer without the log-probabilities that were asked for."""
-
-
-_FILTERED = {"content_filter", "content_policy_violation"}
-"""Codes of a server's refusal to have a prompt answered: an answer, too."""
-
-
-def choice_of(body: Any) -> dict[str, Any]:
-    """Return the first choice of an answer of either endpoint; `MalformedAnswerError`
-    without one."""
-    choices = body.get("choices") if isinstance(body, dict) else None
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise MalformedAnswerError("no choices")
-    return choices[0]
 
 
 class ApiClient:
@@ -387,15 +371,15 @@ class _Asking:
             # the client's own is a limit of one read
             async with asyncio.timeout(self.endpoint.timeout):
                 raw = await self._send(create, request)
-            text = self._without_key(raw)
+            # as parsed: a key can be spelled by escapes
+            parsed = json.dumps(body_of(raw), ensure_ascii=False)
+            text = self._without_key(parsed)
             body = json.loads(text)
-            parsed = json.dumps(body, ensure_ascii=False)
-            if self.key and self.key in parsed:  # spelled by escapes
-                text = self._without_key(parsed)
-                body = json.loads(text)
             self._check_room(body)
             self.read(body)
-            self._is_confirmed = self.client.is_known = True
+            # a filter may come before what takes a request
+            if text_of(choice_of(body)):
+                self._is_confirmed = self.client.is_known = True
         except NoLogprobsError as error:
             if self.endpoint.chat and not self._is_confirmed:
                 self.client.speak(self.client.dialect._replace(logprobs=False))
@@ -426,14 +410,15 @@ class _Asking:
         """Send a request and return the answer.
 
         Before an answer has confirmed the dialect, a request that the server refuses is
-        sent in every other one.
+        sent in every other one, and as a stream if the server asks for one.
         """
         dialects = [self.client.dialect]
         if not self._is_confirmed:
             dialects = self.client.dialect.alternatives()
         sent: list[Body] = []
         refusal: openai.APIStatusError | None = None
-        for dialect in dialects:
+        while dialects:
+            dialect = dialects.pop(0)
             body = self._spoken(request, dialect)
             if body in sent:
                 continue
@@ -442,10 +427,14 @@ class _Asking:
                 raw = await create.with_raw_response.create(
                     model=self.endpoint.model, **body
                 )
-            except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-                if error.code in _FILTERED:
+            except openai.APIStatusError as error:
+                if is_filter(error):
                     return _filtered(error)
+                if error.status_code not in _NOT_TAKEN:
+                    raise
                 refusal = refusal or error
+                if self.endpoint.chat and "stream" in error.message.lower():
+                    dialects.insert(0, dialect._replace(stream=True))
                 continue
             if self.endpoint.chat and not self._is_confirmed:
                 self.client.speak(dialect)
@@ -509,19 +498,6 @@ def _filtered(error: openai.APIStatusError) -> str:
     """Return a server's refusal as an answer that was filtered."""
     choice = {"finish_reason": "content_filter", "message": {"content": None}}
     return json.dumps({"choices": [choice], "error": error.body})
-
-
-def tokens_used(body: Body) -> tuple[int, int] | None:
-    """Return the (prompt, completion) tokens that the server counted; None if it does
-    not say."""
-    try:
-        usage = (
-            int(body["usage"]["prompt_tokens"]),
-            int(body["usage"].get("completion_tokens") or 0),
-        )
-    except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
-        return None
-    return usage if min(usage) >= 0 and max(usage) < MOST_TOKENS else None
 
 
 @contextmanager

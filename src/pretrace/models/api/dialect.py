@@ -23,12 +23,13 @@ _OF_LOGPROBS = ("logprobs", "top_logprobs", "logit_bias")
 
 class Dialect(NamedTuple):
     """What the answer's tokens are called, whether a temperature and log-probabilities
-    are taken, room for thoughts."""
+    are taken, room for thoughts, whether the answer comes as a `stream` alone."""
 
     limit: str = _LIMITS[0]
     temperature: bool = True
     logprobs: bool = True
     room: int = ROOMS[0]
+    stream: bool = False
 
     def spoken(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the body of a request as the server takes it."""
@@ -40,13 +41,17 @@ class Dialect(NamedTuple):
             for key in _OF_LOGPROBS:
                 spoken.pop(key, None)
             tokens = LETTER_TOKENS
+        if self.stream:
+            # the client's own way to ask for a stream does not read all of it
+            spoken["extra_body"] = {"stream": True}
         return spoken | {self.limit: tokens + self.room}
 
     def alternatives(self) -> "list[Dialect]":
-        """Return this dialect and all others with its room, the most alike first."""
+        """Return this dialect and all others with its room and stream, the most alike
+        first."""
         every: list[Dialect] = []
         for kinds in product(_LIMITS, (True, False), (True, False)):
-            every.append(Dialect(*kinds, self.room))
+            every.append(Dialect(*kinds, self.room, self.stream))
         return sorted(every, key=self._distance)
 
     def _distance(self, other: "Dialect") -> int:
@@ -57,22 +62,3 @@ class Dialect(NamedTuple):
         """Return the dialect with the next of `ROOMS`, None if it has the most."""
         larger = [room for room in ROOMS if room > self.room]
         return self._replace(room=larger[0]) if larger else None
-
-
-def without_thoughts(text: str) -> str:
-    """Return an answer without the thoughts that some servers leave in it; "" of one
-    that is cut within them."""
-    answer = text.rpartition("</think>")[2]
-    return "" if answer.lstrip().startswith("<think>") else answer
-
-
-def is_cut_in_thought(choice: Mapping[str, Any]) -> bool:
-    """Return whether a choice of a chat's answer has no word yet where its tokens were
-    used up."""
-    message = choice.get("message")
-    if choice.get("finish_reason") != "length" or not isinstance(message, dict):
-        return False
-    text = message.get("content")
-    if text is None:
-        return True
-    return isinstance(text, str) and not without_thoughts(text).strip()

@@ -2,19 +2,28 @@
 been paid."""
 
 import random
+import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 import openai
+
+from pretrace.models.api.answers import message_of
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0  # seconds; doubled at every attempt
 _TOO_MANY = 429
 _BUSY = {503, 529}
+_OF_PROMPTS = {400, 403, 422}
 _TRIED_AGAIN = {408, 409, _TOO_MANY}  # and every 5xx
 _NOT_OVER_SOON = {"insufficient_quota", "billing_hard_limit_reached"}
+_FILTER = re.compile(
+    "content_?filter|content_policy|data_?inspection|invalid_prompt|flagged", re.I
+)
+"""What servers call a prompt that they have no model answer."""
 
 
 @dataclass
@@ -77,16 +86,48 @@ def fault_of(error: openai.OpenAIError) -> FailedRequestError:
             temporary=False,
         )
     if isinstance(error, openai.APIStatusError):
+        details = _details(error)
         after = retry_after(error.response.headers)
+        if after is None:
+            after = _retry_delay(details)
         is_busy = error.status_code in _BUSY and after is not None
         passing = error.status_code in _TRIED_AGAIN or error.status_code >= 500
         return FailedRequestError(
-            f"status {error.status_code}: {error.message}",
+            f"status {error.status_code}: {message_of(details)}",
             temporary=passing and error.code not in _NOT_OVER_SOON,
             after=after,
             limited=error.status_code == _TOO_MANY or is_busy,
         )
     return FailedRequestError(f"{type(error).__name__}: {error}", temporary=False)
+
+
+def is_filter(error: openai.APIStatusError) -> bool:
+    """Return whether a server refuses to have a prompt answered for what it says: an
+    answer, too."""
+    details = _details(error)
+    said = f"{details.get('code')} {details.get('type')} {message_of(details)}"
+    return error.status_code in _OF_PROMPTS and _FILTER.search(said) is not None
+
+
+def _details(error: openai.APIStatusError) -> dict[str, Any]:
+    """Return the object in which a server says what is wrong; Google's is in a list."""
+    body: Any = error.body
+    if isinstance(body, list) and body:
+        body = body[0]
+    if isinstance(body, dict):
+        inner = body.get("error")
+        return inner if isinstance(inner, dict) else body
+    return {"message": error.message}
+
+
+def _retry_delay(details: Mapping[str, Any]) -> float | None:
+    """Read the seconds that Google asks to wait ("34s"), None if it does not say."""
+    parts = details.get("details")
+    for part in parts if isinstance(parts, list) else []:
+        delay = part.get("retryDelay") if isinstance(part, dict) else None
+        with suppress(ValueError):
+            return max(0.0, float(str(delay).removesuffix("s")))
+    return None
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -4,7 +4,7 @@ been given for them."""
 import math
 from collections.abc import Collection, Iterable
 
-from pretrace.models.api.client import ImpossibleAnswerError
+from pretrace.models.api.answers import ImpossibleAnswerError
 
 # nats above 0 that a log-probability, or the sum of several probabilities, may be
 _ROUNDING = 0.01

@@ -164,29 +164,15 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
             "or the texts differ in more than what the checks see.",
         )
     base = base_of(frame)
-    if result.kind == "evidence" and base:
-        return (
-            f"Evidence of training: {model} finds {_found(frame)} more familiar than "
-            f"{base} does, by more than the known texts {p}.",
-            f"If {model} was not tuned on the known texts or on others of one side's "
-            "kind alone, the likeliest reason is that it was tuned on these texts, or "
-            "on copies, paraphrases or long quotations of them.",
-        )
     if result.kind == "evidence":
-        follows = (
-            "What is published was drawn at random, so only reading it, copies of it, "
-            f"or chance ({one_in(result.p)}) explain this."
-            if by_design
-            else "If the known texts are unread and of the same kind, the likeliest "
-            "reason is that the model was "
-            "trained on these texts, or on copies or long quotations of them; "
-            "but texts that are famous or often "
-            "quoted score higher, too."
+        than = (
+            f"{base} does, by more than the known texts" if base else "the known texts"
         )
         return (
             f"Evidence of training: {model} finds {_found(frame)} more familiar than "
-            f"the known texts {p}.",
-            follows + _silent_control(frame),
+            f"{than} {p}.",
+            _follows(model, base, one_in(result.p), by_design=by_design)
+            + _silent_control(frame),
         )
     if result.kind == "untested":
         return (
@@ -217,6 +203,27 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
         "an audit finds a difference only if "
         f"{_percent(_design(frame)['smallest_effect'])} of the passages score above "
         "the middle of the known ones.",
+    )
+
+
+def _follows(model: str, base: str, chance: str, *, by_design: bool) -> str:
+    """Return what follows from evidence: of labels drawn at random, beside a base, and
+    of an audit without one."""
+    if by_design:
+        return (
+            "What is published was drawn at random, so only reading it, copies of it, "
+            f"or chance ({chance}) explain this."
+        )
+    if base:
+        return (
+            f"If {model} was not tuned on the known texts or on others of one side's "
+            "kind alone, the likeliest reason is that it was tuned on these texts, or "
+            "on copies, close paraphrases or long quotations of them."
+        )
+    return (
+        "If the known texts are unread and of the same kind, the likeliest reason is "
+        "that the model was trained on these texts, or on copies or long quotations of "
+        "them; but texts that are famous or often quoted score higher, too."
     )
 
 

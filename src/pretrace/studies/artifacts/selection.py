@@ -2,7 +2,7 @@
 need."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +12,12 @@ from pretrace.render.artifact import Artifact, Missing, Panel
 from pretrace.render.catalogue import Options
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.studies.artifacts.checks import check_choices, methods_left_out
+from pretrace.studies.artifacts.left_out import (
+    LeftOut,
+    left_out,
+    narrow_runs,
+    without_lost,
+)
 from pretrace.studies.artifacts.written import (
     OF_BENCHMARKS,
     registered_artifacts,
@@ -22,7 +28,7 @@ from pretrace.studies.artifacts.written import (
 )
 from pretrace.studies.audit_study import BY_CHAT, positive_runs
 from pretrace.studies.keys import Config, StudyFile
-from pretrace.studies.registries import Benchmarks, Models, Registries
+from pretrace.studies.registries import Models, Registries
 from pretrace.studies.runs import Run, resolve_run
 
 DEFAULT_ARTIFACTS = ["headline", "results_auc", "results_tpr"]
@@ -59,7 +65,7 @@ def resolve_artifacts(
         InputError: an artifact is unknown or wrong, nothing is selected, or no model is
             left.
     """
-    models, benchmarks, *_ = registries
+    models, benchmarks, corpora, *_ = registries
     registered = registered_artifacts(folder / "artifacts.yaml")
     where = f"{path}: artifacts"
     named = _default(runs) if file.artifacts is None else file.artifacts
@@ -68,25 +74,29 @@ def resolve_artifacts(
     _require_panels(offered, registries, where)
     _require_artifacts(file, runs, known, offered, path)
 
-    unread = _left_out(models, benchmarks, config)
-    chosen, shown = _choose(runs, offered, unread, models, config, str(path))
+    unread = left_out(models, benchmarks, corpora.entries, config)
+    able, unread, lost = narrow_runs(runs, unread, benchmarks)
+    chosen, shown = _choose(able, offered, unread, models, config, str(path))
     artifacts = {}
     for slug, artifact in shown.items():
-        artifacts[slug] = resolve_artifact(artifact, known, chosen, where)
+        left = without_lost(artifact, lost)
+        artifacts[slug] = resolve_artifact(left, known, chosen, where)
     for slug, artifact in artifacts.items():
         check_choices(artifact, runs, benchmarks, f"{where}.{slug}")
     if config.only:
         chosen = _with_inputs_shown(chosen, artifacts.values())
 
     artifacts = with_notes(artifacts, chosen, registries)
-    left_out = {missing.name: missing.reason for missing in unread.missing_among(runs)}
-    left_out |= methods_left_out(named, artifacts.values(), chosen)
+    reasons = {missing.name: missing.reason for missing in unread.missing_among(runs)}
+    for inputs in lost.values():
+        reasons |= {item.name: item.reason for item in inputs}
+    reasons |= methods_left_out(named, artifacts.values(), chosen)
 
     controls = []
     place = f"{path}: the positive control of an audit"
     for control in positive_runs(chosen, artifacts, models, benchmarks):
         controls.append(resolve_run(control, place, registries))
-    return Selected((*chosen, *controls), artifacts, left_out)
+    return Selected((*chosen, *controls), artifacts, reasons)
 
 
 def _default(runs: list[Run]) -> list[str]:
@@ -134,58 +144,6 @@ def _require_artifacts(
                 f"{path}: first: the study does not show {slug}: "
                 f"{nearest(slug, offered)}"
             )
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """The slugs of models and benchmarks that are not read -> why."""
-
-    models: Mapping[str, str]
-    benchmarks: Mapping[str, str]
-
-    def missing_of(self, pair: Run | Panel) -> Missing | None:
-        """Return what a run or panel lacks: its benchmark or its model; None if both
-        can be read."""
-        if pair.benchmark in self.benchmarks:
-            name, reason = pair.benchmark, self.benchmarks[pair.benchmark]
-        elif pair.model in self.models:
-            name, reason = pair.model, self.models[pair.model]
-        else:
-            return None
-        return Missing(
-            name=name,
-            reason=reason,
-            references=list(pair.references or ()),
-            model=pair.model,
-            benchmark=pair.benchmark,
-        )
-
-    def missing_among(self, pairs: Iterable[Run | Panel]) -> list[Missing]:
-        """Return what the runs or panels lack that cannot be read."""
-        missing = [self.missing_of(pair) for pair in pairs]
-        return [gone for gone in missing if gone]
-
-
-def _left_out(models: Models, benchmarks: Benchmarks, config: Config) -> LeftOut:
-    """Return the models and benchmarks that are gone, and the models larger than
-    `max_parameters`."""
-    most = config.max_parameters
-    too_large = {}
-    for slug, entry in models.entries.items():
-        size = entry.parameters
-        if most is not None and size is not None and size > most:
-            too_large[slug] = (
-                f"its {size:.2g} parameters are more than max_parameters={most:.2g}"
-            )
-    return LeftOut(too_large | _unavailable(models), _unavailable(benchmarks))
-
-
-def _unavailable(registry: Models | Benchmarks) -> dict[str, str]:
-    return {
-        slug: entry.unavailable
-        for slug, entry in registry.entries.items()
-        if entry.unavailable is not None
-    }
 
 
 def _choose(
@@ -354,9 +312,7 @@ def _of_papers(
 ) -> Artifact:
     """Return an artifact about the papers' numbers, with the artifacts shown beside it
     and what is left out."""
-    panels = artifact.panels
-    if pairs_run is not None:
-        panels = [panel for panel in panels if panel.pair in pairs_run]
+    panels = _panels_left(artifact, pairs_run, unread)
     reasons = {**unread.models, **unread.benchmarks}
     missing = [Missing(name=name, reason=reason) for name, reason in reasons.items()]
     own = artifact.options.set_fields()

@@ -209,15 +209,21 @@ def resolve_artifact(
 def _runs_shown(artifact: Artifact, runs: tuple[Run, ...]) -> list[Run]:
     """Return the runs that an artifact shows which names no panel, by what it reads."""
     needs = artifact.needs
-    if "given_back" in needs:
-        return [run for run in runs if run.given_back]
-    if needs & OF_EXTRACTION and "audit" not in needs:
-        return [run for run in runs if run.extraction]
-    if "published" in needs:
-        return [run for run in runs if run.questions or run.methods]
-    if artifact.options.unit == "document":
-        return [run for run in runs if run.questions]
-    return [run for run in runs if run.methods]
+    shown = []
+    for run in runs:
+        if "given_back" in needs:
+            is_shown = run.given_back is not None
+        elif needs & OF_EXTRACTION and "audit" not in needs:
+            is_shown = run.extraction is not None
+        elif "published" in needs:
+            is_shown = bool(run.questions or run.methods)
+        elif artifact.options.unit == "document":
+            is_shown = bool(run.questions)
+        else:
+            is_shown = bool(run.methods)
+        if is_shown:
+            shown.append(run)
+    return shown
 
 
 def _panels_of(runs: Sequence[Run]) -> list[Panel]:

@@ -1,0 +1,84 @@
+"""What an audit finds in its texts without any score: which documents take part, and
+whether the two sides are of one kind."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from pretrace.evaluation.audit_controls import checks, outliers
+from pretrace.evaluation.audit_documents import Documents
+from pretrace.evaluation.averages import Record
+from pretrace.seeds import seed_of
+
+CONTROL: Record = {"unit": "control", "setting": ""}
+"""Columns of the row of a check."""
+
+
+@dataclass(frozen=True)
+class ComparedDocuments:
+    """The documents that take part, and the names of `outlying` ones, which do not."""
+
+    usual: Documents
+    outlying: Sequence[str]
+
+    @property
+    def has_both_sides(self) -> bool:
+        return 0 < self.usual.suspect.sum() < len(self.usual.names)
+
+
+def compared_documents(
+    ours: pd.DataFrame, theirs: pd.DataFrame, language: str
+) -> ComparedDocuments:
+    """Return the documents of texts in question and of known ones (`text_id, text,
+    document, subset, length`)."""
+    documents = Documents.of(_as_many_of_each(ours, theirs), language)
+    is_out = outliers(documents)
+    outlying = [documents.names[place] for place in np.flatnonzero(is_out).tolist()]
+    return ComparedDocuments(documents.where(~is_out), outlying)
+
+
+def check_rows(documents: Documents, *, based: bool) -> list[Record]:
+    """Return the rows of the checks of documents, and why those fail that do.
+
+    With a base model (`based`) no difference of texts makes a comparison invalid by
+    itself: it is taken off the scores, as form is.
+    """
+    rows: list[Record] = []
+    for row in checks(documents):
+        is_check = "unit" not in row
+        if based and not is_check:
+            continue
+        if based and "p" in row:
+            row = row | {"flagged": False}
+        rows.append(CONTROL | row)
+    return rows
+
+
+def _as_many_of_each(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """Return `text, document, slice, suspect` of the texts of both sides.
+
+    Of each document as many as the median document of the side with fewer has: means of
+    few texts vary more.
+    """
+    sides = []
+    for suspect, table in ((True, ours), (False, theirs)):
+        lengths = table["length"].fillna(-1).astype(np.int64).astype(str)
+        own = table.assign(slice=table["subset"] + "/" + lengths, suspect=suspect)
+        slices = own.groupby("document")["slice"].transform(_joined)
+        sides.append(own.assign(slice=slices))
+    medians = [side.groupby("document").size().median() for side in sides]
+    most = max(1, int(min(medians)))
+    both = pd.concat(sides).sort_values("text_id", key=_drawn)
+    both = both[both.groupby("document").cumcount() < most].sort_values("text_id")
+    return both[["text", "document", "slice", "suspect"]].reset_index(drop=True)
+
+
+def _joined(slices: "pd.Series[str]") -> str:
+    return "|".join(sorted({*slices}))
+
+
+def _drawn(ids: "pd.Series[str]") -> "pd.Series[int]":
+    """Return the place of each text in an order that depends on its id alone."""
+    return ids.map(lambda id: seed_of("even", id))
