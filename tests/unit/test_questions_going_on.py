@@ -182,6 +182,19 @@ def test_an_answer_without_a_word_is_told_and_its_place_asked_again(
     )
 
 
+def test_a_model_that_says_something_before_and_after_a_recital_goes_on_in_it(tmp_path):
+    recite = reciting({"book": BOOK}, to=0.5, words=150)
+
+    def polite(prompt):
+        return f"Certainly:\n\n{recite(prompt)}\n\n[End of what I may quote here.]"
+
+    texts = {"book": BOOK, "draft": TITLES["draft 1"]}
+    plain, _, _ = asked_of(chat(recite), tmp_path / "plain", texts)
+    summary, _, _ = asked_of(chat(polite), tmp_path / "polite", texts)
+    for key in ("given_back", "longest"):
+        assert work(summary)[key] == work(plain)[key]
+
+
 def test_a_second_run_asks_nothing_again_and_says_the_same(tmp_path):
     book = chat(reciting({"book": BOOK}, to=0.3))
     with Loopback(book) as server:

@@ -162,6 +162,9 @@ class _Place:
         added = given - asked.given
         asked.given |= added
         self.goes_on = len(added) >= asked.work.sizes.block
+        if self.goes_on:
+            # without a note that models put under what they recite
+            self.output = asked.work.until(self.output, blocks[-1])
         refused = told.refused or (not added and is_refusal(answer))
         # a model that says nothing has not refused for good: the place is asked again
         self.is_done |= refused or bool(blocks)
