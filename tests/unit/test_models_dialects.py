@@ -105,14 +105,22 @@ def test_a_server_that_gives_fewer_tokens_than_thoughts_get_is_asked_for_fewer(
     tmp_path, most, thoughts, answer
 ):
     """Where they do not suffice the question has no answer, and the job goes on."""
-    respond = limited(without(thinking(chat(plain), thoughts), "max_tokens"), most)
+    respond = without(thinking(chat(plain), thoughts), "max_tokens")
+    check_limited(tmp_path / "after", limited(respond, most), most, answer)
+    # a server that says what it does not take where it has thought enough
+    respond = limited(thinking(without(chat(plain), "max_tokens"), thoughts), most)
+    check_limited(tmp_path / "before", respond, most, answer)
+
+
+def check_limited(folder, respond, most, answer) -> None:
+    folder.mkdir()
     with Loopback(respond) as server:
-        letters, dialect = letters_at(server.url, tmp_path / "a.sqlite")
+        letters, dialect = letters_at(server.url, folder / "a.sqlite")
         assert [letter.answer for letter in letters] == [answer] * len(PROMPTS)
         assert dialect.is_full
         assert most / 2 < dialect.room < most
         before = server.requests
-        letters_at(server.url, tmp_path / "a.sqlite", [Prompt("Another?")])
+        letters_at(server.url, folder / "a.sqlite", [Prompt("Another?")])
         assert server.requests == before + 1
 
 

@@ -417,8 +417,9 @@ class _Asking:
         room for thoughts is sent with less: the server may not answer at such length.
         """
         known = self.client.dialect
-        dialects = [known] if self._is_confirmed else known.alternatives()
-        dialects += known.with_less_room()
+        dialects: list[Dialect] = []
+        for roomy in [known, *known.with_less_room()]:
+            dialects += [roomy] if self._is_confirmed else roomy.alternatives()
         sent: list[Body] = []
         refusal: openai.APIStatusError | None = None
         while dialects:
