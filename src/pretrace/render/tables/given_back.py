@@ -132,6 +132,8 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
     model = panel.title_of(panel.model)
     is_evidence = bool(suspects["given_back"].any()) and whole["p"] <= LEVEL
     models = whole["models"] or "a model without a name"
+    if ", " in models:
+        models = f"more than one model ({models})"
     dates = f"answers of {whole['first']} to {whole['last']}"
     lines = (
         *works_compared(results.read("benchmarks", panel.benchmark)),
