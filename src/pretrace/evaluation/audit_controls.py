@@ -11,7 +11,7 @@ from pretrace.benchmarks.audit_design import CHECK_LEVEL, LEVEL, names_of_parts
 from pretrace.benchmarks.languages import unit_of, units
 from pretrace.benchmarks.ngrams import RUN, near_copies, ngrams
 from pretrace.evaluation.audit_documents import Documents, Terms, stratum_means
-from pretrace.evaluation.averages import Record
+from pretrace.evaluation.audit_rows import AuditRow
 from pretrace.evaluation.exchange import SUMMING
 from pretrace.evaluation.forms import FORM as FEATURES
 from pretrace.evaluation.forms import SIZE, Measure
@@ -54,9 +54,8 @@ CELLS_AT_ONCE = 1 << 22
 """Of a matrix of words and relabellings."""
 
 
-def checks(documents: Documents) -> list[Record]:
-    """Return a row for each check: `method`, `p` and `effect` of those by exchange,
-    `flagged` of the others.
+def checks(documents: Documents) -> list[AuditRow]:
+    """Return a row `control` for each check: p and effect of those by exchange alone.
 
     `id` names the feature or the word that differs most, or two documents. p is
     adjusted: that of the greatest departure among the checks by exchange (Westfall and
@@ -68,15 +67,15 @@ def checks(documents: Documents) -> list[Record]:
     first = documents.table.groupby("document", sort=True)["text"].first()
     parts = names_of_parts(zip(documents.names, first, strict=True))
     copies = _copies(documents, suspect=True) or _copies(documents, suspect=False)
-    rows: list[Record] = [_named(PARTS, parts[:2]), _named(COPIES, copies)]
+    rows: list[AuditRow] = [_named(PARTS, parts[:2]), _named(COPIES, copies)]
     compared = documents.where(documents.compared)
     exchanged = _exchanged(compared)
-    failed = {row["method"]: row["id"] for row in exchanged if row["flagged"]}
+    failed = {row.method: row.id for row in exchanged if row.flagged}
     return [*rows, *exchanged, *_causes(compared, failed)]
 
 
-def _named(method: str, names: list[str]) -> Record:
-    return {"method": method, "flagged": bool(names), "id": " / ".join(names)}
+def _named(method: str, names: list[str]) -> AuditRow:
+    return AuditRow("control", " / ".join(names), method=method, flagged=bool(names))
 
 
 def unusual(documents: Documents) -> set[str]:
@@ -96,7 +95,7 @@ def unusual(documents: Documents) -> set[str]:
     return names
 
 
-def _causes(documents: Documents, failed: Mapping[str, str]) -> Iterator[Record]:
+def _causes(documents: Documents, failed: Mapping[str, str]) -> Iterator[AuditRow]:
     """Yield how far each document lies on its own side where checks fail (`failed`:
     method -> feature), and words.
 
@@ -108,19 +107,15 @@ def _causes(documents: Documents, failed: Mapping[str, str]) -> Iterator[Record]
         if method == SPREAD:
             continue  # no document lies on its side by how its side scatters
         values = _on_a_line(documents, method, feature)
-        for name, effect, suspect in zip(
-            documents.names,
-            _apart(values, documents.suspect),
-            documents.suspect,
-            strict=True,
-        ):
-            yield {
-                "unit": "cause",
-                "method": method,
-                "id": name.lstrip("\0"),
-                "effect": effect,
-                "flagged": suspect,
-            }
+        apart = _apart(values, documents.suspect)
+        for place, name in enumerate(documents.names):
+            yield AuditRow(
+                "cause",
+                name.lstrip("\0"),
+                method=method,
+                effect=apart[place],
+                flagged=bool(documents.suspect[place]),
+            )
     if failed.keys() & {WORDS, LETTERS, WORD}:
         yield from _telling_words(documents)
 
@@ -147,7 +142,7 @@ def _apart(values: Floats, ours: Flags) -> Floats:
     return np.asarray(ratio(from_middle * outwards, values.std(), empty=0.0))
 
 
-def _telling_words(documents: Documents) -> Iterator[Record]:
+def _telling_words(documents: Documents) -> Iterator[AuditRow]:
     """Yield the words whose weights differ most between the sides.
 
     `effect`: how much more a word weighs in question, in standard deviations over
@@ -164,14 +159,14 @@ def _telling_words(documents: Documents) -> Iterator[Record]:
         place for place in np.argsort(-np.abs(effects), kind="stable") if names[place]
     ]
     for place in places[:TELLING]:
-        yield {
-            "unit": "word",
-            "method": WORDS,
-            "id": str(names[place]),
-            "effect": effects[place],
-            "texts": int(with_word[place]),
-            "n": int(known_with_word[place]),
-        }
+        yield AuditRow(
+            "word",
+            str(names[place]),
+            method=WORDS,
+            effect=effects[place],
+            texts=int(with_word[place]),
+            n=int(known_with_word[place]),
+        )
 
 
 def _means(weights: object) -> Floats:
@@ -203,7 +198,7 @@ class Exchanged:
         )
 
 
-def _exchanged(documents: Documents) -> list[Record]:
+def _exchanged(documents: Documents) -> list[AuditRow]:
     seed = seed_of("comparable", *documents.names)
     parts = relabellings(documents.suspect, documents.stratum, seed, RELABELLINGS)
     labels = np.concatenate([*parts], axis=1)
@@ -223,15 +218,15 @@ def _exchanged(documents: Documents) -> list[Record]:
     rows = []
     for check in made:
         p = float((least <= check.shares[0] + SUMMING).mean())
-        rows.append(
-            {
-                "method": check.method,
-                "id": check.feature,
-                "p": p,
-                "flagged": p <= CHECK_LEVEL,
-                "effect": check.effect,
-            }
+        row = AuditRow(
+            "control",
+            check.feature,
+            method=check.method,
+            effect=check.effect,
+            p=p,
+            flagged=p <= CHECK_LEVEL,
         )
+        rows.append(row)
     return rows
 
 
