@@ -477,9 +477,8 @@ def told_by(
     same = np.zeros_like(document)
     given = AuditedTexts(values[is_dealt, None], document, same, np.isin(names, ours))
     units = units_of(given, given.ranks([0])[:, -1])
-    seed = number
     p = exchanged_p(
-        units.standardised, units.suspect, units.stratum, seed, RELABELLINGS
+        units.standardised, units.suspect, units.stratum, number, RELABELLINGS
     )
     return units.effect, p
 

@@ -327,6 +327,18 @@ def test_the_key_is_nowhere_but_in_the_request(tmp_path, caplog):
     assert KEY not in repr(paid_client("http://x", None, 0).endpoint)
 
 
+def test_no_part_of_the_key_is_in_an_error_that_repeats_an_answer(tmp_path, caplog):
+    """The error repeats the page's beginning, which ends within the key."""
+    page = f"<html>you sent Bearer {KEY}</html>"
+    with (
+        Loopback(lambda path, body: page) as server,
+        pytest.raises(InputError, match=r"you sent Bearer \*\*\*") as raised,
+    ):
+        ask(server.url, tmp_path / "a.sqlite", count=1)
+    assert KEY[:6] not in str(raised.value)
+    assert KEY[:6] not in caplog.text
+
+
 ASKING = """
 import sys
 from pathlib import Path

@@ -126,6 +126,10 @@ PARTS = [
 ]
 ANSWERS = {
     "text in parts": (said(message={"content": PARTS}), Reply("B")),
+    "half a character at the end": (
+        said(message={"content": "B \ud83d"}),
+        Reply("B \ufffd"),
+    ),
     "an empty choice": (said(), NO_TEXT),
     "no choice": (message("B") | {"choices": []}, NO_TEXT),
     "no choices": (message("B") | {"choices": None}, NO_TEXT),

@@ -202,7 +202,7 @@ def lift_rate_limit():
     each second, to the end of the run: after 600 jobs 600 times a second.
     """
     limit = workflow.scheduling_settings.max_jobs_per_timespan
-    if (limit.max_jobs, limit.timespan) == (100, 1):
+    if limit is not None and (limit.max_jobs, limit.timespan) == (100, 1):
         workflow.scheduler.job_rate_limiter = None
 
 

@@ -207,6 +207,7 @@ def failed_checks(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def _failed_rows(frame: pd.DataFrame) -> dict[str, str]:
-    """Return by check that fails the feature, the word or the documents by which."""
+    """Return by failed check the feature, word or documents that tell the sides
+    apart."""
     failed = frame[(frame["unit"] == "control") & frame["flagged"]]
     return dict(zip(failed["method"], failed["id"], strict=True))

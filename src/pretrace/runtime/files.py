@@ -55,6 +55,12 @@ def write_text(path: str | Path, text: str) -> None:
         part.write_text(text, encoding="utf-8")
 
 
+def writable(text: str) -> str:
+    """Return a text as UTF-8 can hold it: halves of a character that stand side by side
+    become it, and a half alone becomes U+FFFD."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def write_json(path: str | Path, value: Any) -> None:
     """Write JSON with sorted keys, two spaces, non-ASCII as it is: equal values give
     equal bytes."""

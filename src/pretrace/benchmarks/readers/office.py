@@ -12,6 +12,7 @@ from pretrace.benchmarks.readers.limits import check_members, check_pieces, open
 from pretrace.benchmarks.readers.notes import DELETED, NOTES, READINGS
 from pretrace.benchmarks.readers.plain import BROKEN
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import writable
 
 CONTENTS = "contents"
 
@@ -252,19 +253,13 @@ def read_rtf(data: bytes, path: Path) -> LaidOutText:
     about = {}
     for key in ("title", "author"):
         if named := re.search(_ABOUT_RTF.format(key), source):
-            about[key] = _whole(
-                rtf_to_text(rf"{{\rtf1\ansi {named[1]}}}", errors="replace")
-            )
+            told = rtf_to_text(rf"{{\rtf1\ansi {named[1]}}}", errors="replace")
+            about[key] = writable(told)
     for pattern, word in _UNTOLD:
         source = pattern.sub(word, source)
-    lines = _whole(rtf_to_text(source, errors="replace")).split("\n")
+    # RTF writes characters beyond 16 bits as two halves
+    lines = writable(rtf_to_text(source, errors="replace")).split("\n")
     reading = LaidOutText("\n\n".join(filter(None, map(str.strip, lines))), "RTF")
     reading.title, reading.author = about.get("title", ""), about.get("author", "")
     reading.removed["damaged characters"] = reading.text.count(BROKEN)
     return reading
-
-
-def _whole(text: str) -> str:
-    """Return a text whose characters beyond 16 bits, which RTF writes as two halves,
-    are whole."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

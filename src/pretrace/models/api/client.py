@@ -29,7 +29,7 @@ from pretrace.models.api.endpoint import NANO, ApiRequest, Endpoint
 from pretrace.models.api.faults import FailedRequestError, fault_of, is_filter
 from pretrace.models.api.store import AnswerStore, BudgetUsedUpError, StoredAnswer
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import JsonObject, digest
+from pretrace.runtime.files import JsonObject, digest, writable
 from pretrace.runtime.logs import log
 
 OF_MODEL = (
@@ -371,9 +371,12 @@ class _Asking:
             # the client's own is a limit of one read
             async with asyncio.timeout(self.endpoint.timeout):
                 raw = await self._send(create, request)
-            # as parsed: a key can be spelled by escapes
-            parsed = json.dumps(body_of(raw), ensure_ascii=False)
-            text = self._without_key(parsed)
+            # errors repeat parts of what was sent, and a part of a key is not found
+            answer = body_of(self._without_key(raw))
+            # as parsed: a key can be spelled by escapes, and a text end in half a
+            # character
+            parsed = json.dumps(answer, ensure_ascii=False)
+            text = writable(self._without_key(parsed))
             body = json.loads(text)
             self._check_room(body)
             self.read(body)

@@ -110,7 +110,9 @@ _NOTES = (
     "other block.",
     "Refused: the server says so or filters the answer, or a short answer that gives "
     "nothing back says in its first sentence, in English, that it will not. Such a "
-    "place is not asked again. Refusals in other words count as answers that give nothing back.",
+    "place is not asked again. An answer without any text counts as refused, too, and "
+    "its place is asked again. Refusals in other words count as answers that give "
+    "nothing back.",
     "p of a work: its rank among the known ones.",
 )
 
