@@ -69,6 +69,7 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
         ("audit_few", "Have at least 19 known documents"),
         ("audit_invalid", "by their words alone"),
         ("audit_none", "a difference only if"),
+        ("audit_weak", "may be too weak to find any, because it finds texts that lie"),
     ],
 )
 def test_the_box_says_what_the_answer_rests_on_or_lacks(

@@ -59,7 +59,8 @@ def audit(
     Outlying documents, of either side, take no part (`audit_controls.outliers`).
     `control`: `audit_controls.checks` and, if p of all together is at most `LEVEL`,
     `taken_off.explained`; none if labels were drawn at random. `positive`: members of
-    `positive` (label 1), which the model surely read, against its other texts.
+    `positive` (label 1), which most models of the web have read, against its other
+    texts.
     `design`: `known_documents`, `known_texts`, `documents`, `texts` and `typical_texts`
     (median of a document) that are compared; `outliers` and `known_outliers`, documents
     left out; `randomised`; `even` (documents have as many texts, so that p is exact);
@@ -430,8 +431,8 @@ def _texts_needed(units: Units) -> float:
 
 
 def _positive(positive: ScoredBenchmark, conditions: Conditions) -> Iterator[AuditRow]:
-    """Yield how much higher passages lie that the model surely read (label 1) than
-    other ones of the benchmark.
+    """Yield how much higher passages lie that most models of the web have read (label
+    1) than other ones of the benchmark.
 
     Each passage is a unit, because the two kinds are from the same documents.
     """

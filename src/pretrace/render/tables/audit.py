@@ -192,6 +192,12 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
             f"This audit could not have found anything, because {reasons}.",
             "Nothing follows about training, in either direction.",
         )
+    if result.kind == "weak":
+        return (
+            f"No evidence of training found {p}, but this audit may be too weak to "
+            f"find any, because {reasons}.",
+            "Nothing follows about training, in either direction.",
+        )
     nothing = f"No evidence of training found {p}."
     if base:
         nothing = (
@@ -323,7 +329,7 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
         *[("Base model", _meaning_of_base(panel.title_of(panel.model), base))]
         * bool(base),
         *[("What p means", _meaning_of_p(design))]
-        * (result.kind in ("evidence", "untested", "none")),
+        * (result.kind in ("evidence", "untested", "none", "weak")),
         ("What follows", second),
         ("What does not follow", not_shown),
     ]

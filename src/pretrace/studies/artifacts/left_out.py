@@ -16,9 +16,7 @@ from pretrace.studies.keys import Config
 from pretrace.studies.registries import Benchmarks, Models
 from pretrace.studies.runs import Run, view_writer
 
-VIEWS_OF_RUNS = ("views", "neighbours")
-"""Keys of runs that name views."""
-INPUTS_OF_RUNS = (*VIEWS_OF_RUNS, "references", "shadows", "corpora")
+INPUTS_OF_RUNS = ("views", "neighbours", "references", "shadows", "corpora")
 """Keys of runs that name what other models or corpora give."""
 
 PairSlugs = tuple[str, str]
