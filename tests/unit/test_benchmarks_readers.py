@@ -490,6 +490,7 @@ ENCODINGS = {
         CHINESE,
         "UTF-16-BE",
     ),
+    "a stray zero": (b"A\0B" + SAID.encode(), "AB" + SAID, "UTF-8$"),
     "UTF-32": (SAID.encode("utf-32"), SAID, "UTF-32"),
     "UTF-32 without a mark": (SAID.encode("utf-32-be"), SAID, "UTF-32-BE"),
 }

@@ -38,6 +38,9 @@ _LETTERS = {
 }  # fmt: skip
 """Letters beyond ASCII of languages in Latin letters."""
 
+FEW_ZEROS = 0.1
+"""Share of zero bytes below which a text that can be UTF-8 is not taken for UTF-16."""
+
 SAMPLE = 1_000_000
 """Characters of a text, at most, by which its encoding is guessed."""
 
@@ -79,7 +82,10 @@ def _marked(data: bytes) -> str:
     for mark, name in _MARKS.items():
         if data.startswith(mark):
             return name
-    if b"\0" not in data[:1000]:
+    sample = data[:1000]
+    # a stray zero is one of a damaged file
+    is_damaged = sample.count(0) < FEW_ZEROS * len(sample)
+    if b"\0" not in sample or (is_damaged and _decoded(data, "utf-8") is not None):
         return "UTF-8"
     # the bytes of one place in each letter name the alphabet, and vary least
     four = [len({*data[place:10_000:4]}) for place in range(4)]
