@@ -11,12 +11,7 @@ from evaluation_tables import scores, texts
 from scipy.stats import binom, false_discovery_control
 from sklearn.linear_model import Ridge
 
-from pretrace.evaluation.audit import (
-    AUDIT_COLUMNS,
-    COMBINED,
-    audit,
-    checks_before_scores,
-)
+from pretrace.evaluation.audit import audit, checks_before_scores
 from pretrace.evaluation.audit_controls import (
     COPIES,
     FORM,
@@ -28,6 +23,7 @@ from pretrace.evaluation.audit_controls import (
     WORDS,
 )
 from pretrace.evaluation.audit_documents import Documents
+from pretrace.evaluation.audit_rows import AUDIT_COLUMNS, COMBINED
 from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.exchange import AuditedTexts, exchanged_p, units_of
 from pretrace.evaluation.forms import FORM as FEATURES
@@ -445,8 +441,8 @@ def test_what_all_form_leaves_of_scores_is_exchanged():
         [sum(left[n] for n in chosen) for chosen in combinations(range(10), 4)]
     )
     row = explained(documents, scores)
-    assert row["p"] == pytest.approx((sums >= sum(left[:4]) - 1e-9).mean())
-    assert row["flagged"] == (row["p"] > 0.05)
+    assert row.p == pytest.approx((sums >= sum(left[:4]) - 1e-9).mean())
+    assert row.flagged == (row.p > 0.05)
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -615,10 +611,10 @@ def test_a_model_tuned_on_one_sides_kind_is_told_and_one_tuned_on_its_texts_is_n
     for seed in range(10):
         documents, share = kinds_of_documents(24, 12, seed)
         noise = np.random.default_rng(seed + 100).normal(0, 0.1, 24)
-        told += explained(documents, share + noise, kinds=True)["flagged"]
-        unaware += not explained(documents, share + noise)["flagged"]
+        told += explained(documents, share + noise, kinds=True).flagged
+        unaware += not explained(documents, share + noise).flagged
         read = documents.suspect + noise
-        evidence += not explained(documents, read, kinds=True)["flagged"]
+        evidence += not explained(documents, read, kinds=True).flagged
     assert unaware >= 5, "without kinds, most would be evidence"
     assert told >= 9
     assert evidence >= 7

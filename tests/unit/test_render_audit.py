@@ -10,7 +10,7 @@ import pytest
 import test_evaluation_audit
 import test_render_golden as golden
 
-from pretrace.evaluation.audit import COMBINED
+from pretrace.evaluation.audit_rows import COMBINED
 from pretrace.render.tables.audit import (
     answer,
     audit_lines,

@@ -17,7 +17,6 @@ from pretrace.benchmarks.audit_design import (
     documents_for_checks,
     known_for_p,
 )
-from pretrace.evaluation.audit import COMBINED
 from pretrace.evaluation.audit_controls import (
     COPIES,
     FORM,
@@ -28,6 +27,7 @@ from pretrace.evaluation.audit_controls import (
     WORD,
     WORDS,
 )
+from pretrace.evaluation.audit_rows import COMBINED
 from pretrace.evaluation.forms import OF_FILES
 from pretrace.evaluation.taken_off import EXPLAINED
 

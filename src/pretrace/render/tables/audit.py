@@ -8,7 +8,7 @@ from math import isfinite
 import pandas as pd
 
 from pretrace.benchmarks.audit_design import CHECK_LEVEL, LEVEL, count_noun
-from pretrace.evaluation.audit import COMBINED, SOUGHT
+from pretrace.evaluation.audit import SOUGHT
 from pretrace.evaluation.audit_controls import (
     COPIES,
     FORM,
@@ -19,6 +19,7 @@ from pretrace.evaluation.audit_controls import (
     WORD,
     WORDS,
 )
+from pretrace.evaluation.audit_rows import COMBINED
 from pretrace.evaluation.averages import Record, group_records, number
 from pretrace.evaluation.resampling import DRAWN
 from pretrace.evaluation.taken_off import EXPLAINED
