@@ -54,8 +54,13 @@ class Dialect(NamedTuple):
         """Return this dialect and all others with its room and stream, the most alike
         first."""
         every: list[Dialect] = []
-        for kinds in product(_LIMITS, (True, False), (True, False)):
-            every.append(Dialect(*kinds, *self[len(kinds) :]))
+        for limit, has_temperature, has_logprobs in product(
+            _LIMITS, (True, False), (True, False)
+        ):
+            kind = self._replace(
+                limit=limit, temperature=has_temperature, logprobs=has_logprobs
+            )
+            every.append(kind)
         return sorted(every, key=self._distance)
 
     def _distance(self, other: "Dialect") -> int:
