@@ -96,5 +96,5 @@ def _benjamini_hochberg(frame: pd.DataFrame) -> "pd.Series[float]":
     tested = frame.loc[frame["unit"].eq("document") & frame["p"].notna(), "p"]
     ordered = tested.astype(np.float64).sort_values(kind="stable")
     raised = ordered * (len(ordered) / np.arange(1, len(ordered) + 1))
-    lowest = np.minimum.accumulate(raised[::-1])[::-1].clip(0, 1)
+    lowest = raised[::-1].cummin().clip(0, 1)
     return lowest.reindex(frame.index)
