@@ -6,7 +6,7 @@ from statistics import mode
 
 import pandas as pd
 
-from pretrace.evaluation.averages import Estimate, Record
+from pretrace.evaluation.averages import Estimate, Record, number
 from pretrace.questions.known import is_control, is_question
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import (
@@ -139,8 +139,16 @@ def conditions(
     notes = [f"{named}; {texts}"]
     for what, names in inputs.items():
         if names - {""}:
-            notes.append(f"{what}: {join_words(sorted(names - {''}))}.")
+            notes.append(f"{what}: {_listed(names - {''})}.")
     return " ".join([*notes, more])
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Join names in order: by commas, or by semicolons where a name has a comma."""
+    ordered = sorted(names)
+    if any("," in name for name in ordered):
+        return "; ".join(ordered)
+    return join_words(ordered)
 
 
 def _titles(artifact: Artifact, names: set[str]) -> set[str]:
@@ -168,7 +176,18 @@ DASHES = (
     "A dash means that a method does not apply, was not run, or lacks shots that fit "
     "into the model's context; the report's warnings name such shots."
 )
-INTERVALS = f"Brackets hold 95 % intervals by stratified bootstrap. {DASHES}"
+
+
+def brackets_and_dashes(rows: Iterable[Record]) -> str:
+    """Return what a dash means, after what brackets hold if a row has an interval and
+    no SD in its place."""
+    for row in rows:
+        has_interval = number(row.get("low")) is not None
+        if has_interval and number(row.get("sd")) is None:
+            return f"Brackets hold 95 % intervals by stratified bootstrap. {DASHES}"
+    return DASHES
+
+
 OF_THIS_SIZE = (
     "A true positive rate and its interval are for test sets of this size: with few "
     "non-members the rate is on average higher than with many."
