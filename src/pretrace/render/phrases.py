@@ -156,12 +156,18 @@ def _titles(artifact: Artifact, names: set[str]) -> set[str]:
 
 
 def _evaluation_sets(artifact: Artifact, rows: Sequence[Record]) -> str:
-    """Describe the evaluation sets; of several, each with its benchmarks."""
+    """Describe the evaluation sets; of several, each with its benchmarks, or its models
+    on them where sets share a benchmark."""
+    of_benchmark: dict[str, set[str]] = {}
+    for row in rows:
+        of_benchmark.setdefault(row["benchmark"], set()).add(row["evaluation_set"])
+    is_shared = any(len(sets) > 1 for sets in of_benchmark.values())
     benchmarks: dict[str, set[str]] = {}
     for row in rows:
-        benchmarks.setdefault(row["evaluation_set"], set()).add(
-            artifact.title_of(row["benchmark"])
-        )
+        name = artifact.title_of(row["benchmark"])
+        if is_shared:
+            name = f"{artifact.title_of(row['model'])} on {name}"
+        benchmarks.setdefault(row["evaluation_set"], set()).add(name)
     sets = sorted(benchmarks) or [artifact.evaluation_set]
     named = []
     for name in sets:
