@@ -25,9 +25,8 @@ with run_job(snakemake):
             load_encoder(Path(snakemake.input.tokenizer), **snakemake.params.encoding)
         ),
     )
-    known = snakemake.input.known
     write_parquet(snakemake.output.windows, windows)
-    elsewhere = read_parquet_if_given(known)
+    elsewhere = read_parquet_if_given(snakemake.input.known)
     write_parquet(
         snakemake.output.summary, summarise(windows, benchmark, extraction, elsewhere)
     )

@@ -455,7 +455,7 @@ def stress_rows(texts: Dealt, draws: int) -> Iterator[list[str]]:
                 else chosen(texts, rng, count)
             )
         kinds = Counter(kind for kind, _ in results)
-        kinds["none"] += kinds["impossible"]
+        kinds["none"] += kinds["impossible"] + kinds["weak"]
         evidence = wilson_row(kinds["evidence"], len(results))
         interval = f"{percent(evidence['low'])} to {percent(evidence['high'])}"
         shares = (
@@ -532,7 +532,7 @@ def main() -> None:
         "evidence",
         "untested",
         "invalid",
-        "none or impossible",
+        "none, weak or impossible",
         "evidence, 95 %",
         "p <= 0.05",
     ]

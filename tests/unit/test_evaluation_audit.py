@@ -11,12 +11,7 @@ from evaluation_tables import scores, texts
 from scipy.stats import binom, false_discovery_control
 from sklearn.linear_model import Ridge
 
-from pretrace.evaluation.audit import (
-    AUDIT_COLUMNS,
-    COMBINED,
-    audit,
-    checks_before_scores,
-)
+from pretrace.evaluation.audit import audit, checks_before_scores
 from pretrace.evaluation.audit_controls import (
     COPIES,
     FORM,
@@ -28,6 +23,7 @@ from pretrace.evaluation.audit_controls import (
     WORDS,
 )
 from pretrace.evaluation.audit_documents import Documents
+from pretrace.evaluation.audit_rows import AUDIT_COLUMNS, COMBINED
 from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.exchange import AuditedTexts, exchanged_p, units_of
 from pretrace.evaluation.forms import FORM as FEATURES
@@ -445,8 +441,8 @@ def test_what_all_form_leaves_of_scores_is_exchanged():
         [sum(left[n] for n in chosen) for chosen in combinations(range(10), 4)]
     )
     row = explained(documents, scores)
-    assert row["p"] == pytest.approx((sums >= sum(left[:4]) - 1e-9).mean())
-    assert row["flagged"] == (row["p"] > 0.05)
+    assert row.p == pytest.approx((sums >= sum(left[:4]) - 1e-9).mean())
+    assert row.flagged == (row.p > 0.05)
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -615,10 +611,10 @@ def test_a_model_tuned_on_one_sides_kind_is_told_and_one_tuned_on_its_texts_is_n
     for seed in range(10):
         documents, share = kinds_of_documents(24, 12, seed)
         noise = np.random.default_rng(seed + 100).normal(0, 0.1, 24)
-        told += explained(documents, share + noise, kinds=True)["flagged"]
-        unaware += not explained(documents, share + noise)["flagged"]
+        told += explained(documents, share + noise, kinds=True).flagged
+        unaware += not explained(documents, share + noise).flagged
         read = documents.suspect + noise
-        evidence += not explained(documents, read, kinds=True)["flagged"]
+        evidence += not explained(documents, read, kinds=True).flagged
     assert unaware >= 5, "without kinds, most would be evidence"
     assert told >= 9
     assert evidence >= 7
@@ -628,7 +624,7 @@ def test_nothing_found_with_a_base_says_what_a_gentle_tuning_shows():
     large, small = (of_base(made_up(texts, texts)) for texts in (80, 16))
     assert verdict(audited(large)).kind == "none"
     answer = verdict(audited(small))
-    assert answer.kind == "impossible"
+    assert answer.kind == "weak"
     assert "tuned on once, gently, lie" in answer.reasons[0]
 
 
@@ -703,7 +699,7 @@ def test_another_benchmarks_non_members_leave_out_what_learns_from_the_own_one()
 
 
 def positive(effect: float) -> ScoredBenchmark:
-    """Thirty passages that a model surely read and a hundred others."""
+    """Thirty passages that most models of the web have read and a hundred others."""
     scored = made_up(0, 130, methods=3, texts_each=1, seed=8)
     label = (np.arange(130) < 30).astype(int)
     shifted = scored.scores.assign(
@@ -714,25 +710,31 @@ def positive(effect: float) -> ScoredBenchmark:
     )
 
 
-def test_nothing_found_is_said_where_what_the_model_surely_read_would_be_found():
+@pytest.mark.parametrize(
+    ("effect", "kind", "why"),
+    [
+        (1.5, "none", ""),
+        (0.4, "weak", "every day lie only 0."),
+        (0.0, "weak", "do not find verses that the web quotes every day"),
+        (None, "weak", "no positive control shows how far"),
+    ],
+)
+def test_a_p_that_is_not_low_says_nothing_where_what_was_read_is_not_found_so_far_above(
+    effect, kind, why
+):
+    """Whether such an audit could have found anything is not known."""
+    control = None if effect is None else positive(effect)
+    frame = audited(made_up(28, 80, seed=2), positive=control)
+    result = verdict(frame)
+    assert result.kind == kind
+    assert why in " ".join(result.reasons)
+
+
+def test_a_positive_control_takes_nothing_back_that_was_found():
     scored = made_up(28, 80, seed=2)
-    answers = {
-        effect: verdict(audited(scored, positive=positive(effect)))
-        for effect in (1.5, 0.4, 0.0)
-    }
     control = rows(audited(scored, positive=positive(1.5)), "positive").loc["famous"]
     assert control["p"] < 0.001
     assert control["texts"] == 30
-    answers[-1] = verdict(audited(scored))
-    assert [answers[effect].kind for effect in answers] == [
-        "none",
-        "impossible",
-        "impossible",
-        "impossible",
-    ]
-    assert "every day lie only 0." in answers[0.4].reasons[0]
-    assert "do not find verses" in answers[0.0].reasons[0]
-    assert "no verses that the web quotes every day" in answers[-1].reasons[0]
     strong = audited(made_up(28, 80, shift=2.5), positive=positive(0.0))
     assert verdict(strong).kind == "evidence", "what was found is not taken back"
 

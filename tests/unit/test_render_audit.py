@@ -10,7 +10,7 @@ import pytest
 import test_evaluation_audit
 import test_render_golden as golden
 
-from pretrace.evaluation.audit import COMBINED
+from pretrace.evaluation.audit_rows import COMBINED
 from pretrace.render.tables.audit import (
     answer,
     audit_lines,
@@ -69,6 +69,7 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
         ("audit_few", "Have at least 19 known documents"),
         ("audit_invalid", "by their words alone"),
         ("audit_none", "a difference only if"),
+        ("audit_weak", "may be too weak to find any, because it finds texts that lie"),
     ],
 )
 def test_the_box_says_what_the_answer_rests_on_or_lacks(

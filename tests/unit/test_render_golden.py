@@ -158,6 +158,7 @@ STUDIES: dict[str, Callable[[Path], Results]] = {
     ),
     "audit_none": lambda folder: audited(folder, 28, 80, seed=2,
                                          positive=test_evaluation_audit.positive(1.5)),
+    "audit_weak": partial(audited, documents=28, known=80, seed=2),
     "audit_untested": partial(audited, documents=8, known=80, shift=9.0),
     "audit_few": partial(audited, documents=4, known=36, shift=9.0),
     "audit_invalid": partial(audited, documents=60, known=200, shift=2.5, wordy=True),

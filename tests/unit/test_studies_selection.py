@@ -188,6 +188,15 @@ def test_a_run_without_an_input_loses_what_reads_it_and_nothing_else(
     )
 
 
+def test_a_table_names_a_lost_input_that_one_of_its_runs_would_read(tmp_path):
+    reads = PLAIN | {"references": ["gone"], "methods": ["loss", "ref"]}
+    names_alone = PLAIN | {"references": ["gone"], "views": ["delete-10"]}
+    for runs in ([reads, names_alone], [names_alone, reads]):
+        given = study(models=GONE, runs=runs, artifacts=["results_auc"])
+        [shown] = load_written(tmp_path, given).artifacts.values()
+        assert [missing.name for missing in shown.missing] == ["gone"]
+
+
 def test_a_table_of_views_keeps_those_that_can_be_made_and_names_the_other(tmp_path):
     views = ["original", "delete-10", "synonym_by_gone-10"]
     panels = [{"model": RUN["model"], "benchmark": RUN["benchmark"]}]

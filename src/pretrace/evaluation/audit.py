@@ -2,6 +2,7 @@
 checks, and what could be found."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import log10
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 from pretrace.benchmarks.audit_design import LEVEL, known_to_name
 from pretrace.evaluation.audit_controls import unusual
 from pretrace.evaluation.audit_documents import Documents
+from pretrace.evaluation.audit_rows import COMBINED, AuditRow, audit_table, design_row
 from pretrace.evaluation.audit_scores import (
     OF_METHOD,
     Conditions,
@@ -19,8 +21,7 @@ from pretrace.evaluation.audit_scores import (
     own_documents,
     see_base,
 )
-from pretrace.evaluation.audit_texts import CONTROL, check_rows, compared_documents
-from pretrace.evaluation.averages import Record
+from pretrace.evaluation.audit_texts import check_rows, compared_documents
 from pretrace.evaluation.exchange import AuditedTexts, Units, units_of
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.taken_off import explained
@@ -28,43 +29,6 @@ from pretrace.questions.known import is_control, is_question
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 from pretrace.seeds import seed_of
-
-AUDIT_COLUMNS = [
-    "unit", "id", "document", "method", "setting", "texts", "score", "effect", "p", "q",
-    "flagged", "n",
-]  # fmt: skip
-"""A row of an audit.
-
-unit             what is compared: `all` texts in question together, a `document` or a
-                 `text` of them; a check of whether texts are comparable (`control`),
-                 and why it fails (`cause`, `word`: `audit_controls`); passages that the
-                 model surely read (`positive`); `design`, numbers by `id`
-texts            the unit's texts
-score            the mean of the method's scores (of `combined` none); of a `design` row
-                 its number
-effect           how much higher the unit lies than the known documents, in standard
-                 deviations of a text
-p                of `combined`: of `all`, by exchange of labels; of a document or text,
-                 its rank among known documents; of a control, that of the checks by
-                 exchange together; of `explained`, of what form leaves
-q, flagged       of documents: p by Benjamini and Hochberg, q <= `LEVEL` and a form like
-                 that of known ones; of a control: it fails
-n                known units that the unit is compared with
-"""
-
-AUDIT_UNITS = (
-    "all",
-    "document",
-    "text",
-    "control",
-    "cause",
-    "word",
-    "positive",
-    "design",
-)
-COMBINED = "combined"
-"""All methods that see the model together: the mean of a text's normal scores. Every p
-is of them."""
 
 SLICE = ["subset", "length"]
 """Texts are ranked with texts of their own subset and length."""
@@ -95,7 +59,8 @@ def audit(
     Outlying documents, of either side, take no part (`audit_controls.outliers`).
     `control`: `audit_controls.checks` and, if p of all together is at most `LEVEL`,
     `taken_off.explained`; none if labels were drawn at random. `positive`: members of
-    `positive` (label 1), which the model surely read, against its other texts.
+    `positive` (label 1), which most models of the web have read, against its other
+    texts.
     `design`: `known_documents`, `known_texts`, `documents`, `texts` and `typical_texts`
     (median of a document) that are compared; `outliers` and `known_outliers`, documents
     left out; `randomised`; `even` (documents have as many texts, so that p is exact);
@@ -112,7 +77,7 @@ def audit(
     ours, theirs = _sides(audited, known, conditions)
     ours = _comparable(ours, theirs, audited, known)
     frame, texts, methods = _compared_texts(ours, theirs, randomised=randomised)
-    rows: list[Record] = []
+    rows: list[AuditRow] = []
     compared = None
     out = np.zeros(len(frame), dtype=bool)
     if not texts.within:
@@ -124,13 +89,13 @@ def audit(
         out = frame["document"].isin(compared.outlying).to_numpy(bool)
         rows += _left_out(frame[out & frame["suspect"]])
     left_out = frame[out].groupby("suspect")["document"].nunique()
-    rows.append(_design_row("outliers", float(left_out.get(True, 0))))
-    rows.append(_design_row("known_outliers", float(left_out.get(False, 0))))
+    rows.append(design_row("outliers", float(left_out.get(True, 0))))
+    rows.append(design_row("known_outliers", float(left_out.get(False, 0))))
     frame, texts = frame[~out].reset_index(drop=True), texts.where(~out)
     ranks = texts.ranks(combined_methods(texts, methods))
     based = see_base(method for method, _ in methods)
     if based:
-        rows.append(_design_row("based", 1.0))
+        rows.append(design_row("based", 1.0))
     single = bool((ours["unit"] == "text").all())
     results = [*_rows(frame, texts, methods, ranks, single=single)]
     if compared is not None and compared.has_both_sides:
@@ -138,12 +103,12 @@ def audit(
         rows += check_rows(usual, based=based)
         if _p_together(results) <= LEVEL:
             scores = _standardised(usual.names, frame, texts, ranks[:, -1])
-            rows.append(CONTROL | explained(usual, scores, kinds=based))
+            rows.append(explained(usual, scores, kinds=based))
         results = _without_unusual(results, usual)
     rows += results
     if positive is not None:
         rows += _positive(positive, conditions)
-    return _table(rows)
+    return audit_table(rows)
 
 
 def checks_before_scores(
@@ -159,7 +124,7 @@ def checks_before_scores(
     ours, theirs = _with_own_documents(ours), _with_own_documents(theirs)
     compared = compared_documents(ours, theirs, language)
     out = ours[ours["document"].isin(compared.outlying)]
-    rows: list[Record] = [*_left_out(out)]
+    rows: list[AuditRow] = [*_left_out(out)]
     outliers = out["document"].nunique()
     suspect = compared.usual.suspect
     numbers = {
@@ -168,10 +133,10 @@ def checks_before_scores(
         "documents": suspect.sum(),
         "known_documents": (~suspect).sum(),
     }
-    rows += [_design_row(id, float(number)) for id, number in numbers.items()]
+    rows += [design_row(id, float(number)) for id, number in numbers.items()]
     if compared.has_both_sides:
         rows += check_rows(compared.usual, based=based)
-    return _table(rows)
+    return audit_table(rows)
 
 
 def _sides(
@@ -181,73 +146,47 @@ def _sides(
     only these have scores."""
     unlabelled = bool(audited.benchmark["label"].isna().any())
     same = unlabelled and audited.name == known.name
-    ours, theirs = (
-        audit_scores(scored, conditions, same=same) for scored in (audited, known)
-    )
-    in_question = (
-        ours["label"].isna() if unlabelled else ours["label"].eq(1).fillna(False)
-    )
-    sides = ours[in_question], theirs[theirs["label"].eq(0).fillna(False)]
-    read = [
-        ((side["unit"] == "text") & ~side["method"].map(is_control)).any()
-        for side in sides
-    ]
-    kind = "text" if all(read) else "document"
-    ours, theirs = (side[side["unit"] == kind] for side in sides)
-    return ours, theirs
+    ours = audit_scores(audited, conditions, same=same)
+    theirs = audit_scores(known, conditions, same=same)
+    if unlabelled:
+        ours = ours[ours["label"].isna()]
+    else:
+        ours = ours[ours["label"].eq(1).fillna(False)]
+    theirs = theirs[theirs["label"].eq(0).fillna(False)]
+    kind = "text" if _has_texts(ours) and _has_texts(theirs) else "document"
+    return ours[ours["unit"] == kind], theirs[theirs["unit"] == kind]
 
 
-def _left_out(texts: pd.DataFrame) -> Iterator[Record]:
+def _has_texts(side: pd.DataFrame) -> bool:
+    """Tell whether a method that sees the model scored texts of a side."""
+    is_control_row = side["method"].map(is_control).astype(bool)
+    return bool((side["unit"].eq("text") & ~is_control_row).any())
+
+
+def _left_out(texts: pd.DataFrame) -> Iterator[AuditRow]:
     """Yield a row for each document of outlying texts in question."""
     for name, own in texts.groupby("document", sort=True):
         shown = _shown(str(name))
-        yield {
-            "unit": "document",
-            "id": shown,
-            "document": shown,
-            "method": "",
-            "setting": "",
-            "texts": len(own),
-        }
+        yield AuditRow("document", shown, shown, texts=len(own))
 
 
-def _p_together(rows: Sequence[Record]) -> float:
+def _p_together(rows: Sequence[AuditRow]) -> float:
     """Return the p of all texts in question together; NaN if there is none."""
-    p = [row["p"] for row in rows if row["unit"] == "all" and row["method"] == COMBINED]
-    return float(p[0]) if p else np.nan
+    for row in rows:
+        if row.unit == "all" and row.p is not None:
+            return row.p
+    return np.nan
 
 
-def _without_unusual(rows: Sequence[Record], documents: Documents) -> list[Record]:
+def _without_unusual(rows: Sequence[AuditRow], documents: Documents) -> list[AuditRow]:
     """Return the rows; documents that look unlike the known ones are not named
     alone."""
     odd = set(map(_shown, unusual(documents)))
     named = []
     for row in rows:
-        is_odd = row["unit"] == "document" and row["id"] in odd
-        named.append(row | {"flagged": False} if is_odd else row)
+        is_odd = row.unit == "document" and row.id in odd
+        named.append(replace(row, flagged=False) if is_odd else row)
     return named
-
-
-def _table(rows: Sequence[Record]) -> pd.DataFrame:
-    frame = pd.DataFrame(rows).reindex(columns=AUDIT_COLUMNS)
-    frame["q"] = _benjamini_hochberg(frame)
-    control = frame["unit"].isin(["control", "cause"])
-    frame["flagged"] = np.where(
-        control,
-        frame["flagged"].eq(True),
-        frame["q"].le(LEVEL) & frame["flagged"].ne(False),
-    )
-    frame["unit"] = pd.Categorical(frame["unit"], AUDIT_UNITS, ordered=True)
-    words = [*OF_METHOD, "id", "document"]
-    frame[words] = frame[words].astype(object).where(frame[words].notna(), "")
-    frame = frame.sort_values(
-        ["unit", *OF_METHOD, "id"], kind="stable", ignore_index=True
-    )
-    return frame.astype({"unit": object, "flagged": bool})[AUDIT_COLUMNS]
-
-
-def _design_row(id: str, score: float) -> Record:
-    return {"unit": "design", "id": id, "method": "", "setting": "", "score": score}
 
 
 def _shown(document: str) -> str:
@@ -266,10 +205,8 @@ def _compared_texts(
     keys = ["id", "document", *SLICE, "suspect"]
     both = pd.concat([ours.assign(suspect=True), theirs.assign(suspect=False)])
     wide = both.pivot(index=keys, columns=OF_METHOD, values="score").sort_index(axis=1)
-    columns = (
-        ours[OF_METHOD].drop_duplicates().sort_values(OF_METHOD).to_numpy().tolist()
-    )
-    methods = [(str(method), str(setting)) for method, setting in columns]
+    columns = ours[OF_METHOD].drop_duplicates().sort_values(OF_METHOD)
+    methods = list(columns.itertuples(index=False, name=None))
     wide = wide[methods]
     frame = wide.index.to_frame(index=False)
     frame["document"] = own_documents(frame["document"], frame["id"])
@@ -285,14 +222,14 @@ def _compared_texts(
         )
     chosen = rows.to_numpy(bool)
     frame = frame[chosen].reset_index(drop=True)
-    codes = pd.factorize(frame["document"])[0], frame.groupby(SLICE, sort=True).ngroup()
-    scores = wide.to_numpy(np.float64)[chosen]
-    document, slices = (np.asarray(code, dtype=np.intp) for code in codes)
-    return (
-        frame,
-        AuditedTexts(scores, document, slices, frame["suspect"].to_numpy(bool), within),
-        methods,
+    texts = AuditedTexts(
+        scores=wide.to_numpy(np.float64)[chosen],
+        document=pd.factorize(frame["document"])[0].astype(np.intp),
+        slice=np.asarray(frame.groupby(SLICE, sort=True).ngroup(), dtype=np.intp),
+        suspect=frame["suspect"].to_numpy(bool),
+        within=within,
     )
+    return frame, texts, methods
 
 
 def _texts_behind(units: pd.DataFrame, scored: ScoredBenchmark) -> pd.DataFrame:
@@ -328,20 +265,19 @@ def _rows(
     ranks: Floats,
     *,
     single: bool,
-) -> Iterator[Record]:
+) -> Iterator[AuditRow]:
     """Yield rows of all texts in question, of their documents and, if they are `single`
     texts, of each; the design."""
-    for place, named in enumerate([*methods, (COMBINED, "")]):
+    for place, named in enumerate(methods):
         units = units_of(texts, ranks[:, place])
         if units.suspect.any():
-            scores = (
-                texts.scores[:, place]
-                if named[0] != COMBINED
-                else np.full(len(frame), np.nan)
-            )
+            scores = texts.scores[:, place]
             yield from _of_method(frame, texts, units, scores, named)
-            if named[0] == COMBINED:
-                yield from _design(frame, texts, units)
+    together = units_of(texts, ranks[:, -1])
+    if together.suspect.any():
+        no_scores = np.full(len(frame), np.nan)
+        yield from _of_method(frame, texts, together, no_scores, (COMBINED, ""))
+        yield from _design(frame, texts, together)
     if single and not texts.within:
         yield from _of_texts(frame, texts, ranks[:, -1])
 
@@ -352,20 +288,22 @@ def _of_method(
     units: Units,
     scores: Floats,
     named: tuple[str, str],
-) -> Iterator[Record]:
+) -> Iterator[AuditRow]:
     """Yield the row of all texts in question and, but for labels drawn within
     documents, one of each document."""
-    about = dict(zip(OF_METHOD, named, strict=True)) | {
-        "n": int((~units.suspect).sum())
-    }
-    combined = named[0] == COMBINED
-    p = units.p(seed_of("exchange", *frame["id"])) if combined else np.nan
-    everything = {
-        "texts": int(texts.suspect.sum()),
-        "score": _mean(scores[texts.suspect]),
-        "effect": units.effect,
-    }
-    yield about | {"unit": "all", "id": "", "p": p} | everything
+    method, setting = named
+    combined = method == COMBINED
+    known = int((~units.suspect).sum())
+    yield AuditRow(
+        "all",
+        method=method,
+        setting=setting,
+        texts=int(texts.suspect.sum()),
+        score=_mean(scores[texts.suspect]),
+        effect=units.effect,
+        p=units.p(seed_of("exchange", *frame["id"])) if combined else None,
+        n=known,
+    )
     if texts.within:
         return
     ranks, above = units.conformal_p, units.above_known
@@ -376,15 +314,18 @@ def _of_method(
         rows = ours[of_document[units.document[unit]]]
         name = names[rows[0]]
         has_name = _shown(name) == name
-        yield about | {
-            "unit": "document",
-            "id": _shown(name),
-            "document": name if has_name else "",
-            "texts": len(rows),
-            "score": _mean(scores[rows]),
-            "effect": above[unit],
-            "p": ranks[unit] if combined else np.nan,
-        }
+        yield AuditRow(
+            "document",
+            _shown(name),
+            name if has_name else "",
+            method,
+            setting,
+            texts=len(rows),
+            score=_mean(scores[rows]),
+            effect=above[unit],
+            p=ranks[unit] if combined else None,
+            n=known,
+        )
 
 
 def _mean(scores: Floats) -> float:
@@ -394,7 +335,7 @@ def _mean(scores: Floats) -> float:
 
 def _of_texts(
     frame: pd.DataFrame, texts: AuditedTexts, ranks: Floats
-) -> Iterator[Record]:
+) -> Iterator[AuditRow]:
     """Yield each text in question with its p: (1 + the known documents' shares of texts
     that lie as high) / (1 + K).
 
@@ -419,17 +360,16 @@ def _of_texts(
             document = str(names[row])
             has_name = _shown(document) == document
             as_high = of_highest[np.searchsorted(ordered, -ranks[row], side="right")]
-            yield {
-                "unit": "text",
-                "id": ids[row],
-                "document": document if has_name else "",
-                "method": COMBINED,
-                "setting": "",
-                "texts": 1,
-                "effect": ranks[row] - mean,
-                "p": (1 + as_high) / (1 + documents),
-                "n": round(documents),
-            }
+            yield AuditRow(
+                "text",
+                ids[row],
+                document if has_name else "",
+                COMBINED,
+                texts=1,
+                effect=ranks[row] - mean,
+                p=(1 + as_high) / (1 + documents),
+                n=round(documents),
+            )
 
 
 def combined_methods(
@@ -441,11 +381,20 @@ def combined_methods(
     Without methods in which more than `LEVEL` of the texts tie at the highest score,
     such as SURP where many texts have no surprising token: no suspect can exceed them.
     """
-    places = [
-        place for place, (method, _) in enumerate(methods) if not is_control(method)
+    reading: list[int] = []
+    asking: list[int] = []
+    for place, (method, _) in enumerate(methods):
+        if is_control(method):
+            continue
+        if is_question(method):
+            asking.append(place)
+        else:
+            reading.append(place)
+    return [
+        place
+        for place in reading or asking
+        if _share_tied(texts.scores[:, place]) <= LEVEL
     ]
-    places = [place for place in places if not is_question(methods[place][0])] or places
-    return [place for place in places if _share_tied(texts.scores[:, place]) <= LEVEL]
 
 
 def _share_tied(scores: Floats) -> float:
@@ -455,7 +404,9 @@ def _share_tied(scores: Floats) -> float:
     return ties / len(scores) if ties > 1 else 0.0
 
 
-def _design(frame: pd.DataFrame, texts: AuditedTexts, units: Units) -> Iterator[Record]:
+def _design(
+    frame: pd.DataFrame, texts: AuditedTexts, units: Units
+) -> Iterator[AuditRow]:
     """Yield the audit's design: numbers of documents and texts, and what these find."""
     ours, theirs = frame[texts.suspect], frame[~texts.suspect]
     documents = ours["document"].nunique()
@@ -474,7 +425,7 @@ def _design(frame: pd.DataFrame, texts: AuditedTexts, units: Units) -> Iterator[
         "documents_to_name": known_to_name(documents),
     }
     for id, score in numbers.items():
-        yield _design_row(id, float(score))
+        yield design_row(id, float(score))
 
 
 def _texts_needed(units: Units) -> float:
@@ -486,9 +437,9 @@ def _texts_needed(units: Units) -> float:
     return np.inf
 
 
-def _positive(positive: ScoredBenchmark, conditions: Conditions) -> Iterator[Record]:
-    """Yield how much higher passages lie that the model surely read (label 1) than
-    other ones of the benchmark.
+def _positive(positive: ScoredBenchmark, conditions: Conditions) -> Iterator[AuditRow]:
+    """Yield how much higher passages lie that most models of the web have read (label
+    1) than other ones of the benchmark.
 
     Each passage is a unit, because the two kinds are from the same documents.
     """
@@ -502,29 +453,15 @@ def _positive(positive: ScoredBenchmark, conditions: Conditions) -> Iterator[Rec
     frame, texts, methods = _compared_texts(read, others, randomised=False)
     ranks = texts.ranks(combined_methods(texts, methods))
     units = units_of(texts, ranks[:, -1])
-    yield {
-        "unit": "positive",
-        "id": positive.name,
-        "method": COMBINED,
-        "setting": "",
-        "texts": int(units.suspect.sum()),
-        "effect": units.effect,
-        "p": units.p(seed_of("exchange", *frame["id"])),
-        "n": int((~units.suspect).sum()),
-    }
-
-
-def _benjamini_hochberg(frame: pd.DataFrame) -> "pd.Series[float]":
-    """Return Benjamini and Hochberg's q over the documents."""
-    from scipy.stats import false_discovery_control
-
-    tested = frame[(frame["unit"] == "document") & frame["p"].notna()]["p"]
-    q = pd.Series(
-        false_discovery_control(tested) if len(tested) else [],
-        tested.index,
-        dtype=np.float64,
+    yield AuditRow(
+        "positive",
+        positive.name,
+        method=COMBINED,
+        texts=int(units.suspect.sum()),
+        effect=units.effect,
+        p=units.p(seed_of("exchange", *frame["id"])),
+        n=int((~units.suspect).sum()),
     )
-    return q.reindex(frame.index)
 
 
 def _comparable(
@@ -542,18 +479,18 @@ def _comparable(
         ~ours["id"].isin(comparable["id"]), ["id", *SLICE]
     ].drop_duplicates()
     if len(lost):
+        named = []
         slices = lost[SLICE].drop_duplicates()
-        sizes = [
-            f"{length} words" if length >= 0 else "texts" for length in slices["length"]
-        ]
-        named = sorted(map("{} of subset '{}'".format, sizes, slices["subset"]))
+        for subset, length in slices.itertuples(index=False):
+            size = f"{length} words" if length >= 0 else "texts"
+            named.append(f"{size} of subset '{subset}'")
         log.warning(
             "%s: %d units cannot be audited: %s has no known non-member (label 0) "
             "among %s",
             audited.name,
             len(lost),
             known.name,
-            ", ".join(named),
+            ", ".join(sorted(named)),
         )
     if comparable.empty:
         labels = audited.benchmark["label"]

@@ -11,7 +11,7 @@ from pretrace.benchmarks.audit_design import CHECK_LEVEL, LEVEL, names_of_parts
 from pretrace.benchmarks.languages import unit_of, units
 from pretrace.benchmarks.ngrams import RUN, near_copies, ngrams
 from pretrace.evaluation.audit_documents import Documents, Terms, stratum_means
-from pretrace.evaluation.averages import Record
+from pretrace.evaluation.audit_rows import AuditRow
 from pretrace.evaluation.exchange import SUMMING
 from pretrace.evaluation.forms import FORM as FEATURES
 from pretrace.evaluation.forms import SIZE, Measure
@@ -54,9 +54,8 @@ CELLS_AT_ONCE = 1 << 22
 """Of a matrix of words and relabellings."""
 
 
-def checks(documents: Documents) -> list[Record]:
-    """Return a row for each check: `method`, `p` and `effect` of those by exchange,
-    `flagged` of the others.
+def checks(documents: Documents) -> list[AuditRow]:
+    """Return a row `control` for each check: p and effect of those by exchange alone.
 
     `id` names the feature or the word that differs most, or two documents. p is
     adjusted: that of the greatest departure among the checks by exchange (Westfall and
@@ -68,15 +67,15 @@ def checks(documents: Documents) -> list[Record]:
     first = documents.table.groupby("document", sort=True)["text"].first()
     parts = names_of_parts(zip(documents.names, first, strict=True))
     copies = _copies(documents, suspect=True) or _copies(documents, suspect=False)
-    rows: list[Record] = [_named(PARTS, parts[:2]), _named(COPIES, copies)]
+    rows: list[AuditRow] = [_named(PARTS, parts[:2]), _named(COPIES, copies)]
     compared = documents.where(documents.compared)
     exchanged = _exchanged(compared)
-    failed = {row["method"]: row["id"] for row in exchanged if row["flagged"]}
+    failed = {row.method: row.id for row in exchanged if row.flagged}
     return [*rows, *exchanged, *_causes(compared, failed)]
 
 
-def _named(method: str, names: list[str]) -> Record:
-    return {"method": method, "flagged": bool(names), "id": " / ".join(names)}
+def _named(method: str, names: list[str]) -> AuditRow:
+    return AuditRow("control", " / ".join(names), method=method, flagged=bool(names))
 
 
 def unusual(documents: Documents) -> set[str]:
@@ -96,7 +95,7 @@ def unusual(documents: Documents) -> set[str]:
     return names
 
 
-def _causes(documents: Documents, failed: Mapping[str, str]) -> Iterator[Record]:
+def _causes(documents: Documents, failed: Mapping[str, str]) -> Iterator[AuditRow]:
     """Yield how far each document lies on its own side where checks fail (`failed`:
     method -> feature), and words.
 
@@ -108,19 +107,15 @@ def _causes(documents: Documents, failed: Mapping[str, str]) -> Iterator[Record]
         if method == SPREAD:
             continue  # no document lies on its side by how its side scatters
         values = _on_a_line(documents, method, feature)
-        for name, effect, suspect in zip(
-            documents.names,
-            _apart(values, documents.suspect),
-            documents.suspect,
-            strict=True,
-        ):
-            yield {
-                "unit": "cause",
-                "method": method,
-                "id": name.lstrip("\0"),
-                "effect": effect,
-                "flagged": suspect,
-            }
+        apart = _apart(values, documents.suspect)
+        for place, name in enumerate(documents.names):
+            yield AuditRow(
+                "cause",
+                name.lstrip("\0"),
+                method=method,
+                effect=apart[place],
+                flagged=bool(documents.suspect[place]),
+            )
     if failed.keys() & {WORDS, LETTERS, WORD}:
         yield from _telling_words(documents)
 
@@ -147,7 +142,7 @@ def _apart(values: Floats, ours: Flags) -> Floats:
     return np.asarray(ratio(from_middle * outwards, values.std(), empty=0.0))
 
 
-def _telling_words(documents: Documents) -> Iterator[Record]:
+def _telling_words(documents: Documents) -> Iterator[AuditRow]:
     """Yield the words whose weights differ most between the sides.
 
     `effect`: how much more a word weighs in question, in standard deviations over
@@ -160,18 +155,17 @@ def _telling_words(documents: Documents) -> Iterator[Record]:
     variance = _means(weights.multiply(weights)) - _means(weights) ** 2
     effects = ratio(difference, np.sqrt(np.maximum(variance, 0)), empty=0.0)
     with_word, known_with_word = ours.getnnz(axis=0), theirs.getnnz(axis=0)
-    places = [
-        place for place in np.argsort(-np.abs(effects), kind="stable") if names[place]
-    ]
-    for place in places[:TELLING]:
-        yield {
-            "unit": "word",
-            "method": WORDS,
-            "id": str(names[place]),
-            "effect": effects[place],
-            "texts": int(with_word[place]),
-            "n": int(known_with_word[place]),
-        }
+    falling = np.argsort(-np.abs(effects), kind="stable").tolist()
+    with_name = [place for place in falling if names[place]]
+    for place in with_name[:TELLING]:
+        yield AuditRow(
+            "word",
+            str(names[place]),
+            method=WORDS,
+            effect=effects[place],
+            texts=int(with_word[place]),
+            n=int(known_with_word[place]),
+        )
 
 
 def _means(weights: object) -> Floats:
@@ -203,35 +197,34 @@ class Exchanged:
         )
 
 
-def _exchanged(documents: Documents) -> list[Record]:
+def _exchanged(documents: Documents) -> list[AuditRow]:
     seed = seed_of("comparable", *documents.names)
     parts = relabellings(documents.suspect, documents.stratum, seed, RELABELLINGS)
     labels = np.concatenate([*parts], axis=1)
-    likenesses = documents.words.likeness, documents.letters.likeness
-    by_words, by_letters = (
-        leave_one_out(likeness, documents.stratum) for likeness in likenesses
-    )
+    words, letters = documents.words.likeness, documents.letters.likeness
+    by_words = leave_one_out(words, documents.stratum)
+    by_letters = leave_one_out(letters, documents.stratum)
     made = [
         Exchanged(WORDS, separation(by_words, labels)),
         Exchanged(LETTERS, separation(by_letters, labels)),
         single_word(documents, labels),
         _greatest(FORM, FEATURES, documents.form, labels),
         _greatest(SIZES, SIZE, documents.size, labels),
-        Exchanged(SPREAD, energy(_distances(documents.form, likenesses[0]), labels)),
+        Exchanged(SPREAD, energy(_distances(documents.form, words), labels)),
     ]
     least = np.min([check.shares for check in made], axis=0)
     rows = []
     for check in made:
         p = float((least <= check.shares[0] + SUMMING).mean())
-        rows.append(
-            {
-                "method": check.method,
-                "id": check.feature,
-                "p": p,
-                "flagged": p <= CHECK_LEVEL,
-                "effect": check.effect,
-            }
+        row = AuditRow(
+            "control",
+            check.feature,
+            method=check.method,
+            effect=check.effect,
+            p=p,
+            flagged=p <= CHECK_LEVEL,
         )
+        rows.append(row)
     return rows
 
 
@@ -264,10 +257,8 @@ def single_word(documents: Documents, labels: Floats) -> Exchanged:
         greatest = np.maximum(greatest, differences.max(axis=0))
         place = int(differences[:, 0].argmax())
         if differences[place, 0] > most:
-            feature, most = (
-                str(words.names[places[place]]),
-                float(differences[place, 0]),
-            )
+            feature = str(words.names[places[place]])
+            most = float(differences[place, 0])
     return Exchanged(WORD, greatest, feature)
 
 
@@ -368,11 +359,9 @@ def _copies(documents: Documents, *, suspect: bool) -> list[str]:
     """Return the names of two documents of one side that are near-copies."""
     unit = unit_of(documents.language)
     runs: dict[str, set[tuple[str, ...]]] = defaultdict(set)
-    for code, text in zip(
-        documents.of_text.tolist(), documents.table["text"], strict=True
-    ):
+    codes = documents.of_text.tolist()
+    for code, text in zip(codes, documents.table["text"], strict=True):
         if documents.suspect[code] == suspect:
-            runs[documents.names[code]].update(
-                ngrams(" ".join(units(text, unit)), RUN[unit])
-            )
+            words = " ".join(units(text, unit))
+            runs[documents.names[code]].update(ngrams(words, RUN[unit]))
     return near_copies(runs)

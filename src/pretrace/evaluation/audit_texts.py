@@ -2,18 +2,15 @@
 whether the two sides are of one kind."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.audit_controls import checks, outliers
 from pretrace.evaluation.audit_documents import Documents
-from pretrace.evaluation.averages import Record
+from pretrace.evaluation.audit_rows import AuditRow
 from pretrace.seeds import seed_of
-
-CONTROL: Record = {"unit": "control", "setting": ""}
-"""Columns of the row of a check."""
 
 
 @dataclass(frozen=True)
@@ -39,20 +36,19 @@ def compared_documents(
     return ComparedDocuments(documents.where(~is_out), outlying)
 
 
-def check_rows(documents: Documents, *, based: bool) -> list[Record]:
+def check_rows(documents: Documents, *, based: bool) -> list[AuditRow]:
     """Return the rows of the checks of documents, and why those fail that do.
 
     With a base model (`based`) no difference of texts makes a comparison invalid by
     itself: it is taken off the scores, as form is.
     """
-    rows: list[Record] = []
+    rows: list[AuditRow] = []
     for row in checks(documents):
-        is_check = "unit" not in row
-        if based and not is_check:
-            continue
-        if based and "p" in row:
-            row = row | {"flagged": False}
-        rows.append(CONTROL | row)
+        if not based:
+            rows.append(row)
+        elif row.unit == "control":
+            is_by_exchange = row.p is not None
+            rows.append(replace(row, flagged=False) if is_by_exchange else row)
     return rows
 
 

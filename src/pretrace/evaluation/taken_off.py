@@ -10,7 +10,7 @@ import numpy as np
 from pretrace.benchmarks.audit_design import LEVEL, checks_can_fail
 from pretrace.evaluation.audit_controls import RELABELLINGS, leave_one_out, single_word
 from pretrace.evaluation.audit_documents import Documents, as_normal_scores
-from pretrace.evaluation.averages import Record
+from pretrace.evaluation.audit_rows import AuditRow
 from pretrace.evaluation.exchange import SUMMING, exchanged_p, share_as_high
 from pretrace.evaluation.forms import FORM
 from pretrace.evaluation.resampling import relabellings
@@ -72,7 +72,7 @@ class Left:
     p: float
 
 
-def explained(documents: Documents, scores: Floats, *, kinds: bool = False) -> Record:
+def explained(documents: Documents, scores: Floats, *, kinds: bool = False) -> AuditRow:
     """Return the row of `EXPLAINED` for documents in question with higher `scores`
     (documents,), as they are exchanged.
 
@@ -97,12 +97,9 @@ def explained(documents: Documents, scores: Floats, *, kinds: bool = False) -> R
         if kinds:
             ways += _kinds(documents, scores, seed)
     most = max(ways, key=lambda left: left.p)
-    return {
-        "method": EXPLAINED,
-        "id": most.feature,
-        "p": most.p,
-        "flagged": most.p > LEVEL,
-    }
+    return AuditRow(
+        "control", most.feature, method=EXPLAINED, p=most.p, flagged=most.p > LEVEL
+    )
 
 
 def _all_form(documents: Documents, scores: Floats, seed: int) -> Left:

@@ -1,4 +1,4 @@
-"""The answer of an audit: one of five verdicts, why, and what would make a better
+"""The answer of an audit: one of six verdicts, why, and what would make a better
 audit."""
 
 from dataclasses import dataclass
@@ -17,7 +17,6 @@ from pretrace.benchmarks.audit_design import (
     documents_for_checks,
     known_for_p,
 )
-from pretrace.evaluation.audit import COMBINED
 from pretrace.evaluation.audit_controls import (
     COPIES,
     FORM,
@@ -28,10 +27,11 @@ from pretrace.evaluation.audit_controls import (
     WORD,
     WORDS,
 )
+from pretrace.evaluation.audit_rows import COMBINED
 from pretrace.evaluation.forms import OF_FILES
 from pretrace.evaluation.taken_off import EXPLAINED
 
-Kind = Literal["evidence", "none", "invalid", "impossible", "untested"]
+Kind = Literal["evidence", "none", "weak", "invalid", "impossible", "untested"]
 
 DIFFERENCES = {
     WORDS: "a classifier tells your documents from the known ones by their words alone",
@@ -63,8 +63,8 @@ MAKE_ALIKE = (
 )
 MORE_TEXTS = "Add documents in question and known documents, with more texts each."
 LARGER_MODEL = (
-    "Nothing can be repaired in the texts: this model, read with these methods, shows "
-    "too little."
+    "More texts may not help: this model has not read these verses, or these methods "
+    "show too little of what it has read."
 )
 
 
@@ -84,10 +84,10 @@ def verdict(frame: pd.DataFrame) -> Verdict:
 
     `invalid`: a check fails, or all documents in question are outlying. `evidence`: p
     is at most `LEVEL` and the checks could have failed, or labels were drawn at random.
-    `untested`: p is as low, and they could not. `none`: p is higher, and a control that
-    the model surely read lies above the smallest effect that this audit finds; with a
-    base model, `TUNED` does.
-    `impossible`: the rest.
+    `untested`: p is as low, and they could not. `impossible`: no p can be as low.
+    `none`: p is higher, and the positive control, verses that most models of the web
+    have read, lies above the smallest effect that this audit finds; with a base model,
+    `TUNED` does. `weak`: p is higher, and that is not so.
     """
     design = frame[frame["unit"] == "design"].set_index("id")["score"]
     together = frame[(frame["unit"] == "all") & (frame["method"] == COMBINED)]["p"]
@@ -121,7 +121,8 @@ def verdict(frame: pd.DataFrame) -> Verdict:
         )
     effect = design["smallest_effect"]
     finds = (
-        f"it finds texts that lie {effect:.1f} standard deviations above the known ones"
+        f"it finds texts that lie {effect:.1f} standard deviations or more above the "
+        "known ones"
     )
     if design.get("based"):
         if effect <= TUNED:
@@ -130,28 +131,28 @@ def verdict(frame: pd.DataFrame) -> Verdict:
             f"{finds}, and texts that a model was tuned on once, gently, lie {TUNED:g} "
             "above others"
         )
-        return Verdict("impossible", p, (why,), (MORE_TEXTS,))
+        return Verdict("weak", p, (why,), (MORE_TEXTS,))
     positive = frame[frame["unit"] == "positive"]
     shown = positive[positive["p"].le(LEVEL)]["effect"].max()
     if effect <= shown:
         return Verdict("none", p)
     if positive.empty:
         why = (
-            f"{finds}, and no verses that the web quotes every day, which most models "
-            "have read, show how far above these lie"
+            f"{finds}, and no positive control shows how far above others this model "
+            "scores what it has read"
         )
     elif pd.isna(shown):
         why = (
             "the same methods do not find verses that the web quotes every day, which "
             f"most models have read (p = {positive['p'].min():.2g})"
         )
-        return Verdict("impossible", p, (why,), (LARGER_MODEL,))
+        return Verdict("weak", p, (why,), (LARGER_MODEL,))
     else:
         why = (
             f"{finds}, and verses that the web quotes every day lie only {shown:.1f} "
             "above others"
         )
-    return Verdict("impossible", p, (why,), (MORE_TEXTS,))
+    return Verdict("weak", p, (why,), (MORE_TEXTS,))
 
 
 def invalid(frame: pd.DataFrame) -> tuple[str, ...]:

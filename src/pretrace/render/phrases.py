@@ -6,7 +6,7 @@ from statistics import mode
 
 import pandas as pd
 
-from pretrace.evaluation.averages import Estimate, Record, number
+from pretrace.evaluation.averages import Estimate, EstimateRow, Record, number
 from pretrace.questions.known import is_control, is_question
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import (
@@ -116,7 +116,10 @@ def without_controls(methods: Iterable[str]) -> list[str]:
 
 
 def conditions(
-    artifact: Artifact, rows: Sequence[Record], more: str, metrics: Sequence[str] = ()
+    artifact: Artifact,
+    rows: Sequence[EstimateRow | Record],
+    more: str,
+    metrics: Sequence[str] = (),
 ) -> str:
     """Note what every number rests on: metrics (default, the artifact's), texts, start
     token, reference, and `more`."""
@@ -155,7 +158,7 @@ def _titles(artifact: Artifact, names: set[str]) -> set[str]:
     return {artifact.title_of(name) for name in names if name}
 
 
-def _evaluation_sets(artifact: Artifact, rows: Sequence[Record]) -> str:
+def _evaluation_sets(artifact: Artifact, rows: Sequence[EstimateRow | Record]) -> str:
     """Describe the evaluation sets; of several, each with its benchmarks, or its models
     on them where sets share a benchmark."""
     of_benchmark: dict[str, set[str]] = {}
@@ -184,7 +187,7 @@ DASHES = (
 )
 
 
-def brackets_and_dashes(rows: Iterable[Record]) -> str:
+def brackets_and_dashes(rows: Iterable[EstimateRow | Record]) -> str:
     """Return what a dash means, after what brackets hold if a row has an interval and
     no SD in its place."""
     for row in rows:

@@ -338,10 +338,8 @@ def repositories_of(record: Path) -> list[Fetched]:
     fetched: list[Fetched] = []
     for source in content.get("repositories", [content] if content else []):
         hub, revision = source["hub"], source.get("revision", "")
-        if "/" in hub:
-            fetched.append(Fetched("dataset", hub, revision, source["commit"]))
-        else:
-            fetched.append(Fetched("archive", hub, revision, source["commit"]))
+        kind = "dataset" if "/" in hub else "archive"
+        fetched.append(Fetched(kind, hub, revision, source["commit"]))
     return fetched
 
 

@@ -65,7 +65,11 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
             f"config: the study audit needs {missing}=...: snakemake --cores all "
             "--config study=audit texts=my_texts.jsonl model=EleutherAI/pythia-1.4b"
         )
-    kinds = _kinds_of_inputs(config)
+    # in the order in which they make the study's name
+    inputs = {"texts": config.texts, "known": config.known or "", "model": config.model}
+    if config.base is not None:
+        inputs["base"] = config.base
+    kinds = _kinds_of_inputs(inputs)
     slug, base, models = _models(config.model, config.base, folder)
     texts = Path(config.texts)
     known = None if config.known is None else Path(config.known)
@@ -75,8 +79,10 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
     if not left_out:
         check_readable(works)
     cut = _cut(texts, known, left_out)
-    entry = given["benchmarks"][TEXTS_SLUG] | _keys_of_texts(config, folder, left_out)
-    study = {**given, "study": _name(config, kinds), "models": models}
+    language = config.language or _language(texts, left_out)
+    own_keys = _keys_of_texts(inputs, language, folder, left_out)
+    entry = given["benchmarks"][TEXTS_SLUG] | own_keys
+    study = {**given, "study": _name(inputs, kinds), "models": models}
 
     if is_behind_api(config.model, folder):
         _check_asked(config, cut)
@@ -94,21 +100,20 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
     if cut is not None:
         benchmarks[TEXTS_SLUG] = entry | {"cut": cut.to_json()}
     extractions = []
-    for run in runs:
-        if config.whole_works is False:
-            run.pop("extraction", None)
-        elif cut is not None and "extraction" in run:
-            # passages are scored, and whole works are read for what the model gives
-            # back
-            of_works = {"model": slug, "benchmark": WORKS_SLUG}
-            extractions.append(of_works | {"extraction": run.pop("extraction")})
     if config.whole_works is False:
+        for run in runs:
+            run.pop("extraction", None)
         shown = given["artifacts"]
         study["artifacts"] = [
             name for name in shown if not name.startswith("extraction")
         ]
     elif cut is not None:
+        # passages are scored, and whole works are read for what the model gives back
         benchmarks[WORKS_SLUG] = entry | {"title": f"{entry['title']}, whole"}
+        of_works = {"model": slug, "benchmark": WORKS_SLUG}
+        for run in runs:
+            if "extraction" in run:
+                extractions.append(of_works | {"extraction": run.pop("extraction")})
     return study | {"runs": runs + extractions, "benchmarks": benchmarks}
 
 
@@ -123,35 +128,24 @@ def _refuse_keys(config: Config, path: Path) -> None:
             )
 
 
-def _inputs(config: Config) -> dict[str, str]:
-    """Return the files and models that the command line names, by key, in the order in
-    which they make the study's name; "" without known texts."""
-    assert config.texts is not None
-    assert config.model is not None
-    inputs = {"texts": config.texts, "known": config.known or "", "model": config.model}
-    if config.base is not None:
-        inputs["base"] = config.base
-    return inputs
-
-
-def _files(config: Config) -> dict[str, str]:
-    """Return the files or folders of texts that the command line names, by key."""
-    inputs = _inputs(config)
+def _files(inputs: Mapping[str, str]) -> dict[str, str]:
+    """Return the files or folders of texts among the inputs of an audit, by key."""
     return {key: inputs[key] for key in ("texts", "known") if inputs[key]}
 
 
-def _kinds_of_inputs(config: Config) -> dict[str, str]:
+def _kinds_of_inputs(inputs: Mapping[str, str]) -> dict[str, str]:
     """Return whether each input is a `file`, a `folder` or neither ("").
+
+    `inputs`: files and models as the command line names them, "" for one without.
 
     Raises:
         InputError: texts do not exist, or a path has letters that Snakemake reads in
             another way.
     """
-    inputs = _inputs(config)
     kinds = {}
     for key, value in inputs.items():
         kinds[key] = kind_of(value) if value else ""
-    for key, file in _files(config).items():
+    for key, file in _files(inputs).items():
         if kinds[key] not in ("file", "folder"):
             place = "" if Path(file).is_absolute() else f" in {Path.cwd()}"
             raise InputError(
@@ -165,10 +159,9 @@ def _kinds_of_inputs(config: Config) -> dict[str, str]:
     return kinds
 
 
-def _name(config: Config, kinds: Mapping[str, str]) -> str:
+def _name(inputs: Mapping[str, str], kinds: Mapping[str, str]) -> str:
     """Return the name of the study, audit-TEXTS-MODEL-HASH: another one for other
     inputs."""
-    inputs = _inputs(config)
     located = [_here(value, kinds[key]) for key, value in inputs.items()]
     short = hashlib.sha256(os.fsencode("\n".join(located))).hexdigest()[:6]
     # the folder of Slurm's log of a job is named by the job's model and benchmark, that
@@ -179,17 +172,15 @@ def _name(config: Config, kinds: Mapping[str, str]) -> str:
 
 
 def _keys_of_texts(
-    config: Config, folder: Path, left_out: Sequence[str]
+    inputs: Mapping[str, str], language: str, folder: Path, left_out: Sequence[str]
 ) -> dict[str, Any]:
     """Return the keys of the benchmark of texts: their files, title and language, and
     works that are not read."""
-    assert config.texts is not None
     keys: dict[str, Any] = {}
-    for key, file in _files(config).items():
+    for key, file in _files(inputs).items():
         keys["path" if key == "texts" else key] = _seen_from(folder, file)
-    texts = Path(config.texts)
-    keys["title"] = texts.name or config.texts
-    keys["language"] = config.language or _language(texts, left_out)
+    keys["title"] = Path(inputs["texts"]).name or inputs["texts"]
+    keys["language"] = language
     if left_out:
         keys["left_out"] = left_out
     return keys

@@ -133,12 +133,9 @@ def _without_names(checked: "pd.DataFrame") -> "pd.DataFrame":
 
 
 def _told_apart(checked: "pd.DataFrame") -> str:
-    """Name the documents that lie apart most, and the words."""
+    """Name the documents that lie apart most."""
     causes = checked[checked["unit"] == "cause"].sort_values(
         ["effect", "id"], ascending=[False, True]
     )
-    told = ""
     documents = causes["id"].drop_duplicates().map(shorten).tolist()
-    if documents:
-        told = f" Most of all: {', '.join(documents[:TOLD_APART])}."
-    return told
+    return f" Most of all: {', '.join(documents[:TOLD_APART])}." if documents else ""

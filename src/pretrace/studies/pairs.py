@@ -352,7 +352,8 @@ class Pair:
 
     @property
     def positive(self) -> "Pair | None":
-        """The model on passages that it surely read, beside an audit."""
+        """The model on passages that most models of the web have read, beside an
+        audit."""
         control = pair_of(self.study, self.model_slug, POSITIVE_CONTROL)
         return (
             control

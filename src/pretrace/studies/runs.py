@@ -597,7 +597,7 @@ def _check_agreement(located: list[tuple[str, Run]]) -> None:
     """
     alike: dict[tuple[str, str], list[Run]] = {}
     for where, run in located:
-        others = alike.setdefault((run.model, run.benchmark), [])
+        others = alike.setdefault(run.pair, [])
         for other in others:
             _check_two(where, run, other)
         others.append(run)

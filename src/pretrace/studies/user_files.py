@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,8 @@ from pretrace.benchmarks.audit_design import (
     has_p,
     known_for_p,
 )
-from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.loaders.dataset import DataSet, check_splits
-from pretrace.benchmarks.loaders.local import check_texts, texts_of
+from pretrace.benchmarks.loaders.local import check_texts
 from pretrace.benchmarks.passages import first_names
 from pretrace.benchmarks.slices import Slice
 from pretrace.benchmarks.sources import BenchmarkEntry, Text
@@ -205,12 +205,7 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
         entry = study.benchmarks.entries[slug]
         files = text_files_of(entry)
         if files:
-            texts = check_texts(
-                *files,
-                metrics=plan.needs_classes(slug),
-                cut=cut_of(entry),
-                left_out=left_out_of(entry),
-            )
+            texts = read_texts(plan, slug)
             _check_chosen(study, slug, {text.slice for text in texts})
             if _asks_de_cop(plan, slug):
                 about_books.append(_books_of_de_cop(texts, files[0]))
@@ -231,7 +226,23 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
             f"{slug}: {reason}" for slug, reason in study.left_out.items()
         )
         told.append(f"left out of tables and figures: {reasons}")
-    return [*told, *lacks(plan), *_remarks(plan), *about_books]
+    told += [*lacks(plan), *_remarks(plan), *about_books]
+    read_texts.cache_clear()
+    return told
+
+
+# an audit reads two benchmarks, of passages and of whole works, or of both sides: each
+# once, because works take seconds
+@lru_cache(maxsize=2)
+def read_texts(plan: Plan, slug: str) -> list[Text]:
+    """Return the texts of a benchmark's files, which are the user's, checked."""
+    entry = plan.study.benchmarks.entries[slug]
+    return check_texts(
+        *text_files_of(entry),
+        metrics=plan.needs_classes(slug),
+        cut=cut_of(entry),
+        left_out=left_out_of(entry),
+    )
 
 
 def _check_chosen(
@@ -289,16 +300,18 @@ def _remarks(plan: Plan) -> Iterator[str]:
                 randomised=entry.randomised,
             )
             if known_texts is not None and not entry.randomised:
-                yield from _checked_before_scores(files[0], pairs)
+                yield from _checked_before_scores(plan, files[0], pairs)
 
 
-def _checked_before_scores(file: Path, pairs: Sequence[Pair]) -> Iterator[str]:
+def _checked_before_scores(
+    plan: Plan, file: Path, pairs: Sequence[Pair]
+) -> Iterator[str]:
     """Yield what the checks of audits of one benchmark find without a score, each line
     once."""
     told: dict[str, None] = {}
     for pair in pairs:
-        own = _texts_of_runs(pair)
-        known = own if pair.known.slugs == pair.slugs else _texts_of_runs(pair.known)
+        own = _texts_of_runs(plan, pair)
+        known = _texts_of_runs(plan, pair.known)
         unlabelled = [text for text in own if text.label is None]
         methods = {item.method for run in pair.runs for item in run.methods}
         lines = told_before_scores(
@@ -312,14 +325,10 @@ def _checked_before_scores(file: Path, pairs: Sequence[Pair]) -> Iterator[str]:
     yield from told
 
 
-def _texts_of_runs(pair: Pair) -> list[Text]:
+def _texts_of_runs(plan: Plan, pair: Pair) -> list[Text]:
     """Return the texts of a benchmark's files that the runs of a pair read."""
-    entry = pair.benchmark.entry
-    rows = []
-    for path in text_files_of(entry):
-        rows.append(given_rows(path, cut_of(entry), left_out_of(entry)))
     read = []
-    for text in texts_of(*rows):
+    for text in read_texts(plan, pair.benchmark_slug):
         if any(text.slice.is_among(run.subsets, run.lengths) for run in pair.runs):
             read.append(text)
     return read
@@ -368,7 +377,8 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     for pair in plan.pairs:
         if pair.given_back:
             return [*_sent(plan, pair.model.entry)]
-    read = _texts_read(plan)
+    slugs = [slug for slug in (TEXTS_SLUG, WORKS_SLUG) if slug in entries]
+    read = {slug: read_texts(plan, slug) for slug in slugs}
     texts = read[TEXTS_SLUG]
     suspects, known = _sides(texts)
     told = [*_works_told(entry)] if cut_of(entry) is not None else []
@@ -390,19 +400,6 @@ def _sides(texts: Sequence[Text]) -> tuple[list[Text], list[Text]]:
     suspects = [text for text in texts if text.label != 0]
     known = [text for text in texts if text.label == 0]
     return suspects, known
-
-
-def _texts_read(plan: Plan) -> dict[str, list[Text]]:
-    """Return the texts that an audit reads, by benchmark: passages and whole works."""
-    entries = plan.study.benchmarks.entries
-    read = {}
-    for slug in (TEXTS_SLUG, WORKS_SLUG):
-        if slug in entries:
-            entry = entries[slug]
-            cut, left_out = cut_of(entry), left_out_of(entry)
-            rows = [given_rows(path, cut, left_out) for path in text_files_of(entry)]
-            read[slug] = texts_of(*rows)
-    return read
 
 
 def _cost_told(
@@ -430,10 +427,7 @@ def _sent(plan: Plan, model: ModelEntry) -> Iterator[str]:
     """Yield what is sent of works, to whom, how many requests that takes, and the
     price."""
     assert isinstance(model, ApiModel)
-    entry = plan.study.benchmarks.entries[TEXTS_SLUG]
-    texts = check_texts(
-        *text_files_of(entry), metrics=False, left_out=left_out_of(entry)
-    )
+    texts = read_texts(plan, TEXTS_SLUG)
     suspects, known = _sides(texts)
     parts = ((text.text, text.subset, text.length) for text in texts)
     sizes = counted(plan, TEXTS_SLUG, parts)

@@ -173,24 +173,17 @@ class _Book:
         name them."""
 
         def resolve(href: str) -> str:
-            file, _, place = href.partition("#")
-            folder = posixpath.dirname(name)
-            address = posixpath.normpath(posixpath.join(folder, unquote(file)))
-            return f"{address if file else name}#{place}"
+            address, _, place = href.partition("#")
+            file = _file_at(address, posixpath.dirname(name)) if address else name
+            return f"{file}#{place}"
 
-        notes = NotePlaces(resolve)
-        notes.places = self.places_of_notes
-        return notes
+        return NotePlaces(self.places_of_notes, resolve)
 
     def place(self, href: str) -> str:
         """Return the name of the file that an address leads to; of a place in a file,
         with the place."""
-        file, mark, place = href.partition("#")
-        return (
-            posixpath.normpath(posixpath.join(self.folder, unquote(file)))
-            + mark
-            + place
-        )
+        address, mark, place = href.partition("#")
+        return _file_at(address, self.folder) + mark + place
 
     def refuse_encrypted(self) -> None:
         """Raise `InputError` if a file of the spine is encrypted; other files are
@@ -215,6 +208,11 @@ class _Book:
         part = _part_of(name, types) or (FRONT if name in self.set_apart else "")
         reading = lay_out(markup, self.path, SECTIONS, self.notes_of(name))
         return _File(name, markup, part, reading)
+
+
+def _file_at(address: str, folder: str) -> str:
+    """Return the name of the file that an address leads to from a folder."""
+    return posixpath.normpath(posixpath.join(folder, unquote(address)))
 
 
 def _is_picture(item: Mapping[str, str]) -> bool:

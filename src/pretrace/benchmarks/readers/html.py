@@ -99,8 +99,6 @@ def read_html(data: bytes, path: Path) -> LaidOutText:
         reading, count_words(reading.text) + reading.left_out.total()
     )
     if leaving.stays:
-        if NAVIGATION in leaving.stays:
-            leaving = replace(leaving, lists=frozenset())
         reading = lay_out(markup, path, leaving)
     if reading.words_of_main > MOST * count_words(reading.text):
         reading = lay_out(markup, path, replace(leaving, around_main=True))
@@ -127,8 +125,8 @@ class Leaving:
 
     `sections` are types of an EPUB's sections -> what they are; `of_page`, what
     surrounds the text of a saved page; `around_main`, all that is not in its main part.
-    What `stays` is left in, whatever its tags are called. `lists` are the places of
-    lists of links.
+    What `stays` is left in, whatever its tags are called. `lists` are the numbers of
+    lists of links, which surround the text, too.
     """
 
     sections: Mapping[str, str] = field(default_factory=dict)
@@ -143,9 +141,12 @@ class Leaving:
         stays = {part for part, own in reading.left_out.items() if own > MOST * words}
         return replace(self, stays=self.stays | stays)
 
-    def part_of(self, tag: Tag) -> str | None:
-        """Return what the text in a tag is left out as; None if it stays."""
+    def part_of(self, tag: Tag, number: int) -> str | None:
+        """Return what the text in a tag, which is the part `number` of the markup, is
+        left out as; None if it stays."""
         part = self._named_part_of(tag)
+        if part is None and number in self.lists:
+            part = NAVIGATION
         return None if part in self.stays else part
 
     def _named_part_of(self, tag: Tag) -> str | None:
@@ -180,9 +181,10 @@ class Leaving:
 def _is_around(tag: Tag, names: list[str]) -> bool:
     """Return whether a tag says by its names or its label that it surrounds the text of
     a page."""
+    if any(map(_NAME_OF_NAVIGATION.fullmatch, names)):
+        return True
     label = tag.attributes.get("aria-label", "")
-    is_named = any(map(_NAME_OF_NAVIGATION.fullmatch, names))
-    return is_named or _LABEL_OF_NAVIGATION.search(label) is not None
+    return _LABEL_OF_NAVIGATION.search(label) is not None
 
 
 def _names(attributes: Mapping[str, str]) -> list[str]:
@@ -195,7 +197,7 @@ class _Place:
     """What holds for the strings in a tag, by the tags around it: `part` is what they
     are left out as, if they are.
 
-    `block` numbers the innermost block.
+    `block` numbers the innermost block, `list_number` the outermost list; 0 for none.
     """
 
     block: int = 0
@@ -218,9 +220,7 @@ class _Place:
             tag.name in ("main", "article") or tag.attributes.get("role") == "main"
         )
         is_outer_list = tag.name in _LISTS and not self.list_number
-        part = leaving.part_of(tag) if self.part is None else self.part
-        if part is None and is_outer_list and number in leaving.lists:
-            part = NAVIGATION
+        part = leaving.part_of(tag, number) if self.part is None else self.part
         return _Place(
             block=number if tag.name in _BLOCKS else self.block,
             part=part,
@@ -243,7 +243,7 @@ class _Place:
 class LaidOutMarkup(LaidOutText):
     """What was read of markup, and how many words of it are in its main part.
 
-    `in_lists` has the words of each list, by its place, and `linked_in_lists` those
+    `in_lists` has the words of each list, by its number, and `linked_in_lists` those
     that are links.
     """
 
@@ -253,14 +253,15 @@ class LaidOutMarkup(LaidOutText):
 
     @property
     def lists_of_links(self) -> frozenset[int]:
-        """The places of lists whose words are links, all but few."""
-        found = set()
-        for place, words in self.in_lists.items():
-            if words and self.linked_in_lists[place] >= LINKED * words:
-                found.add(place)
-        return frozenset(found)
+        """The numbers of lists whose words are links, all but few."""
+        numbers = set()
+        for number, words in self.in_lists.items():
+            if words and self.linked_in_lists[number] >= LINKED * words:
+                numbers.add(number)
+        return frozenset(numbers)
 
 
+@dataclass
 class NotePlaces:
     """The addresses that raised numbers of notes lead to: what is there is a note.
 
@@ -268,15 +269,16 @@ class NotePlaces:
     makes an address of a link's target.
     """
 
-    def __init__(self, resolve: Callable[[str], str] = str) -> None:
-        self.resolve = resolve
-        self.places: set[str] = set()
+    places: set[str] = field(default_factory=set)
+    resolve: Callable[[str], str] = str
 
     def add(self, href: str) -> None:
         self.places.add(self.resolve(href))
 
     def has(self, tag: Tag) -> bool:
         """Return whether a tag is the place of a note."""
+        if not self.places:
+            return False
         names = [tag.attributes.get(key, "") for key in ("id", "name")]
         return any(name and self.resolve(f"#{name}") in self.places for name in names)
 
@@ -316,14 +318,17 @@ def lay_out(
             if place.block != last.block and part.strip():
                 written.write("\n\n")
                 last = place
-            written.write(part if place.keeps_lines else re.sub(r"\s+", " ", part))
+            written.write(part if place.keeps_lines else part.replace("\n", " "))
             words = count_words(part)
-            reading.words_of_main += words * place.in_main
-            reading.in_lists[place.list_number] += words
-            reading.linked_in_lists[place.list_number] += words * bool(place.href)
+            if place.in_main:
+                reading.words_of_main += words
+            if place.list_number:
+                reading.in_lists[place.list_number] += words
+            if place.list_number and place.href:
+                reading.linked_in_lists[place.list_number] += words
     del reading.left_out[UNSEEN]
-    del reading.in_lists[0]  # what is in none
-    text = re.sub(r" *\n *", "\n", re.sub(r"[^\S\n]+", " ", written.getvalue()))
+    text = re.sub(r"[^\S\n]+", " ", written.getvalue())
+    text = re.sub(r" *\n *", "\n", text)
     reading.text = re.sub(r"\n{3,}", "\n\n", text).strip()
     return reading
 

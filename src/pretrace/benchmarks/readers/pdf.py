@@ -254,11 +254,16 @@ _SMALL_NOTE = re.compile(
 )
 
 
+_HAS_WORDS = re.compile(r"\w")
+
+
 def _number_of_note(line: str, numbers: Sequence[str]) -> int | None:
     """Return which is the last of the `numbers` of notes that a line begins with, and
     goes on with words."""
+    text = line.lstrip()
     for place in reversed(range(len(numbers))):
-        if re.match(rf"\s*{re.escape(numbers[place])}\W*\w", line):
+        number = numbers[place]
+        if text.startswith(number) and _HAS_WORDS.search(text, len(number)):
             return place
     return None
 

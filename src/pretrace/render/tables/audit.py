@@ -8,7 +8,7 @@ from math import isfinite
 import pandas as pd
 
 from pretrace.benchmarks.audit_design import CHECK_LEVEL, LEVEL, count_noun
-from pretrace.evaluation.audit import COMBINED, SOUGHT
+from pretrace.evaluation.audit import SOUGHT
 from pretrace.evaluation.audit_controls import (
     COPIES,
     FORM,
@@ -19,6 +19,7 @@ from pretrace.evaluation.audit_controls import (
     WORD,
     WORDS,
 )
+from pretrace.evaluation.audit_rows import COMBINED
 from pretrace.evaluation.averages import Record, group_records, number
 from pretrace.evaluation.resampling import DRAWN
 from pretrace.evaluation.taken_off import EXPLAINED
@@ -191,6 +192,12 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
             f"This audit could not have found anything, because {reasons}.",
             "Nothing follows about training, in either direction.",
         )
+    if result.kind == "weak":
+        return (
+            f"No evidence of training found {p}, but this audit may be too weak to "
+            f"find any, because {reasons}.",
+            "Nothing follows about training, in either direction.",
+        )
     nothing = f"No evidence of training found {p}."
     if base:
         nothing = (
@@ -322,7 +329,7 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
         *[("Base model", _meaning_of_base(panel.title_of(panel.model), base))]
         * bool(base),
         *[("What p means", _meaning_of_p(design))]
-        * (result.kind in ("evidence", "untested", "none")),
+        * (result.kind in ("evidence", "untested", "none", "weak")),
         ("What follows", second),
         ("What does not follow", not_shown),
     ]

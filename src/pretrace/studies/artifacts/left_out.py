@@ -16,9 +16,7 @@ from pretrace.studies.keys import Config
 from pretrace.studies.registries import Benchmarks, Models
 from pretrace.studies.runs import Run, view_writer
 
-VIEWS_OF_RUNS = ("views", "neighbours")
-"""Keys of runs that name views."""
-INPUTS_OF_RUNS = (*VIEWS_OF_RUNS, "references", "shadows", "corpora")
+INPUTS_OF_RUNS = ("views", "neighbours", "references", "shadows", "corpora")
 """Keys of runs that name what other models or corpora give."""
 
 PairSlugs = tuple[str, str]
@@ -150,19 +148,19 @@ def without_lost(
     """Return an artifact without the views and references that the runs of its panels
     cannot have, which it then says; `lost`: these inputs by model and benchmark."""
     shown = {panel.pair for panel in artifact.panels} or set(lost)
-    inputs: dict[str, LostInput] = {}
+    items: list[LostInput] = []
     for pair in sorted(shown & lost.keys()):
-        for item in lost[pair]:
-            inputs[item.name] = item
-    if not inputs:
+        items += lost[pair]
+    if not items:
         return artifact
+    inputs = {item.name for item in items}
     named = _names_shown(artifact)
     methods = {method.partition(";")[0] for method in artifact.methods}
-    missing = []
-    for item in inputs.values():
+    missing: dict[str, Missing] = {}
+    for item in items:
         is_read = item.methods & methods if methods else item.methods
         if item.name in named or is_read:
-            missing.append(Missing(name=item.name, reason=item.reason))
+            missing[item.name] = Missing(name=item.name, reason=item.reason)
     panels = []
     for panel in artifact.panels:
         if panel.view in inputs or panel.reference in inputs:
@@ -176,9 +174,10 @@ def without_lost(
         for key, values in artifact.options.across.items()
     }
     is_emptied = (artifact.panels and not panels) or not all(across.values())
-    changes: dict[str, Any] = {"panels": panels, "missing": artifact.missing + missing}
+    changes: dict[str, Any] = {"panels": panels}
+    changes["missing"] = [*artifact.missing, *missing.values()]
     if is_emptied:
-        reasons = [f"{item.name}: {item.reason}" for item in missing]
+        reasons = [f"{item.name}: {item.reason}" for item in missing.values()]
         changes |= {"panels": artifact.panels, "unavailable": f"{'; '.join(reasons)}."}
     elif across:
         options = artifact.options.model_copy(update={"across": across})

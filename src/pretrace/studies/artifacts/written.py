@@ -234,7 +234,7 @@ def _panels_of(runs: Sequence[Run]) -> list[Panel]:
     for run in runs:
         for subset in run.subsets or (None,):
             for length in run.lengths or (None,):
-                part = run.model, run.benchmark, subset, length
+                part = *run.pair, subset, length
                 if part not in seen:
                     seen.add(part)
                     panels.append(_panel_of(run, subset, length))
