@@ -52,6 +52,7 @@ NORM = Normalize(LEAST, 0)
 BEFORE, AFTER = 30, 50  # tokens of an excerpt around the likeliest passage
 ITEM = "- "  # begins a line of a reading that is an item of the sentence before it
 _ROW = 0.14  # inches of a document's bar
+NAME_SHOWN = 50  # characters of a document's name, for which a figure has room
 _RAISED = str.maketrans("-0123456789", "\N{SUPERSCRIPT MINUS}⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 NONE, GROUND = -2, -1
@@ -296,6 +297,11 @@ def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
     return figure
 
 
+def _short(name: str) -> str:
+    """Return a document's name without what a figure has no room for."""
+    return name if len(name) <= NAME_SHOWN else f"{name[: NAME_SHOWN - 3]}..."
+
+
 def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
     """Draw a bar a document under the name of its class: likely passages are coloured,
     others grey."""
@@ -314,7 +320,7 @@ def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
         fills.append(UNLIKELY if is_grey else COLORS(NORM(row["power"])))
     axis.add_collection(PatchCollection(boxes, facecolors=fills, linewidths=0))
     documents = records_of(frame.drop_duplicates("row").sort_values("row"))
-    ticks = {row["row"]: row["document"] for row in documents}
+    ticks = {row["row"]: _short(row["document"]) for row in documents}
     headings: dict[int, int] = {}  # the name of a class is above those of its documents
     for row in documents:
         if row["label"] not in headings.values():
