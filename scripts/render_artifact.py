@@ -3,11 +3,9 @@
 from collections import defaultdict
 from pathlib import Path
 
-import pandas as pd
-
 from pretrace.render.artifact import Artifact, rendering_of
 from pretrace.render.rendering import render
-from pretrace.render.results import Results, UnmadeView, in_print
+from pretrace.render.results import Results, UnmadeView, in_print, read_csv
 from pretrace.render.tables.audit import audit_lines
 from pretrace.runtime.jobs import run_job
 from pretrace.runtime.logs import log, print_answer
@@ -29,4 +27,4 @@ with run_job(snakemake):
     log.info("%s: %s", artifact.title, files.get("md") or files["svg"])
     if snakemake.params.tells_answer and rendering_of(artifact, folder)["shown"]:
         # whole works are read after it, which takes most of the time
-        print_answer(audit_lines(in_print(pd.read_csv(files["csv"]), artifact.names)))
+        print_answer(audit_lines(in_print(read_csv(files["csv"]), artifact.names)))

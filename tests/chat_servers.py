@@ -112,6 +112,20 @@ def thinking(responder: Responder, tokens: int) -> Responder:
     return respond
 
 
+def limited(responder: Responder, most: int) -> Responder:
+    """A server that refuses a request for more tokens than it gives, as OpenAI words
+    it."""
+
+    def respond(path: str, body: dict[str, Any]) -> dict[str, Any]:
+        limit = body.get("max_completion_tokens", body.get("max_tokens"))
+        if limit <= most:
+            return responder(path, body)
+        told = f"max_tokens is too large: {limit}. This model supports at most {most}."
+        return {"error": {"message": told, "code": "invalid_value"}}
+
+    return respond
+
+
 def streaming(responder: Responder, *, to: int | None = None) -> Responder:
     """A server that gives answers as a stream of events alone, a word each, and says so
     where none is asked for; `to`: the events after which it breaks off."""

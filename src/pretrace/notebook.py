@@ -33,7 +33,7 @@ from pretrace.models.fetching import fetch_model
 from pretrace.passes.index import PassIndex
 from pretrace.questions.documents import document_units
 from pretrace.render.artifact import outputs
-from pretrace.render.results import with_variants_named
+from pretrace.render.results import read_csv, with_variants_named
 from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.files import read_json, read_parquet
 from pretrace.runtime.logs import log, progress_on_stderr
@@ -345,8 +345,6 @@ class Results:
     def table(self, artifact: str) -> "pd.DataFrame":
         """Return the numbers of a table or figure, as in its CSV file:
         `study.table("results_auc")`."""
-        import pandas as pd
-
         artifacts = self.plan.study.artifacts
         if artifact not in artifacts:
             raise InputError(
@@ -358,7 +356,7 @@ class Results:
         ]
         if not path.is_file():
             raise InputError(f"load: {path} is not there: snakemake --cores all {path}")
-        return pd.read_csv(path)
+        return read_csv(path)
 
     def tokens(self, model: str, benchmark: str, **reading: Any) -> "pd.DataFrame":
         """Return the token statistics of a pass, a row for each text and variant, an

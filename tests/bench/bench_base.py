@@ -1,12 +1,12 @@
 """False evidence and power of audits of fine-tunes with a base model, truth at hand.
 
-python tests/bench/bench_base.py --results results --folder FOLDER [--draws 20]
+python tests/bench/bench_base.py --results results --folder FOLDER [--draws 60]
 
 Prints the Markdown table of docs/size_and_power.md. `pico-en-small` of a finished
 embedded study is tuned on some documents, in full or with a LoRA adapter, and each
 model reads all documents once; FOLDER keeps its scores. Then documents are dealt into
 those in question and known ones, and each deal is audited: with the base, and as it is
-without.
+without. Another --seed is another half of the documents, and other deals.
 """
 
 import argparse
@@ -147,8 +147,9 @@ def pools_of(texts: pd.DataFrame) -> dict[str, list[str]]:
     return pools
 
 
-def trained_half(pool: list[str]) -> list[str]:
-    return np.random.default_rng(7).permutation(sorted(pool))[: len(pool) // 2].tolist()
+def trained_half(pool: list[str], seed: int) -> list[str]:
+    shuffled = np.random.default_rng(seed).permutation(sorted(pool))
+    return shuffled[: len(pool) // 2].tolist()
 
 
 def paraphrased(
@@ -233,8 +234,11 @@ READ_BY = {"readme": ("readme", "licence"), "problem": ("problem", "twin", "reph
 class Models:
     """The statistics of each text by the base, another model and the fine-tunes."""
 
-    def __init__(self, results: Path, folder: Path, texts: pd.DataFrame) -> None:
+    def __init__(
+        self, results: Path, folder: Path, texts: pd.DataFrame, seed: int
+    ) -> None:
         self.results, self.folder, self.texts = results, folder, texts
+        self.seed = seed
         self.pools = pools_of(texts)
         path = results / "models" / BASE
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(path)
@@ -250,22 +254,27 @@ class Models:
         texts = self.texts[self.texts["kind"].isin(kinds)]
         return read(self._load(name), self.tokenizer, texts["text"].tolist())
 
+    def half(self, pool: str) -> set[str]:
+        """Return the documents of a pool that its fine-tunes read."""
+        return set(trained_half(self.pools[pool], self.seed))
+
     @cache  # noqa: B019
     def scored(self, tuning: Tuning, base: str) -> pd.DataFrame:
         """Return the texts with the scores of a fine-tune in a column for each
         method."""
-        file = self.folder / f"{tuning.name}-{base}.parquet"
+        name = f"{tuning.name}-{self.seed}"
+        file = self.folder / f"{name}-{base}.parquet"
         kinds = READ_BY.get(tuning.pool, ("speech",))
         texts = self.texts[self.texts["kind"].isin(kinds)].reset_index(drop=True)
         if not file.is_file():
-            is_read = texts["document"].isin(trained_half(self.pools[tuning.pool]))
+            is_read = texts["document"].isin(self.half(tuning.pool))
             own = texts[is_read]["text"].tolist()
             model = tuned(self._load(BASE), self.tokenizer, own, tuning)
             after = read(model, self.tokenizer, texts["text"].tolist())
             for reference in (BASE, OTHER):
                 rows = zip(after, self.statistics(reference, kinds), strict=True)
                 scores = pd.DataFrame([scores_of(*pair) for pair in rows])
-                path = self.folder / f"{tuning.name}-{reference}.parquet"
+                path = self.folder / f"{name}-{reference}.parquet"
                 scores.to_parquet(path)
         return texts.join(pd.read_parquet(file))
 
@@ -363,7 +372,7 @@ def rows_of_bench() -> list[Row]:
 def dealt(
     models: Models, row: Row, rng: np.random.Generator
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    trained = set(trained_half(models.pools[row.tuning.pool]))
+    trained = models.half(row.tuning.pool)
     sides, taken = [], set()
     for pool, is_read, count in (
         (row.ours, row.is_read, row.sides[0]),
@@ -407,7 +416,8 @@ def bench_rows(models: Models, chosen: list[Row], draws: int) -> Iterator[list[s
             kinds: Counter[str] = Counter()
             effects = []
             for number in range(draws):
-                rng = np.random.default_rng([number, *row.title.strip().encode()])
+                title = row.title.strip().encode()
+                rng = np.random.default_rng([models.seed, number, *title])
                 kind, effect = kind_of(*dealt(models, row, rng), methods)
                 kinds[kind] += 1
                 effects.append(effect)
@@ -436,7 +446,7 @@ def twin_rows(models: Models, draws: int) -> Iterator[list[str]]:
     """Yield for each of `TWINNED` the effect and the share of low p of the texts, of
     their twins, and of the difference of a text to its twin."""
     texts = models.texts[models.texts["kind"] == "speech"]
-    half = set(trained_half(models.pools["speech"]))
+    half = models.half("speech")
     is_read = texts["document"].isin(half)
     rng, words = np.random.default_rng(99), " ".join(texts["text"]).split()
     every = texts["text"].tolist()
@@ -488,6 +498,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("results"))
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=7, help="of the halves and deals")
     parser.add_argument("--only", default="", help="words of the rows that are made")
     parser.add_argument("--twins", action="store_true", help="texts against twins")
     given = parser.parse_args()
@@ -498,7 +509,8 @@ def main() -> None:
         setattr(audit_documents, name, cache(getattr(audit_documents, name)))
     audit_controls.RELABELLINGS = taken_off.RELABELLINGS = RELABELLINGS
     given.folder.mkdir(exist_ok=True)
-    models = Models(given.results, given.folder, texts_of(given.results))
+    texts = texts_of(given.results)
+    models = Models(given.results, given.folder, texts, given.seed)
     if given.twins:
         heads = ["tuned on"]
         for what in ("the texts", "twins", "difference"):

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 from made_up_questions import letters_of, replies_of
 
-from chat_servers import chat, refusing, streaming, thinking, without
+from chat_servers import chat, limited, refusing, streaming, thinking, without
 from loopback import Loopback, client_at, message
 from pretrace.models.api.answers import tokens_used
 from pretrace.models.api.dialect import ROOMS
@@ -97,13 +97,49 @@ def test_thoughts_get_room_and_what_they_cost_is_put_aside(tmp_path, thoughts):
         assert server.requests == before
 
 
-def test_thoughts_in_an_answer_are_no_part_of_it(tmp_path):
+@pytest.mark.parametrize(
+    ("most", "thoughts", "answer"),
+    [(4_096, 2_000, "B"), (8_192, 6_000, "B"), (2_048, 3_000, None)],
+)
+def test_a_server_that_gives_fewer_tokens_than_thoughts_get_is_asked_for_fewer(
+    tmp_path, most, thoughts, answer
+):
+    """Where they do not suffice the question has no answer, and the job goes on."""
+    respond = without(thinking(chat(plain), thoughts), "max_tokens")
+    check_limited(tmp_path / "after", limited(respond, most), most, answer)
+    # a server that says what it does not take where it has thought enough
+    respond = limited(thinking(without(chat(plain), "max_tokens"), thoughts), most)
+    check_limited(tmp_path / "before", respond, most, answer)
+
+
+def check_limited(folder, respond, most, answer) -> None:
+    folder.mkdir()
+    with Loopback(respond) as server:
+        letters, dialect = letters_at(server.url, folder / "a.sqlite")
+        assert [letter.answer for letter in letters] == [answer] * len(PROMPTS)
+        assert dialect.is_full
+        assert most / 2 < dialect.room < most
+        before = server.requests
+        letters_at(server.url, folder / "a.sqlite", [Prompt("Another?")])
+        assert server.requests == before + 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "<think>A? No.</think>\nB",
+        "<thought>A? No.</thought> B",
+        "<|channel|>analysis<|message|>A? No.<|end|><|channel|>final<|message|>B",
+    ],
+)
+def test_thoughts_in_an_answer_are_no_part_of_it(tmp_path, said):
     with (
         AnswerStore(tmp_path / "a.sqlite") as store,
-        Loopback(chat(lambda p: "<think>A? No.</think>\nB")) as server,
+        Loopback(chat(lambda p: said)) as server,
     ):
         answerer = ApiAnswerer(client_at(server.url, store, endpoint="chat"))
-        assert replies_of(answerer, PROMPTS[:1], 5) == [Reply("B")]
+        [reply] = replies_of(answerer, PROMPTS[:1], 5)
+        assert reply.text.strip() == "B"
 
 
 def said(**choice):

@@ -6,7 +6,7 @@ from made_up_studies import CONFIG, FREE
 
 from pretrace.models.checkpoint import read_checkpoint
 from pretrace.models.entries import MODELS, AnswersModel, ApiModel, LocalModel
-from pretrace.models.fetching import fetch_model
+from pretrace.models.fetching import check_model, fetch_model
 from pretrace.models.target import load_checkpoint
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.hub import use_pins
@@ -52,6 +52,16 @@ def test_a_model_is_recorded_with_its_commit_and_loads(hub, tiny, tmp_path):
         target.load()(input_ids=torch.tensor([[1, 2, 3]])).logits.shape[-1]
         == target.vocabulary
     )
+
+
+def test_an_adapter_of_the_hub_is_refused_with_what_to_do(hub, tiny, tmp_path):
+    adapter = {"adapter_config.json": b"{}", "adapter_model.safetensors": b""}
+    hub.add("models", "anna/lora", adapter | files(tiny, without=["config.json"]))
+    told = r"anna/lora is an adapter .*hf download anna/lora --local-dir lora, and"
+    with pytest.raises(InputError, match=told):
+        check_model("anna/lora", "main")
+    with pytest.raises(InputError, match=told):
+        fetch_model("anna/lora", "main", tmp_path / "checkpoint.json")
 
 
 def proposed(

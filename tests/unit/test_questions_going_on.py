@@ -9,6 +9,7 @@ import pytest
 
 from chat_servers import (
     chat,
+    limited,
     paraphrasing,
     reciting,
     refusing,
@@ -150,18 +151,48 @@ def test_a_work_that_is_refused_whole_is_not_compared_and_a_refusal_is_final(tmp
     )
 
 
-def test_an_answer_without_a_text_is_counted_as_refused_and_its_place_asked_again(
-    tmp_path,
-):
-    def respond(path, body):
-        return chat(lambda prompt: "")(path, body) | {"choices": []}
+def without_choices(path, body):
+    return chat(lambda prompt: "")(path, body) | {"choices": []}
 
+
+@pytest.mark.parametrize(
+    ("respond", "reason"),
+    [
+        (without_choices, "no text in the answer"),
+        (chat(lambda prompt: " "), "no text in the answer"),
+        (
+            limited(thinking(chat(lambda prompt: BOOK), 9_000), 2_048),
+            "its tokens were used up in thoughts",
+        ),
+    ],
+)
+def test_an_answer_without_a_word_is_told_and_its_place_asked_again(
+    tmp_path, respond, reason
+):
     texts = {"book": BOOK, "draft": TITLES["draft 1"]}
     summary, rows, _ = asked_of(respond, tmp_path, texts)
     own = work(summary)
-    assert own["requests"] == own["refused"] == PLACES * TRIES
-    assert rows["reason"].eq("no text in the answer").all()
+    assert own["requests"] == own["unanswered"] == PLACES * TRIES
+    assert own["refused"] == 0
+    assert rows["reason"].eq(reason).all()
     assert np.isnan(summary.iloc[0]["p"])
+    assert answer("M", summary).endswith(
+        "0 of 18 requests were refused; 18 had no word of an answer, and 18 about "
+        "known works."
+    )
+
+
+def test_a_model_that_says_something_before_and_after_a_recital_goes_on_in_it(tmp_path):
+    recite = reciting({"book": BOOK}, to=0.5, words=150)
+
+    def polite(prompt):
+        return f"Certainly:\n\n{recite(prompt)}\n\n[End of what I may quote here.]"
+
+    texts = {"book": BOOK, "draft": TITLES["draft 1"]}
+    plain, _, _ = asked_of(chat(recite), tmp_path / "plain", texts)
+    summary, _, _ = asked_of(chat(polite), tmp_path / "polite", texts)
+    for key in ("given_back", "longest"):
+        assert work(summary)[key] == work(plain)[key]
 
 
 def test_a_second_run_asks_nothing_again_and_says_the_same(tmp_path):

@@ -11,7 +11,7 @@ from made_up_results import changed, row_of
 
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.phrases import decimals
-from pretrace.render.results import Results, csv_text
+from pretrace.render.results import Results, csv_text, read_csv
 from pretrace.render.tables.methods import also_in_parts
 from pretrace.render.tables.table import Table, beyond_chance, latex, markdown
 from pretrace.runtime.errors import InputError
@@ -93,6 +93,18 @@ def test_a_missing_method_is_a_dash_and_never_a_zero(results, tmp_path):
         made_up.OTHER
     }
     assert shown.frame["value"].notna().all()
+
+
+def test_a_name_that_reads_as_a_number_or_as_nothing_stays_a_name(tmp_path):
+    frame = pd.DataFrame(
+        {"document": ["1984", "007"], "base": ["null", "NA"], "title": ["", "None"]}
+    ).assign(p=[0.25, float("nan")])
+    (tmp_path / "t.csv").write_text(csv_text(frame))
+    data = read_csv(tmp_path / "t.csv")
+    assert data["document"].tolist() == ["1984", "007"]
+    assert data["base"].tolist() == ["null", "NA"]
+    assert data["title"].fillna("").tolist() == ["", "None"]
+    assert data["p"].isna().tolist() == [False, True]
 
 
 @pytest.mark.parametrize(

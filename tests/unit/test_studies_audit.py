@@ -262,11 +262,26 @@ def test_an_adapter_is_read_on_the_base_that_it_names_or_that_is_given(
     assert is_warned == (given == {"base": "smollm2-135m"})
 
 
+def test_an_adapter_is_read_on_the_revision_that_it_names(texts):
+    named = "EleutherAI/pythia-1.4b"
+    adapter(Path("lora"), base_model_name_or_path=named, revision="step3")
+    plan = Plan(loaded(texts=str(texts), model="lora"))
+    assert plan.study.models.entries["pythia-1.4b"].revision == "step3"
+    told = description(plan, CONFIG | {"model": "lora"})
+    assert not any("was trained on" in line for line in told)
+
+
+GONE = (
+    r"base: '/gone/model' is not.*\. It is what lora/adapter_config\.json names; .*"
+    r"base=\.\.\."
+)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({}, "names no base_model_name_or_path"),
-        ({"base_model_name_or_path": "/gone/model"}, "base: '/gone/model' is not"),
+        ({"base_model_name_or_path": "/gone/model"}, GONE),
         ({"peft_type": "IA3", "base_model_name_or_path": "a/b"}, "peft_type is 'IA3'"),
     ],
 )

@@ -39,12 +39,13 @@ def summarise(
     drawn: int = DRAWN,
 ) -> pd.DataFrame:
     """Return the table of `SUMMARY`. A work is not compared if it has no place, or if
-    every request was refused.
+    every request was refused or unanswered.
 
     Its own requests alone decide that, so that works that are compared can still
     exchange their labels.
     """
-    measured = works["requests"].gt(works["refused"]).to_numpy(dtype=bool)
+    silent = works["refused"] + works["unanswered"]
+    measured = works["requests"].gt(silent).to_numpy(dtype=bool)
     suspect = ~works["label"].eq(0).fillna(False).to_numpy(dtype=bool)
     p = np.full(len(works), np.nan)
     together = np.nan

@@ -1,6 +1,7 @@
 """A LoRA adapter in a folder: which model it changes, whether it fits, and that model
 with it."""
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -155,7 +156,10 @@ def with_adapter(model: Any, checkpoint: Checkpoint) -> Any:
             "merge_and_unload) and name the merged folder."
         ) from error
     with explain_failure(f"peft cannot put the adapter {folder} on {checkpoint.path}"):
-        wrapped = PeftModel.from_pretrained(model, str(folder), is_trainable=False)
+        with warnings.catch_warnings():
+            # peft uses names that transformers will give up
+            warnings.simplefilter("ignore", FutureWarning)
+            wrapped = PeftModel.from_pretrained(model, str(folder), is_trainable=False)
         applied = set(get_peft_model_state_dict(wrapped))
     saved = {tensor.name for tensor in tensors_in(folder / ADAPTER_WEIGHTS)}
     if lost := sorted(saved ^ applied):

@@ -2,6 +2,7 @@
 a pickle."""
 
 import re
+from collections.abc import Container
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -60,6 +61,7 @@ def fetch_model(
     patterns = _patterns(remote_code)
     try:
         settings = snapshot(hub, "model", revision, patterns[len(_WEIGHTS) :])
+        _refuse_adapter_alone(hub, settings.files)
         _check_settings(settings.folder, remote_code)
         with use_pins(None):  # these are commits already
             fetched = snapshot(hub, "model", settings.commit, patterns)
@@ -93,6 +95,7 @@ def check_model(hub: str, revision: str, *, remote_code: bool = False) -> Listin
     """
     patterns = _patterns(remote_code)
     whole = list_files(hub, "model", revision, fetchable=True)
+    _refuse_adapter_alone(hub, whole.files)
     files = whole.select(patterns)
     if not any(name.endswith(".safetensors") for name in files.files):
         with use_pins(None):
@@ -121,6 +124,16 @@ def check_model(hub: str, revision: str, *, remote_code: bool = False) -> Listin
     if reason := lacking_package(files.files):
         raise InputError(f"{hub} at '{revision}' has its tokenizer as {reason}")
     return files
+
+
+def _refuse_adapter_alone(hub: str, files: Container[str]) -> None:
+    """Raise `InputError` for a repository with an adapter and no model beside it."""
+    if ADAPTER in files and "config.json" not in files:
+        folder = hub.rpartition("/")[2]
+        raise InputError(
+            f"{hub} is an adapter ({ADAPTER}), which is read from a folder: hf "
+            f"download {hub} --local-dir {folder}, and name that folder as the model."
+        )
 
 
 def _check_settings(folder: Path, remote_code: bool) -> None:

@@ -8,6 +8,7 @@ quotes and dashes. After Ahmed et al., Extracting books from production language
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -49,10 +50,21 @@ def _folded(unit: str) -> tuple[str, ...]:
 
 def words_of(text: str, unit: str = "words") -> list[str]:
     """Return the words of a text, or its characters, as they are compared."""
+    return _words_in(text, unit_spans(text, unit))[0]
+
+
+def _words_in(
+    text: str, spans: Sequence[tuple[int, int]]
+) -> tuple[list[str], list[int]]:
+    """Return the words of a text as they are compared, and the span in which each
+    lies: a word with a dash is two, and quotes alone are none."""
     words: list[str] = []
-    for begin, end in unit_spans(text, unit):
-        words += _folded(text[begin:end])
-    return words
+    places: list[int] = []
+    for place, (begin, end) in enumerate(spans):
+        folded = _folded(text[begin:end])
+        words += folded
+        places += [place] * len(folded)
+    return words, places
 
 
 class _Stretch(NamedTuple):
@@ -79,14 +91,7 @@ class IndexedWork:
     def __init__(self, text: str, unit: str = "words") -> None:
         self.text, self.unit = text, unit
         self.spans = unit_spans(text, unit)
-        self.words: list[str] = []
-        self._unit_of_word: list[int] = []
-        self._first_word: list[int] = []
-        for number, (begin, end) in enumerate(self.spans):
-            folded = _folded(text[begin:end])
-            self._first_word.append(len(self.words))
-            self._unit_of_word += [number] * len(folded)
-            self.words += folded
+        self.words, self._unit_of_word = _words_in(text, self.spans)
         self._places: dict[tuple[str, ...], int] = {}
         for place, run in enumerate(self._runs(self.words)):
             self._places[run] = _NOWHERE if run in self._places else place
@@ -102,14 +107,25 @@ class IndexedWork:
 
     def words_between(self, begin: int, end: int) -> range:
         """Return the places of the words of units `begin` to `end`."""
-        ends = [*self._first_word, len(self.words)]
-        return range(ends[begin], ends[end])
+        first, after = (bisect_left(self._unit_of_word, at) for at in (begin, end))
+        return range(first, after)
 
     def passage(self, words: Sequence[int]) -> str:
         """Return the text from the first to the last of these words."""
         begin, _ = self.spans[self._unit_of_word[words[0]]]
         _, end = self.spans[self._unit_of_word[words[-1]]]
         return self.text[begin:end]
+
+    def until(self, answer: str, words: Sequence[int]) -> str:
+        """Return an answer up to the last of these words of the work, without what it
+        says after them."""
+        run = [self.words[place] for place in words[-self.sizes.stretch :]]
+        spans = unit_spans(answer, self.unit)
+        told, places = _words_in(answer, spans)
+        for after in range(len(told), len(run) - 1, -1):
+            if told[after - len(run) : after] == run:
+                return answer[: spans[places[after - 1]][1]]
+        return answer
 
     def blocks(
         self, answer: str, prompt: str, shown: range = range(0)

@@ -64,12 +64,14 @@ WORKS = [
     "places",
     "requests",
     "refused",
+    "unanswered",
     "given_back",
     "longest",
     "passage",
 ]
-"""A row a work: its words, its places, the requests, those that were refused, its words
-that were given back, and the words and the text of the longest block of these."""
+"""A row a work: its words, its places, the requests, those that were refused and those
+without a word of an answer, its words that were given back, and the words and the text
+of the longest block of these."""
 
 _SHORT = 60  # words of an answer that may be a refusal in words
 _DECLINES = (
@@ -115,7 +117,7 @@ class _AskedWork:
         self.work = IndexedWork(about["text"], unit)
         self.given: set[int] = set()
         self.longest: list[int] = []
-        self.places = self.requests = self.refused = 0
+        self.places = self.requests = self.refused = self.unanswered = 0
 
     def row(self) -> dict[str, Any]:
         """Return the row of `WORKS`."""
@@ -125,6 +127,7 @@ class _AskedWork:
             "places": self.places,
             "requests": self.requests,
             "refused": self.refused,
+            "unanswered": self.unanswered,
             "given_back": len(self.given),
             "longest": len(self.longest),
             "passage": passage,
@@ -159,12 +162,15 @@ class _Place:
         added = given - asked.given
         asked.given |= added
         self.goes_on = len(added) >= asked.work.sizes.block
+        if self.goes_on:
+            # without a note that models put under what they recite
+            self.output = asked.work.until(self.output, blocks[-1])
         refused = told.refused or (not added and is_refusal(answer))
+        # a model that says nothing has not refused for good: the place is asked again
         self.is_done |= refused or bool(blocks)
-        # a server that says nothing has not refused for good: the place is asked again
-        refused |= told.reply.text is None
         asked.requests += 1
         asked.refused += refused
+        asked.unanswered += told.reply.text is None and not refused
         return {
             "document": asked.about["document"],
             "label": asked.about["label"],

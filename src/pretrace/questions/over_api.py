@@ -15,6 +15,8 @@ from pretrace.models.api.answers import (
     MalformedAnswerError,
     NoLogprobsError,
     choice_of,
+    is_cut,
+    is_cut_in_thought,
     is_filtered,
     text_of,
     without_thoughts,
@@ -41,6 +43,7 @@ MOST_TOKENS_A_WORD = 3  # more than any word of running English text takes
 _BIAS = 100  # bans or forces a token: the highest that an API takes
 _LATEST = 2**33  # seconds since 1970 that a date is read of
 _REFUSED, _FILTERED = "the model refused", "filtered by the API"
+_NO_TEXT, _THOUGHTS = "no text in the answer", "its tokens were used up in thoughts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,17 +203,22 @@ def reply_of(body: Body) -> Reply:
         return Reply(without_thoughts(text))
     # a choice without any key says nothing, either
     if isinstance(message, dict) or not choice:
-        return Reply(None, "no text in the answer")
+        return Reply(None, _NO_TEXT)
     raise MalformedAnswerError("no text")
 
 
 def told_of(body: Body) -> Told:
-    """Read an answer with the model's name and its date; raises as `reply_of`."""
+    """Read an answer with the model's name and its date: one without a word has no
+    text. Raises as `reply_of`."""
     made = body.get("created")
     date = ""
     if isinstance(made, int | float) and 0 < made < _LATEST:
         date = datetime.fromtimestamp(made, UTC).strftime("%Y-%m-%d")
-    return Told(reply_of(body), str(body.get("model") or ""), date)
+    reply = reply_of(body)
+    if reply.text is not None and not reply.text.strip():
+        is_in_thought = is_cut_in_thought(choice_of(body))
+        reply = Reply(None, _THOUGHTS if is_in_thought else _NO_TEXT)
+    return Told(reply, str(body.get("model") or ""), date)
 
 
 def _cut_reply_of(words: int, body: Body) -> Reply:
@@ -220,8 +228,9 @@ def _cut_reply_of(words: int, body: Body) -> Reply:
 
 def _whole_reply(body: Body) -> Reply:
     reply = reply_of(body)
-    cut = body["choices"][0].get("finish_reason") == "length"
-    return Reply(None, "cut at the highest number of tokens") if cut else reply
+    if is_cut(choice_of(body)):
+        return Reply(None, "cut at the highest number of tokens")
+    return reply
 
 
 def letter_of_text(body: Body) -> Letters:

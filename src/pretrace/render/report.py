@@ -18,7 +18,7 @@ from pretrace.render.artifact import Artifact, Panel, outputs, rendering_of
 from pretrace.render.figures.dots import MEANING, headline_answers
 from pretrace.render.figures.extraction import ITEM, Excerpt, excerpts_of
 from pretrace.render.names import PAPERS, method_label
-from pretrace.render.results import in_print
+from pretrace.render.results import in_print, read_csv
 from pretrace.render.tables.table import BOXED, Cell, Table, rows_of
 from pretrace.render.tables.table import page as table_page
 from pretrace.runtime.errors import InputError
@@ -174,7 +174,7 @@ def _answers(artifacts: Sequence[Artifact], folder: Path) -> str:
     answers = []
     for artifact in artifacts:
         if artifact.renderer == "headline" and rendering_of(artifact, folder)["shown"]:
-            data = pd.read_csv(outputs(artifact, folder)["csv"])
+            data = read_csv(outputs(artifact, folder)["csv"])
             answers += headline_answers(in_print(data, artifact.names))
     if not answers:
         return ""

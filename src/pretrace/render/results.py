@@ -697,6 +697,19 @@ def csv_text(frame: pd.DataFrame) -> str:
     return str(shown.to_csv(index=False, lineterminator="\n"))
 
 
+_NAMES = (
+    "model", "benchmark", "subset", "base", "reference", "document", "id", "text_id",
+    "title", "author",
+)  # fmt: skip
+
+
+def read_csv(path: Path) -> pd.DataFrame:
+    """Read what `csv_text` wrote: a work called 1984 or a model called null has that
+    name, and a missing value is empty."""
+    names = dict.fromkeys(_NAMES, str)
+    return pd.read_csv(path, dtype=names, keep_default_na=False, na_values=[""])
+
+
 def _no_formula(cell: Any) -> Any:
     """Return the cell, after an apostrophe if it begins like a formula, not a negative
     number; as OWASP advises."""

@@ -299,7 +299,19 @@ def _models(
             f"config: base: {shorten(named)} is the model itself; name the model that "
             "it was tuned from."
         )
-    base_slug, models = _model("base", named, folder)
+    try:
+        base_slug, models = _model("base", named, folder)
+    except InputError as error:
+        if base is not None:
+            raise
+        raise InputError(
+            f"{error}. It is what {model}/{ADAPTER} names; if the base is elsewhere, "
+            "name it: base=..."
+        ) from error
+    entry = models.get(base_slug, {})
+    if base is None and entry.get("source") == "hub":
+        # the adapter fits the weights of that revision
+        entry["revision"] = read_adapter(Path(model)).revision or "main"
     slug, own = _model("model", model, folder, base_slug)
     if slug == base_slug:
         # folders of one name, or a folder and an id of the hub

@@ -17,7 +17,7 @@ from pretrace.render.report import (
     render_report,
     shots_of,
 )
-from pretrace.render.results import in_print
+from pretrace.render.results import in_print, read_csv
 from pretrace.render.tables.audit import audit_lines
 from pretrace.render.tables.extraction import extraction_lines
 from pretrace.render.tables.given_back import given_back_lines
@@ -160,5 +160,5 @@ class FinishedStudy:
         """Yield the lines of artifacts of this name or renderer."""
         for artifact in self.artifacts:
             if name in named(artifact) and self._rendered[artifact.slug]["shown"]:
-                data = pd.read_csv(outputs(artifact, self.folder)["csv"])
+                data = read_csv(outputs(artifact, self.folder)["csv"])
                 yield from CONCLUDING[name](in_print(data, artifact.names))

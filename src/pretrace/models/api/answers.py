@@ -2,6 +2,7 @@
 text, whether it was filtered, and the tokens that the server counts."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,14 @@ _FILTERS = (
 )  # fmt: skip
 """Words of a `finish_reason` of an answer that was filtered: OpenAI's, Google's and
 other providers'."""
+
+_CUT = ("length", "max_tokens")
+"""Words of a `finish_reason` of an answer whose tokens were used up."""
+
+_TAG = "(?:think|thinking|thought|reasoning)"
+_THOUGHTS = re.compile(rf"\s*(?:<{_TAG}>|<\|channel\|>analysis)")
+_END_OF_THOUGHTS = re.compile(rf"</{_TAG}>|<\|channel\|>final<\|message\|>")
+"""How servers mark thoughts that they leave in an answer."""
 
 _EVENT, _LAST_EVENT = "data:", "[DONE]"
 
@@ -129,15 +138,19 @@ def is_filtered(choice: Mapping[str, Any]) -> bool:
 def without_thoughts(text: str) -> str:
     """Return an answer without the thoughts that some servers leave in it; "" of one
     that is cut within them."""
-    answer = text.rpartition("</think>")[2]
-    return "" if answer.lstrip().startswith("<think>") else answer
+    answer = _END_OF_THOUGHTS.split(text)[-1]
+    return "" if _THOUGHTS.match(answer) else answer
+
+
+def is_cut(choice: Mapping[str, Any]) -> bool:
+    """Return whether a choice ends because its tokens were used up."""
+    return str(choice.get("finish_reason")).lower() in _CUT
 
 
 def is_cut_in_thought(choice: Mapping[str, Any]) -> bool:
     """Return whether a choice of a chat's answer has no word yet where its tokens were
     used up."""
-    is_cut = choice.get("finish_reason") == "length"
-    return is_cut and not without_thoughts(text_of(choice) or "").strip()
+    return is_cut(choice) and not without_thoughts(text_of(choice) or "").strip()
 
 
 def tokens_used(body: Body) -> tuple[int, int] | None:

@@ -370,7 +370,7 @@ class _Asking:
         try:
             # the client's own is a limit of one read
             async with asyncio.timeout(self.endpoint.timeout):
-                raw = await self._send(create, request)
+                raw, dialect = await self._send(create, request)
             # errors repeat parts of what was sent, and a part of a key is not found
             answer = body_of(self._without_key(raw))
             # as parsed: a key can be spelled by escapes, and a text end in half a
@@ -378,7 +378,7 @@ class _Asking:
             parsed = json.dumps(answer, ensure_ascii=False)
             text = writable(self._without_key(parsed))
             body = json.loads(text)
-            self._check_room(body)
+            self._check_room(body, dialect)
             self.read(body)
             # a filter may come before what takes a request
             if text_of(choice_of(body)):
@@ -409,15 +409,17 @@ class _Asking:
             raise FailedRequestError(problem, paid=True) from None
         return text, body
 
-    async def _send(self, create: Any, request: ApiRequest) -> str:
-        """Send a request and return the answer.
+    async def _send(self, create: Any, request: ApiRequest) -> tuple[str, Dialect]:
+        """Send a request and return the answer, and the dialect in which it was taken.
 
         Before an answer has confirmed the dialect, a request that the server refuses is
-        sent in every other one, and as a stream if the server asks for one.
+        sent in every other one, and as a stream if the server asks for one. One with
+        room for thoughts is sent with less: the server may not answer at such length.
         """
-        dialects = [self.client.dialect]
-        if not self._is_confirmed:
-            dialects = self.client.dialect.alternatives()
+        known = self.client.dialect
+        dialects: list[Dialect] = []
+        for roomy in [known, *known.with_less_room()]:
+            dialects += [roomy] if self._is_confirmed else roomy.alternatives()
         sent: list[Body] = []
         refusal: openai.APIStatusError | None = None
         while dialects:
@@ -432,30 +434,38 @@ class _Asking:
                 )
             except openai.APIStatusError as error:
                 if is_filter(error):
-                    return _filtered(error)
+                    return _filtered(error), dialect
                 if error.status_code not in _NOT_TAKEN:
                     raise
                 refusal = refusal or error
                 if self.endpoint.chat and "stream" in error.message.lower():
                     dialects.insert(0, dialect._replace(stream=True))
                 continue
-            if self.endpoint.chat and not self._is_confirmed:
+            is_less = dialect.is_full and dialect.room < self.client.dialect.room
+            if self.endpoint.chat and (is_less or not self._is_confirmed):
                 self.client.speak(dialect)
             answer: str = raw.text
-            return answer
+            return answer, dialect
         assert refusal is not None
         raise refusal
 
-    def _check_room(self, body: Body) -> None:
-        """Have the next requests leave more room for thoughts if an answer was cut in
-        them; raises for this one."""
+    def _check_room(self, body: Body, dialect: Dialect) -> None:
+        """Have the next requests leave more room for thoughts if an answer to a request
+        in this dialect was cut in them; raises for this one.
+
+        An answer that is cut where there is no more room is one without a word.
+        """
         if not self.endpoint.chat or not is_cut_in_thought(choice_of(body)):
             return
-        room = self.client.dialect.room
-        roomier = self.client.dialect.with_more_room()
-        if roomier is not None:
+        # another request in flight may have asked for more meanwhile
+        if self.client.dialect.room <= dialect.room:
+            roomier = self.client.dialect.with_more_room()
+            if roomier is None:
+                return
             self.client.speak(roomier)
-            raise FailedRequestError(f"no word in {room} tokens of thoughts", paid=True)
+        raise FailedRequestError(
+            f"no word in {dialect.room} tokens of thoughts", paid=True
+        )
 
     def _without_key(self, text: str) -> str:
         return text.replace(self.key, "***") if self.key else text

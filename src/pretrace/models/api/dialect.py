@@ -17,19 +17,23 @@ ROOMS = (0, 4_096, 32_768)
 """Tokens added for thoughts: more where an answer had no word yet when its tokens were
 used up."""
 
+_LEAST_ROOM = 256  # below it a request was refused for another reason
+
 _LIMITS = ("max_tokens", "max_completion_tokens")
 _OF_LOGPROBS = ("logprobs", "top_logprobs", "logit_bias")
 
 
 class Dialect(NamedTuple):
     """What the answer's tokens are called, whether a temperature and log-probabilities
-    are taken, room for thoughts, whether the answer comes as a `stream` alone."""
+    are taken, room for thoughts, whether the answer comes as a `stream` alone, whether
+    the server has refused more room."""
 
     limit: str = _LIMITS[0]
     temperature: bool = True
     logprobs: bool = True
     room: int = ROOMS[0]
     stream: bool = False
+    is_full: bool = False
 
     def spoken(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Return the body of a request as the server takes it."""
@@ -50,8 +54,13 @@ class Dialect(NamedTuple):
         """Return this dialect and all others with its room and stream, the most alike
         first."""
         every: list[Dialect] = []
-        for kinds in product(_LIMITS, (True, False), (True, False)):
-            every.append(Dialect(*kinds, self.room, self.stream))
+        for limit, has_temperature, has_logprobs in product(
+            _LIMITS, (True, False), (True, False)
+        ):
+            kind = self._replace(
+                limit=limit, temperature=has_temperature, logprobs=has_logprobs
+            )
+            every.append(kind)
         return sorted(every, key=self._distance)
 
     def _distance(self, other: "Dialect") -> int:
@@ -60,5 +69,14 @@ class Dialect(NamedTuple):
 
     def with_more_room(self) -> "Dialect | None":
         """Return the dialect with the next of `ROOMS`, None if it has the most."""
-        larger = [room for room in ROOMS if room > self.room]
+        larger = [room for room in ROOMS if room > self.room and not self.is_full]
         return self._replace(room=larger[0]) if larger else None
+
+    def with_less_room(self) -> "list[Dialect]":
+        """Return the dialect with a quarter less room, and less again, most first."""
+        smaller = []
+        room = self.room * 3 // 4
+        while room >= _LEAST_ROOM:
+            smaller.append(self._replace(room=room, is_full=True))
+            room = room * 3 // 4
+        return smaller

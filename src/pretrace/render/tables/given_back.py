@@ -26,6 +26,10 @@ from pretrace.render.tables.table import (
 
 SIZE = SIZES["words"]
 
+_COUNTS = (
+    "words", "given_back", "longest", "places", "requests", "refused", "unanswered",
+)  # fmt: skip
+
 
 def answer(model: str, frame: pd.DataFrame) -> str:
     """Say from rows of `evaluation.given_back.SUMMARY` how much a model gives back of
@@ -56,6 +60,10 @@ def answer(model: str, frame: pd.DataFrame) -> str:
     said += f", and of {of_known} ({p}); {_refused(suspects)} requests were refused"
     if known["refused"].any():
         said += f", and {_refused(known)} about known works"
+    silent = suspects["unanswered"].sum(), known["unanswered"].sum()
+    if any(silent):
+        said += f"; {silent[0]:,.0f} had no word of an answer"
+        said += f", and {silent[1]:,.0f} about known works"
     if whole["cut_short"]:
         return f"{said}. The budget was used up before it had left every text."
     return f"{said}."
@@ -110,9 +118,10 @@ _NOTES = (
     "other block.",
     "Refused: the server says so or filters the answer, or a short answer that gives "
     "nothing back says in its first sentence, in English, that it will not. Such a "
-    "place is not asked again. An answer without any text counts as refused, too, and "
-    "its place is asked again. Refusals in other words count as answers that give "
+    "place is not asked again. Refusals in other words count as answers that give "
     "nothing back.",
+    "Unanswered: without a word, as where a model thinks until its tokens are used up. "
+    "Such a place is asked again.",
     "p of a work: its rank among the known ones.",
 )
 
@@ -123,6 +132,8 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
     model = panel.title_of(panel.model)
     is_evidence = bool(suspects["given_back"].any()) and whole["p"] <= LEVEL
     models = whole["models"] or "a model without a name"
+    if ", " in models:
+        models = f"more than one model ({models})"
     dates = f"answers of {whole['first']} to {whole['last']}"
     lines = (
         *works_compared(results.read("benchmarks", panel.benchmark)),
@@ -171,11 +182,12 @@ def _not_compared(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Yield which works are not compared, and why."""
     works = frame[frame["unit"] == "document"]
     short = works[works["places"].eq(0)]
-    silent = works[works["requests"].gt(0) & works["requests"].eq(works["refused"])]
+    without = works["refused"] + works["unanswered"]
+    silent = works[works["requests"].gt(0) & works["requests"].eq(without)]
     if len(short):
         yield "Too short", ", ".join(short["document"])
     if len(silent):
-        yield "Refused whole, not compared", ", ".join(silent["document"])
+        yield "Without an answer, not compared", ", ".join(silent["document"])
 
 
 def _works(panel: Panel, frame: pd.DataFrame) -> list[Block]:
@@ -196,6 +208,6 @@ def _works(panel: Panel, frame: pd.DataFrame) -> list[Block]:
 
 def _cells(row: Record) -> Iterator[tuple[Head, Cell]]:
     yield "side", Cell(words="known" if row["label"] == 0 else "in question")
-    for key in ("words", "given_back", "longest", "places", "requests", "refused"):
+    for key in _COUNTS:
         yield key.replace("_", " "), Cell(words=f"{row[key]:,.0f}")
     yield "p", p_cell(row["p"])
