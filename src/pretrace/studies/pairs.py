@@ -53,7 +53,7 @@ class Pair:
     def runs(self) -> list[Run]:
         return self.study.runs_by_pair.get(self.slugs, [])
 
-    @property
+    @cached_property
     def run_parameters(self) -> list[dict[str, Any]]:
         """The runs as jobs get them: everything that results depend on."""
         return [run.for_jobs() for run in self.runs]
@@ -101,7 +101,7 @@ class Pair:
                 completed.update(request.lengths or self.benchmark.entry.lengths)
         return sorted(completed)
 
-    @property
+    @cached_property
     def stored_views(self) -> list[str]:
         """The views of its readings that are stored tables, not functions of the
         text."""
