@@ -119,7 +119,8 @@ def noise(*shape, seed=0):
 def auc(values, label):
     """By the definition: the share of pairs in which the member scores higher, ties by
     half."""
-    members, nonmembers = np.asarray(values)[label == 1], np.asarray(values)[label == 0]
+    members = np.asarray(values)[label == 1]
+    nonmembers = np.asarray(values)[label == 0]
     return (
         (members[:, None] > nonmembers) + 0.5 * (members[:, None] == nonmembers)
     ).mean()

@@ -23,7 +23,8 @@ from pretrace.questions.scoring import SCORE_COLUMNS, with_documents
 from pretrace.render.results import Results
 from pretrace.runtime.files import read_parquet, write_parquet, write_parquet_parts
 
-MODEL, BENCHMARK = "oracle", "released"
+MODEL = "oracle"
+BENCHMARK = "released"
 LETTERS = "ABCD"
 PREFERENCE = np.array([-0.1, 0.2, 0.0, -0.1])
 CAUTION = "Sections of one speech are not independent."

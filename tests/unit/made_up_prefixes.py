@@ -17,7 +17,10 @@ from pretrace.render.results import Results
 from pretrace.runtime.files import sha256_file, write_json, write_parquet
 from pretrace.views.prefixes import draw_prefixes
 
-MODEL, BENCHMARK, LENGTH, SUBSETS = "tiny-small", "eras", 32, ("early", "late")
+MODEL = "tiny-small"
+BENCHMARK = "eras"
+LENGTH = 32
+SUBSETS = ("early", "late")
 PAIR = (MODEL, BENCHMARK)
 CLASS = 60
 SHOTS = (1, 3, 5, 7)
@@ -105,7 +108,8 @@ def make_study(folder: Path) -> Results:
     benchmark = texts()
     prefixes = draw_prefixes(benchmark, pool=POOL, draws=2, seed=3)
     table = scores(benchmark)
-    read, sets = scores_of([table], benchmark), evaluation_sets(benchmark, prefixes)
+    read = scores_of([table], benchmark)
+    sets = evaluation_sets(benchmark, prefixes)
     metrics, tests = evaluate(
         read,
         benchmark,

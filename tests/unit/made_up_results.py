@@ -27,13 +27,11 @@ from pretrace.render.tables.table import Row, Table
 from pretrace.runtime.files import write_json, write_parquet
 from pretrace.views.readings import PassKey, Reading
 
-MODEL, BENCHMARK, OTHER, LENGTH, TOKEN = (
-    "tiny-135m",
-    "speeches",
-    "other_speeches",
-    64,
-    "<|endoftext|>",
-)
+MODEL = "tiny-135m"
+BENCHMARK = "speeches"
+OTHER = "other_speeches"
+LENGTH = 64
+TOKEN = "<|endoftext|>"
 MEMBERS = NONMEMBERS = 160
 SEPARATION = {
     "loss": 0.33,
@@ -204,7 +202,8 @@ def _rows(scores: pd.DataFrame, method: str) -> Iterator[dict[str, Any]]:
 def tests_frame(metrics: pd.DataFrame) -> pd.DataFrame:
     """Bootstrap tests on held-out settings of every method against min_k and against
     blind."""
-    held, frames = metrics[metrics["selection"] == "held_out"], []
+    held = metrics[metrics["selection"] == "held_out"]
+    frames = []
     for baseline in ("min_k", "blind"):
         own = held[held["method"] != baseline]
         against = held[held["method"] == baseline].set_index("metric")["value"]

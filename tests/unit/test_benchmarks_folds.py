@@ -106,10 +106,8 @@ def test_blocks_of_matched_documents_share_a_fold_by_their_place() -> None:
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "block"
     for pair in (0, 20):
-        member, other = (
-            folds.numbers[pair : pair + 10],
-            folds.numbers[pair + 10 : pair + 20],
-        )
+        member = folds.numbers[pair : pair + 10]
+        other = folds.numbers[pair + 10 : pair + 20]
         assert member == other
         assert len(set(member)) == 5
 

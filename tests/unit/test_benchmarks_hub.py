@@ -158,7 +158,8 @@ def test_mimir_is_read_without_its_script_in_both_splits(hub, tmp_path, monkeypa
         member = table[table["text_id"] == "wikipedia_(en)-member-0002"]
         assert member["text"].item().startswith(f"wikipedia_(en)_{split} train 2 ")
         assert member["label"].item() == 1
-    assert not any(path.endswith(".py") for _, path, _ in hub.asked)
+    for _, path, _ in hub.asked:
+        assert not path.endswith(".py")
 
 
 def test_mimirs_25_stored_neighbours_are_a_view(hub, tmp_path):

@@ -382,7 +382,8 @@ def test_few_bytes_that_are_many_texts_are_refused_before_all_are_in_memory(
     tmp_path, monkeypatch, name
 ):
     monkeypatch.setattr("pretrace.benchmarks.texts.LARGEST_TEXTS", 2_000_000)
-    count, text = 1000, "a word " * 1000
+    count = 1000
+    text = "a word " * 1000
     if name.endswith(".parquet"):
         values = pa.DictionaryArray.from_arrays(
             pa.array([0] * count, pa.int32()), pa.array([text])
@@ -455,16 +456,15 @@ def test_a_text_file_is_one_text_without_a_label(tmp_path):
         "\ufeffChapter one.\n\nChapter two.\n", encoding="utf-8"
     )
     [text] = texts_of(given_rows(tmp_path / "my book.txt"))
-    assert (text.text_id, text.text, text.label) == (
-        "my book",
-        "Chapter one.\n\nChapter two.",
-        None,
-    )
+    assert text.text_id == "my book"
+    assert text.text == "Chapter one.\n\nChapter two."
+    assert text.label is None
     check_texts(tmp_path / "my book.txt", metrics=False)
 
 
 def test_a_second_file_holds_known_texts(tmp_path):
-    mine, known = tmp_path / "mine.jsonl", tmp_path / "known.jsonl"
+    mine = tmp_path / "mine.jsonl"
+    known = tmp_path / "known.jsonl"
     mine.write_text('{"text": "mine"}\n{"text": "read", "label": 1}\n')
     known.write_text('{"text": "known"}\n{"text": "too", "label": 0, "id": "k"}\n')
     assert [

@@ -167,10 +167,8 @@ def test_nonmembers_near_the_members_at_any_length_leave():
         ]
 
     member = snippet(1, "a b c", "a b c d e f")
-    near_when_short, far = (
-        snippet(0, "b c x", "b c x y z w"),
-        snippet(0, "x a b", "x a b y z w"),
-    )
+    near_when_short = snippet(0, "b c x", "b c x y z w")
+    far = snippet(0, "x a b", "x a b y z w")
     everything = [member, near_when_short, far, snippet(0, "c a d", "c a d b f e")]
     shares = [
         [

@@ -191,7 +191,8 @@ def test_addresses_are_those_of_the_years_both_included(tmp_path):
 
 def counted(folder, texts, tokenizer, **options):
     """Token id -> count, of a file of documents in several row groups."""
-    documents, out = folder / "documents.parquet", folder / "counts.parquet"
+    documents = folder / "documents.parquet"
+    out = folder / "counts.parquet"
     pq.write_table(
         pa.table({"text": pa.array(texts, pa.string())}), documents, row_group_size=7
     )

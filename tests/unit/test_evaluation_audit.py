@@ -96,10 +96,8 @@ def design(frame: pd.DataFrame) -> dict[str, float]:
 
 def test_a_p_value_counts_the_non_members_that_score_as_high():
     rng = np.random.default_rng(1)
-    scored, known = (
-        rng.integers(0, 9, 40).astype(float),
-        rng.integers(0, 9, 25).astype(float),
-    )
+    scored = rng.integers(0, 9, 40).astype(float)
+    known = rng.integers(0, 9, 25).astype(float)
     expected = [
         (1 + sum(other >= score for other in known)) / (1 + len(known))
         for score in scored
@@ -210,7 +208,8 @@ def test_known_texts_of_a_suspect_document_take_no_part():
 
 
 def test_controls_and_a_method_whose_highest_score_many_known_texts_share_are_not_combined():
-    one, two = made_up(20, 60, methods=1), made_up(20, 60, methods=2)
+    one = made_up(20, 60, methods=1)
+    two = made_up(20, 60, methods=2)
     words = one.scores.assign(
         method="blind", score=np.where(one.scores["id"] < "t00020", 9.0, 0.0)
     )
@@ -292,7 +291,8 @@ def test_texts_without_a_document_are_documents_of_their_own():
     )
     frame = audited(alone)
     assert design(frame)["known_documents"] == 60
-    text, document = rows(frame, "text"), rows(frame, "document")
+    text = rows(frame, "text")
+    document = rows(frame, "document")
     assert text["p"].to_dict() == pytest.approx(document["p"].to_dict())
     assert set(text["document"]) == {""}
 
@@ -383,7 +383,8 @@ def test_a_subset_does_not_avoid_the_checks():
 def test_checks_are_exact_where_nothing_differs():
     """The words of a document are of few topics, so that any document differs from the
     others."""
-    rng, low = np.random.default_rng(0), 0
+    rng = np.random.default_rng(0)
+    low = 0
     scored = made_up(24, 64, methods=1)
     for _ in range(40):
         topics = {
@@ -688,7 +689,8 @@ def test_a_document_that_looks_unlike_the_known_ones_is_not_named():
 
 
 def test_another_benchmarks_non_members_leave_out_what_learns_from_the_own_one():
-    scored, other = made_up(20, 60, methods=1), made_up(4, 60, methods=1, seed=9)
+    scored = made_up(20, 60, methods=1)
+    other = made_up(4, 60, methods=1, seed=9)
     blind = [side.scores.assign(method="blind") for side in (scored, other)]
     frame = audit(
         ScoredBenchmark("mine", pd.concat([scored.scores, blind[0]]), scored.benchmark),

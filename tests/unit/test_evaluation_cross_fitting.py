@@ -25,7 +25,9 @@ def auc_of_blind(seed: int) -> pd.Series:
     Words and labels are drawn apart, so the true AUC is 0.5.
     """
     rng = np.random.default_rng([7, seed])
-    document, labels, words = np.arange(160) // 8, [], []
+    document = np.arange(160) // 8
+    labels = []
+    words = []
     for _ in range(20):
         weights = COMMON * np.exp(0.7 * rng.normal(size=len(WORDS)))
         words += [
@@ -77,7 +79,8 @@ def test_intervals_and_tests_of_a_learned_score_are_wider_and_no_others() -> Non
     )
     for method, factor in (("plain", CROSS_FITTED), ("other", 1)):
         row = {"method": method, "selection": "default", "metric": "auc"}
-        before, after = only(given[0], **row), only(wider[0], **row)
+        before = only(given[0], **row)
+        after = only(wider[0], **row)
         assert before["value"] == after["value"]
         assert ("cross_fitted" in after["marks"]) == (method == "plain")
         for end in ("low", "high"):
@@ -85,7 +88,8 @@ def test_intervals_and_tests_of_a_learned_score_are_wider_and_no_others() -> Non
                 factor * (before[end] - before["value"])
             )
         tested = row | {"test": "bootstrap", "baseline": "chance"}
-        before, after = only(given[1], **tested), only(wider[1], **tested)
+        before = only(given[1], **tested)
+        after = only(wider[1], **tested)
         assert after["high"] - after["low"] == pytest.approx(
             factor * (before["high"] - before["low"])
         )

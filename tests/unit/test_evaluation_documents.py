@@ -48,7 +48,8 @@ def test_balanced_accuracy_at_youdens_threshold_is_that_of_binarised_predictions
         label = rng.random(30) < 0.4
         scores = np.round(rng.normal(size=30) + label, digits)
         drawn = rng.multinomial(30, np.ones(30) / 30)
-        label_of_drawn, scored = np.repeat(label, drawn), np.repeat(scores, drawn)
+        label_of_drawn = np.repeat(label, drawn)
+        scored = np.repeat(scores, drawn)
         if label_of_drawn.all() or not label_of_drawn.any():
             continue
         false, true, thresholds = roc_curve(
@@ -71,7 +72,9 @@ def test_auc_is_over_documents(results):
         setting="",
     )
     assert row["value"] == pytest.approx(expected)
-    assert (row["unit"], row["n_members"], row["n_nonmembers"]) == ("document", 8, 8)
+    assert row["unit"] == "document"
+    assert row["n_members"] == 8
+    assert row["n_nonmembers"] == 8
     assert row["low"] <= expected <= row["high"]
 
 
@@ -118,8 +121,10 @@ def test_welchs_test_is_scipys_on_the_documents(results):
     interval = expected.confidence_interval(0.95)
     assert row["p"] == pytest.approx(expected.pvalue)
     assert row["difference"] == pytest.approx(members.mean() - nonmembers.mean())
-    assert (row["low"], row["high"]) == pytest.approx((interval.low, interval.high))
-    assert (row["baseline"], row["metric"]) == ("nonmembers", "mean_score")
+    assert row["low"] == pytest.approx(interval.low)
+    assert row["high"] == pytest.approx(interval.high)
+    assert row["baseline"] == "nonmembers"
+    assert row["metric"] == "mean_score"
     assert "odd_one_out" not in set(welch["method"]), (
         "without any spread there is nothing to test"
     )

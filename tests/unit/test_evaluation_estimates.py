@@ -29,7 +29,8 @@ from pretrace.runtime.errors import InputError
 
 def test_roc_points_are_those_of_sklearn():
     rng = np.random.default_rng(0)
-    scores, label = rng.integers(0, 9, 80).astype(float), rng.random(80) < 0.4
+    scores = rng.integers(0, 9, 80).astype(float)
+    label = rng.random(80) < 0.4
     false, true, _ = roc_curve(label, scores, drop_intermediate=False)
     assert np.array_equal(np.stack(roc_points(scores, label)), np.stack([false, true]))
 
@@ -38,7 +39,8 @@ def test_densities_are_of_each_class_scaled_together():
     rng = np.random.default_rng(0)
     label = np.arange(400) % 2 == 0
     curves = densities(rng.normal(size=400) * 3 + label, label)
-    members, nonmembers = curves[1], curves[0]
+    members = curves[1]
+    nonmembers = curves[0]
     for density in (members, nonmembers):
         assert 0.8 < np.trapezoid(density, DENSITY_GRID) <= 1.001
     assert np.average(DENSITY_GRID, weights=members) > np.average(
@@ -61,7 +63,8 @@ def test_the_interval_of_a_share_is_wilsons(successes: int, trials: int):
 
 def test_hexagons_are_those_of_matplotlib():
     rng = np.random.default_rng(0)
-    x, y = rng.gamma(2, 1, 500), -rng.gamma(2, 2, 500)
+    x = rng.gamma(2, 1, 500)
+    y = -rng.gamma(2, 2, 500)
     extent = (0.0, float(x.max()), float(np.quantile(y, 0.01)), 0.0)
     drawn = Figure().subplots().hexbin(x, y, gridsize=HEXAGONS, extent=extent, mincnt=1)
     ours = (
@@ -143,8 +146,12 @@ def test_a_pass_that_is_stored_twice_is_an_error(tmp_path):
 
 
 def test_a_mean_over_documents_counts_each_once_and_one_alone_has_no_interval():
-    values, groups = np.array([1.0, 1.0, 1.0, 0.0]), np.array(["a", "a", "a", "b"])
+    values = np.array([1.0, 1.0, 1.0, 0.0])
+    groups = np.array(["a", "a", "a", "b"])
     mean = mean_of_groups(values, groups, 200, seed=1)
-    assert (mean["n"], mean["answers"], mean["value"]) == (2, 4, 0.5)
-    assert (mean["low"], mean["high"]) == (0, 1)
+    assert mean["n"] == 2
+    assert mean["answers"] == 4
+    assert mean["value"] == 0.5
+    assert mean["low"] == 0
+    assert mean["high"] == 1
     assert "low" not in mean_of_groups(values[:3], groups[:3], 200, seed=1)

@@ -72,7 +72,8 @@ def test_a_subset_of_one_class_is_left_out_and_logged(caplog):
 
 
 def test_tests_rest_on_the_texts_that_both_methods_score(log_lines):
-    full, partial = noise(200) + LABEL, noise(200, seed=1)
+    full = noise(200) + LABEL
+    partial = noise(200, seed=1)
     partial[:50] = np.nan
     metrics, tests = run({("plain", ""): full, ("other", ""): partial}, resamples=200)
     assert (

@@ -23,10 +23,8 @@ def texts_of(sizes, suspects, rng, *, icc=0.2, shift=0.0, methods=1):
     """Texts of documents with these numbers of texts; the first `suspects` documents
     are in question."""
     code = np.repeat(np.arange(len(sizes)), sizes)
-    shared, own = (
-        rng.normal(size=len(sizes))[code],
-        rng.normal(size=(len(code), methods)),
-    )
+    shared = rng.normal(size=len(sizes))[code]
+    own = rng.normal(size=(len(code), methods))
     scores = (
         np.sqrt(icc) * shared[:, None]
         + np.sqrt(1 - icc) * own
@@ -55,8 +53,10 @@ def brute_force(scores, suspect, stratum) -> float:
 def welch(values, chosen) -> np.ndarray:
     """Welch's t of the chosen values against the others, for each row of `chosen`."""
     ours = values[chosen]
-    number, others = ours.shape[1], len(values) - ours.shape[1]
-    mean, other_mean = ours.mean(axis=1), (values.sum() - ours.sum(axis=1)) / others
+    number = ours.shape[1]
+    others = len(values) - ours.shape[1]
+    mean = ours.mean(axis=1)
+    other_mean = (values.sum() - ours.sum(axis=1)) / others
     squares = (values**2).sum() - (ours**2).sum(axis=1) - others * other_mean**2
     error = ours.var(axis=1, ddof=1) / number + squares / (others - 1) / others
     return (mean - other_mean) / np.sqrt(error)
@@ -99,7 +99,8 @@ def test_drawn_relabellings_come_near_to_all_of_them():
 def test_sides_that_differ_in_number_are_compared_by_welchs_t():
     """Seven of them scatter thrice as much as eighteen, around the same mean; a sum
     finds too much there."""
-    suspect, stratum = np.arange(25) < 7, np.zeros(25, dtype=int)
+    suspect = np.arange(25) < 7
+    stratum = np.zeros(25, dtype=int)
     low = {exchanged_p: 0, sum_p: 0}
     for seed in range(400):
         values = np.random.default_rng(seed).normal(size=25) * np.where(suspect, 3, 1)
@@ -117,7 +118,8 @@ def sum_p(values, suspect, stratum, seed, drawn) -> float:
 
 def test_welchs_t_is_summed_over_strata():
     rng = np.random.default_rng(8)
-    values, stratum = rng.normal(size=18), np.arange(18) % 2
+    values = rng.normal(size=18)
+    stratum = np.arange(18) % 2
     suspect = np.isin(np.arange(18), [0, 2, 4, 1, 3, 5, 7, 9])
     numerator = variance = 0.0
     sides = {}
@@ -126,7 +128,8 @@ def test_welchs_t_is_summed_over_strata():
         squares = sum(((part - part.mean()) ** 2).sum() for part in own)
         sides[side] = own, squares / sum(len(part) - 1 for part in own)
     for code in (0, 1):
-        ours, theirs = sides[True][0][code], sides[False][0][code]
+        ours = sides[True][0][code]
+        theirs = sides[False][0][code]
         weight = len(ours) * len(theirs) / 9
         numerator += weight * (ours.mean() - theirs.mean())
         variance += weight**2 * (
@@ -175,7 +178,8 @@ def test_labels_drawn_within_documents_are_exchanged_there():
 
 
 def test_every_relabelling_comes_once_where_all_are_made():
-    label, stratum = np.array([1, 0, 0, 1, 0, 1]) == 1, np.array([0, 0, 0, 1, 1, 1])
+    label = np.array([1, 0, 0, 1, 0, 1]) == 1
+    stratum = np.array([0, 0, 0, 1, 1, 1])
     labels = np.concatenate(list(relabellings(label, stratum, 0)), axis=1)
     assert labels.shape == (6, 9)
     assert len({tuple(column) for column in labels.T}) == 9
@@ -208,7 +212,8 @@ def test_a_document_has_its_rank_among_the_known_ones():
 
 
 def test_the_smallest_effect_is_found_in_four_of_five_cases():
-    count, times = 0, 200
+    count = 0
+    times = 200
     for number in range(times):
         rng = np.random.default_rng(number)
         effect = units(texts_of([5] * 28, 8, rng)).smallest_effect()
@@ -231,7 +236,9 @@ FAMILIES = {
 @pytest.mark.parametrize("sizes", [[6] * 16, [3] * 4 + [12] * 12, [20] * 4 + [4] * 12])
 def test_false_alarms_stay_at_their_level(family, sizes):
     """The full tables are in docs/size_and_power.md, by tests/bench/bench_audit.py."""
-    rng, times, alarms = np.random.default_rng(8), 300, 0
+    rng = np.random.default_rng(8)
+    times = 300
+    alarms = 0
     draw = FAMILIES[family]
     code = np.repeat(np.arange(16), sizes)
     for _ in range(times):

@@ -41,14 +41,17 @@ def chosen_by_hand(metric, columns, label, fold):
 
     folds = [best(rows & ~own) for own in inside]
     if len({*folds}) == 1:
-        pooled, folds = columns[folds[0]], folds[:1]
+        pooled = columns[folds[0]]
+        folds = folds[:1]
     else:
         # twice the scored texts below, ties by half
         pooled = np.full(len(label), np.nan)
         for of_fold, own in zip(folds, inside, strict=True):
-            values, others = columns[of_fold][own, None], columns[of_fold][rows]
+            values = columns[of_fold][own, None]
+            others = columns[of_fold][rows]
             pooled[own] = (others < values).sum(axis=1) + (others <= values).sum(axis=1)
-    default, on_test = next(iter(columns)), best(rows)
+    default = next(iter(columns))
+    on_test = best(rows)
     numbers = {
         name: (setting, value_of(metric, columns[setting][rows], label[rows]))
         for name, setting in (("default", default), ("best_on_test", on_test))
@@ -98,7 +101,8 @@ def test_every_selection_is_that_of_scikit_learn_by_hand(seed):
                 metric, columns, label, fold
             ).items():
                 row = only(metrics, method=method, selection=name, metric=metric)
-                assert (row["setting"], row["value"]) == (setting, pytest.approx(value))
+                assert row["setting"] == setting
+                assert row["value"] == pytest.approx(value)
 
 
 def test_a_method_with_nothing_to_tune_has_one_value_of_each_metric():
@@ -279,7 +283,8 @@ def test_held_out_intervals_are_wider_the_less_the_settings_rank_alike():
     alike = [3.0 * common + k for k in range(5)]
     assert held_out_interval(alike) == pytest.approx(1.0)
     # each ratio is of two bootstraps, too, which differ by a tenth
-    near, unrelated = [], []
+    near = []
+    unrelated = []
     for seed in (0, 10, 20):
         others = [noise(200, seed=seed + k) for k in range(5)]
         unrelated.append(held_out_interval(others))

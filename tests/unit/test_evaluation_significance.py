@@ -94,7 +94,8 @@ def test_holm_by_hand(p, adjusted):
 def test_chance_is_what_random_scores_reach(nonmembers):
     rng = np.random.default_rng(nonmembers)
     label = np.arange(nonmembers + 50) < 50
-    rows, ones = np.arange(len(label)), np.ones((len(label), 1))
+    rows = np.arange(len(label))
+    ones = np.ones((len(label), 1))
     reached = np.zeros(len(METRICS))
     for _ in range(2000):
         numerators, pairs = Ranking.of(rng.normal(size=len(label)), label, rows).counts(

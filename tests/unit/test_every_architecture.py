@@ -124,7 +124,8 @@ def build(kind, folder):
     """Save a tiny model of the kind; whatever a class raises that needs other settings
     than these."""
     torch.manual_seed(0)
-    config, made = tiny_config(kind), transformers.AutoModelForCausalLM.from_config
+    config = tiny_config(kind)
+    made = transformers.AutoModelForCausalLM.from_config
     with torch.device("meta"):
         weights = sum(weight.numel() for weight in made(config).parameters())
     assert weights < LARGEST, f"{weights} weights"

@@ -100,8 +100,10 @@ def test_a_window_in_context_has_the_probabilities_of_its_tokens_after_all_token
     windows, tiny_checkpoint, tiny_model, kind, start_token, max_length, size
 ):
     """Past the model's context a token has at least half of the context before it."""
-    model, tokenizer = tiny_model(kind), load_tokenizer(tiny_checkpoint(kind))
-    context, stride = 5, 3
+    model = tiny_model(kind)
+    tokenizer = load_tokenizer(tiny_checkpoint(kind))
+    context = 5
+    stride = 3
     measured = extraction(start_token, suffix=size, context=context, stride=stride)
     texts = benchmark_of([NEW, "A", "The state of the union"])
     manifest, windows = windows(
@@ -212,7 +214,8 @@ def test_the_tokens_in_words_make_up_the_text(tiny_checkpoint):
     neither lost nor doubled."""
     text = "The état of the 🙂🙂 union — 多语言"
     record = tiny_checkpoint("llama")
-    tokenizer, decode = load_tokenizer(record), decoder_of(load_encoder(record))
+    tokenizer = load_tokenizer(record)
+    decode = decoder_of(load_encoder(record))
     ids = np.array(tokenizer(text, add_special_tokens=False)["input_ids"])
     assert "".join(pieces(ids, decode)) == text
     assert "".join(pieces(ids[:1], decode)) == decode([ids[:1].tolist()])[0]
@@ -229,7 +232,8 @@ def test_texts_without_a_window_are_not_measurable_and_a_warning_says_what_would
     benchmark = benchmark_of(["A"])
     measured = extraction(threshold=0.001, tries=100, context=5, suffix=4)
     _, found = windows(whole_requests(), benchmark, measured)
-    assert (list(found), len(found)) == (WINDOWS, 0)
+    assert list(found) == WINDOWS
+    assert len(found) == 0
     assert re.search("has the 9 tokens .* longer texts", caplog.text)
     numbers = summarise(found, benchmark, measured)[
         ["texts", "short", "tokens", "least"]
@@ -305,11 +309,9 @@ def test_shares_are_of_a_works_tokens():
         0.4,
         0.3,
     ]
-    assert (members["windows"], members["extractable_windows"], members["least"]) == (
-        4,
-        3,
-        70,
-    )
+    assert members["windows"] == 4
+    assert members["extractable_windows"] == 3
+    assert members["least"] == 70
     assert members["sampled"] == 0.2, "0.0021 / e is below the threshold"
     assert members["fifty"] == 0.2, "0.0021 / 3 too"
     assert members["greedy"] == 0.1
@@ -383,7 +385,8 @@ def test_known_non_members_of_another_benchmark():
     whole, book = frame.to_dict("records")
     assert whole["nonmembers"] == book["nonmembers"] == pytest.approx(50 / 1500)
     assert pd.isna(book["label"])
-    assert (book["longest_run"], book["p"]) == (50, 1 / 4)
+    assert book["longest_run"] == 50
+    assert book["p"] == 1 / 4
 
 
 def test_without_known_non_members_nothing_is_compared():

@@ -106,7 +106,8 @@ def changed(rows: list[dict[str, Any]], draw: random.Random) -> list[Any]:
                     draw.choice((dict(row), {}, [], "text", 3, None)),
                 )
             case 4:
-                column, value = draw.choice(KEYS), draw.choice(VALUES)
+                column = draw.choice(KEYS)
+                value = draw.choice(VALUES)
                 rows = [
                     {**row, column: value} if isinstance(row, dict) else row
                     for row in rows

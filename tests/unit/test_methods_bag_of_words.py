@@ -17,7 +17,8 @@ TEXTS = [
     " ".join(RNG.choice(WORDS, size=15, p=np.arange(1, 41) / 820)) for _ in range(60)
 ]
 TEXTS += ["", "?", "zygote"]
-TRAIN, OTHERS = TEXTS[:40], TEXTS[40:]
+TRAIN = TEXTS[:40]
+OTHERS = TEXTS[40:]
 
 
 def products(train: np.ndarray, others: np.ndarray) -> np.ndarray:

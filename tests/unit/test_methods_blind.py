@@ -29,7 +29,8 @@ WORDS = [
 def made_up(count: int = 60, *, language: str = "en", seed: int = 0) -> LabelledTexts:
     """Members speak rather of the first half of the words."""
     rng = np.random.default_rng(seed)
-    texts, labels = [], []
+    texts = []
+    labels = []
     for i in range(count):
         label = i % 2
         weights = np.ones(len(WORDS)) + 2 * label * (

@@ -100,7 +100,9 @@ def test_dc_pdd_has_a_row_for_each_corpus_with_its_smoothed_frequencies(
     assert len(scores) == 40
     for (corpus, id), value in scores.items():
         numbers = counted[corpus]
-        text, seen, alphas = statistics_of(store, id), set(), []
+        text = statistics_of(store, id)
+        seen = set()
+        alphas = []
         for token, logprob in zip(text.token_ids.tolist(), text.logprobs, strict=True):
             q = (numbers.get(token, 0) + 1) / (sum(numbers.values()) + VOCABULARY)
             if token not in seen:

@@ -350,10 +350,8 @@ def test_a_text_in_8_bits_has_the_numbers_that_it_has_alone(tiny_checkpoint, sho
 def test_flags_of_how_a_model_is_run_change_no_number(folder, tiny_model, kind, flags):
     configured(copied := folder(kind), **flags)
     _, model = loaded(copied)
-    texts, shots = (
-        requests_of([[5, 6, 7, 8], [9, 10]]),
-        PromptPrefix((0,), ((20, 21, 22),)),
-    )
+    texts = requests_of([[5, 6, 7, 8], [9, 10]])
+    shots = PromptPrefix((0,), ((20, 21, 22),))
     computed, expected = (
         Engine(read, "tiny", 64).statistics(texts, shots, statistics="logprobs")
         for read in (model, tiny_model(kind))

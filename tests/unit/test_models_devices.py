@@ -76,7 +76,8 @@ def test_each_job_has_a_gpu_and_one_more_waits_for_whichever_is_free_first(job):
 def test_a_job_of_two_gpus_holds_neither_until_it_has_both(job):
     single = [job(1), job(1)]
     assert sorted(started.held() for started in single) == ["0", "1"]
-    pair, third = job(2), job(1)
+    pair = job(2)
+    third = job(1)
     assert third.held() == "2", "the one that waits for two keeps none from others"
     for started in (*single, third):
         started.kill()

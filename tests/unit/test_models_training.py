@@ -72,10 +72,10 @@ def test_the_stream_is_every_member_of_the_longest_length_and_nothing_else(table
     stream = training_stream(table)
     assert sorted(stream) == sorted(texts_of(table, 1, 16))
     everything = "\n".join(stream)
-    assert all(text in everything for text in texts_of(table, 1)), (
-        "shorter members are inside"
-    )
-    assert not any(text in everything for text in texts_of(table, 0))
+    for text in texts_of(table, 1):
+        assert text in everything, "shorter members are inside"
+    for text in texts_of(table, 0):
+        assert text not in everything
 
 
 def test_a_member_listed_twice_is_one_text(table):
@@ -164,7 +164,9 @@ def trained(
 
 
 def test_training_twice_gives_the_same_bytes_and_another_seed_others(trained):
-    first, again, other = trained("first"), trained("again"), trained("other", seed=1)
+    first = trained("first")
+    again = trained("again")
+    other = trained("other", seed=1)
     assert (
         read_checkpoint(first / "checkpoint.json").files
         == read_checkpoint(again / "checkpoint.json").files
@@ -182,7 +184,8 @@ def test_the_checkpoint_loads_as_a_target_with_the_separator_as_start_token(
 ):
     folder = trained("tiny")
     target = target_of(folder / "checkpoint.json")
-    assert (target.vocabulary, target.context) == (300, CONTEXT)
+    assert target.vocabulary == 300
+    assert target.context == CONTEXT
     assert start_token_ids(target.tokenizer, SEPARATOR) == (0,)
     assert start_token_ids(target.tokenizer, "tokenizer") == ()
     text = texts_of(table, 1, 16)[0]
@@ -234,7 +237,8 @@ def test_a_model_that_is_trained_further_learns_the_members_and_does_so_twice_al
         first.files["tokenizer.json"] == read_checkpoint(start).files["tokenizer.json"]
     )
     assert read_json(first.path / "config.json")["dtype"] == "float32"
-    members, others = texts_of(table, 1, 16), texts_of(table, 0, 16)
+    members = texts_of(table, 1, 16)
+    others = texts_of(table, 0, 16)
     (seen, unseen), (seen_after, unseen_after) = (
         [losses(record, texts) for texts in (members, others)]
         for record in (start, tmp_path / "first" / "checkpoint.json")

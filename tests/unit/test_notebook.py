@@ -339,10 +339,8 @@ def test_a_finished_study_gives_its_scores_labels_lengths_and_tokens(embedded):
         means[scores["id"]].tolist(), abs=1e-6
     )
     first = benchmark["text"].iloc[0]
-    start, ids = (
-        target.tokenizer.convert_tokens_to_ids("<|endoftext|>"),
-        target.tokenizer.encode(first),
-    )
+    start = target.tokenizer.convert_tokens_to_ids("<|endoftext|>")
+    ids = target.tokenizer.encode(first)
     with torch.no_grad():
         expected = expected_statistics(target.load(), (start,), ids)
     assert tokens["logprobs"].iloc[0] == pytest.approx(expected[0], abs=1e-4)
@@ -385,7 +383,9 @@ def test_a_damaged_record_of_a_study_is_named_and_does_not_narrow_a_plan(
 def run_blocks(document):
     """Run the blocks of a document in one namespace; (what was printed, what the
     document says) where it does."""
-    text, namespace, printed = (ROOT / document).read_text(encoding="utf-8"), {}, ""
+    text = (ROOT / document).read_text(encoding="utf-8")
+    namespace = {}
+    printed = ""
     for language, content in re.findall(
         r"^```(python|text)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
     ):

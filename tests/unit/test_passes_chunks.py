@@ -32,7 +32,8 @@ def ran(monkeypatch):
     class Ran(list):
         stop = None
 
-    chunks, statistics = Ran(), Engine.statistics
+    chunks = Ran()
+    statistics = Engine.statistics
 
     def watched(self, chunk, *arguments, **keywords):
         if len(chunks) == chunks.stop:
@@ -122,10 +123,8 @@ def test_a_lost_and_a_damaged_chunk_are_read_again_and_no_other(job, cut, ran):
     ran.clear()
     assert files_of(cut()) == files_of(first)
     assert len(ran) == 2
-    assert all(
-        sha256_file(job.store / each["file"]) == each["sha256"]
-        for each in first["views"][0]["files"]
-    )
+    for each in first["views"][0]["files"]:
+        assert sha256_file(job.store / each["file"]) == each["sha256"]
 
 
 BENCHMARK = benchmark_of(MANY)
@@ -188,10 +187,8 @@ def test_a_change_keeps_the_chunks_before_it_and_every_row_is_its_texts(
     stored = rows(job, manifest)
     assert [row["text_id"] for row in stored] == sorted(texts_table["text_id"])
     for row, of_whole in zip(stored, expected, strict=True):
-        assert (row["text_id"], row["token_ids"]) == (
-            of_whole["text_id"],
-            of_whole["token_ids"],
-        )
+        assert row["text_id"] == of_whole["text_id"]
+        assert row["token_ids"] == of_whole["token_ids"]
         assert row["logprobs"] == pytest.approx(of_whole["logprobs"], abs=1e-5)
 
 

@@ -210,7 +210,9 @@ class StaleServer(EchoServer):
     `probed`: it is right until it has answered so many requests.
     """
 
-    zeros, probed, likeliest = False, 0, True
+    zeros = False
+    probed = 0
+    likeliest = True
 
     def _stale(self, ids, values):
         others = (

@@ -86,7 +86,8 @@ def test_a_store_that_exists_is_still_found(
     # the made-up tokenizer has no files to check
     check = Mock(facts=lambda starts: {"remarks": []})
     monkeypatch.setattr(job, "TextCheck", lambda target: check)
-    keys, changes = golden["keys"], golden["request"]
+    keys = golden["keys"]
+    changes = golden["request"]
     store = tmp_path / "store"
     store.mkdir()
     for key in keys:

@@ -79,7 +79,8 @@ def test_a_pass_leaves_nothing_that_waits_for_the_garbage_collector(tiny_model, 
 def test_equal_with_the_attention_of_bfloat16_on_a_cpu(tiny_model, kind, monkeypatch):
     """In float32, where rounding hides nothing; a layer whose window is shorter than
     the prefix is left to torch."""
-    model, computed = tiny_model(kind), []
+    model = tiny_model(kind)
+    computed = []
     monkeypatch.setattr(attention, "_BLOCK", 300)  # several blocks of queries
 
     def watched(*states, read=attention._read):
@@ -108,7 +109,10 @@ def test_attention_to_a_shared_prefix_is_that_of_torch(
     monkeypatch.setattr(attention, "_BLOCK", 50)
     monkeypatch.setattr(attention, "_read_in_products", getattr(attention, reader))
     drawn = torch.Generator().manual_seed(0)
-    texts, tokens, past, width = 3, 7, 20, 16
+    texts = 3
+    tokens = 7
+    past = 20
+    width = 16
     query = torch.randn(texts, heads[0], tokens, width, generator=drawn)
     key, value = torch.randn(
         2, texts, heads[1], past + tokens, width, generator=drawn

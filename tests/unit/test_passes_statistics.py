@@ -136,8 +136,10 @@ def test_logits_of_narrow_weights_are_not_rounded(dtype):
     """Rounded to bfloat16, these log-probabilities are off by 0.02 nats, and some ranks
     by hundreds."""
     torch.manual_seed(0)
-    hidden, weight = torch.randn(30, 64).to(dtype), torch.randn(5000, 64).to(dtype)
-    bias, targets = torch.randn(5000).to(dtype), torch.randint(0, 5000, (30,))
+    hidden = torch.randn(30, 64).to(dtype)
+    weight = torch.randn(5000, 64).to(dtype)
+    bias = torch.randn(5000).to(dtype)
+    targets = torch.randint(0, 5000, (30,))
     precision = torch.backends.mkldnn.matmul.fp32_precision
     computed = OutputHead(weight, bias).statistics(hidden, targets, "top40")
     logits = hidden.double() @ weight.double().t() + bias.double()
@@ -152,7 +154,8 @@ def test_slices_of_the_vocabulary_give_what_whole_rows_give(bias):
     """Also where tokens of several slices tie with the target, and more than 40 are the
     likeliest."""
     torch.manual_seed(0)
-    hidden, weight = torch.randn(150, 64).bfloat16(), torch.randn(5000, 64).bfloat16()
+    hidden = torch.randn(150, 64).bfloat16()
+    weight = torch.randn(5000, 64).bfloat16()
     weight[torch.randperm(5000)[:300]] = weight[7].clone()
     shift = torch.randn(5000).bfloat16()
     shift[(weight == weight[7]).all(1)] = 0.5

@@ -31,7 +31,8 @@ def drawn(size):
     return tuple(GENERATOR.integers(4, 300, size).tolist())
 
 
-HEADER, END = drawn(9), drawn(3)
+HEADER = drawn(9)
+END = drawn(3)
 OPTIONS = [drawn(size) for size in (21, 17, 20, 21)]
 PROMPTS = [
     HEADER + sum((OPTIONS[place] for place in order), ()) + END for order in ORDERS
@@ -61,7 +62,8 @@ def alone(model, ids):
 
 
 def read(model, root, prompts, batch_tokens=10_000, attention=None):
-    reader, logits_of = Reader(Features(model, attention), "tiny", batch_tokens), {}
+    reader = Reader(Features(model, attention), "tiny", batch_tokens)
+    logits_of = {}
     every = torch.arange(reader.features.vocabulary)
 
     with torch.inference_mode():
@@ -168,7 +170,8 @@ FRAME = Prompt("Which?\nA. A\nB. B\nC. C\nD. D\n:", "Choose.")
 def expected_letters(loaded, prompts, spelled):
     """p of the letters from whole softmaxes in float64, one prompt at a time, and the
     tokens each is read as."""
-    tokenizer, model = loaded.tokenizer, loaded.load()
+    tokenizer = loaded.tokenizer
+    model = loaded.load()
     start = (
         [tokenizer.bos_token_id]
         if tokenizer("a")["input_ids"][0] == tokenizer.bos_token_id
@@ -200,7 +203,8 @@ def expected_letters(loaded, prompts, spelled):
 @pytest.mark.parametrize("kind", ["llama", "gpt_neox", "gemma2", "mamba", "rwkv"])
 def test_letters_are_those_of_each_prompt_alone(target, answerer, short_branches, kind):
     """One spelling a letter here: the tiny tokenizer never merges a space with one."""
-    loaded, done = target(kind), []
+    loaded = target(kind)
+    done = []
     answers = letters_of(answerer(loaded), questions(), done.append, frame=FRAME)
     expected = expected_letters(loaded, questions(), lambda letter: [letter])
     np.testing.assert_allclose(
@@ -219,7 +223,8 @@ def test_the_letter_at_the_second_token_is_read_in_one_spelling(
     """As DE-COP's code reads LLaMA-2: whatever the first token is; another spelling of
     A counts for nothing."""
     loaded = target("llama")
-    tokenizer, model = loaded.tokenizer, loaded.load()
+    tokenizer = loaded.tokenizer
+    model = loaded.load()
     spelled = tokenizer.batch_decode([[id] for id in range(len(tokenizer))])
     spelled[5] = " A"
     monkeypatch.setattr(tokenizer, "batch_decode", lambda ids: spelled)
@@ -267,11 +272,9 @@ def test_a_prompt_beyond_the_context_is_unusable_and_says_so(target, answerer):
     long = Prompt("word " * 200)
     model = answerer(target("llama"))
     first, second = letters_of(model, [long, questions(1)[0]])
-    assert (first.probabilities, first.answer, first.reason) == (
-        None,
-        None,
-        local.TOO_LONG,
-    )
+    assert first.probabilities is None
+    assert first.answer is None
+    assert first.reason == local.TOO_LONG
     assert second.answer in OPTION_LETTERS
     assert replies_of(model, [long], 4)[0].reason == local.TOO_LONG
 
@@ -286,7 +289,8 @@ def test_replies_are_greedy_and_those_of_each_prompt_alone(target, answerer, kin
     done = []
     replies = replies_of(answerer(loaded, 60), prompts, 6, done.append)
     assert sum(done) == len(prompts)
-    model, tokenizer = loaded.load(), loaded.tokenizer
+    model = loaded.load()
+    tokenizer = loaded.tokenizer
     for prompt, reply in zip(prompts, replies, strict=True):
         ids = tokenizer(prompt.user)["input_ids"]
         written = greedy(model, ids, 6, model.generation_config.eos_token_id)[
@@ -297,7 +301,8 @@ def test_replies_are_greedy_and_those_of_each_prompt_alone(target, answerer, kin
 
 def test_a_text_is_split_by_the_models_own_tokens(target, answerer):
     loaded = target("llama")
-    tokenizer, text = answerer(loaded).tokenizer, "The state of the union is strong."
+    tokenizer = answerer(loaded).tokenizer
+    text = "The state of the union is strong."
     ids = loaded.tokenizer(text, add_special_tokens=False)["input_ids"]
     first, second = split_units(text, 5, tokenizer)
     assert first + second == loaded.tokenizer.decode(ids[:10])
@@ -344,7 +349,8 @@ def test_a_chat_model_is_asked_by_its_template(
 def test_bfloat16_letters_are_summed_in_float32(target):
     model = target("llama").load().to(torch.bfloat16)
     features = Features(model)
-    rows, ids = torch.randn(3, 32).bfloat16(), torch.tensor([40, 41, 42])
+    rows = torch.randn(3, 32).bfloat16()
+    ids = torch.tensor([40, 41, 42])
     expected = rows.double() @ model.get_output_embeddings().weight[ids].double().T
     torch.testing.assert_close(
         features.logits(rows, ids).double(), expected, atol=1e-5, rtol=1e-5

@@ -162,7 +162,9 @@ def test_a_job_killed_at_every_question_goes_on_with_it_and_gives_the_same_answe
     job, dtype, batch
 ):
     expected = job.anew(dtype=dtype, batch=batch)
-    whole, questions, asked = job.asked, job.questions, []
+    whole = job.asked
+    questions = job.questions
+    asked = []
     assert len(whole) == 6 * len(ORDERS) + 6 + 6
     job.dies_at = 1
     for _ in range(questions):
@@ -181,7 +183,8 @@ def test_jobs_share_the_questions_and_one_more_finds_all_answers(
     job, dtype, batch, count
 ):
     expected = job.anew(dtype=dtype, batch=batch)
-    whole, asked = job.asked, []
+    whole = job.asked
+    asked = []
     for number in range(count, 0, -1):
         job(share=JobShare(number, count), dtype=dtype, batch=batch)
         if count < 4:

@@ -96,7 +96,9 @@ def test_a_repeated_name_is_masked_wherever_it_stands_else_a_noun(
     text, word, masked, kind
 ):
     cloze = mask(text)
-    assert (cloze.word, cloze.masked, cloze.kind) == (word, masked, kind)
+    assert cloze.word == word
+    assert cloze.masked == masked
+    assert cloze.kind == kind
     assert cloze.word not in cloze.masked.replace("[MASK]", "").split()
 
 
@@ -157,7 +159,8 @@ def test_the_papers_prompt_is_sent_as_printed():
         "A. a\nB. b\nC. c\nD. d\n\nAnswer:[/INST]"
     )
     assert [prompt.templated, authors.templated] == [False, True]
-    assert (prompt.written, authors.written) == (0, 1)
+    assert prompt.written == 0
+    assert authors.written == 1
     smallest, printed = (
         wording.de_cop.prompt(kind, "T", "A", list("abcd"))
         for kind in ("book_authors_7b", "book_printed")
@@ -170,7 +173,8 @@ def test_the_papers_prompt_is_sent_as_printed():
         printed.system
         == f"{prompt.system}\n\nFormat your answer as '<put correct answer here>'."
     )
-    assert (smallest.written, printed.written) == (2, 0)
+    assert smallest.written == 2
+    assert printed.written == 0
     assert 'from the "T" book by A?' in smallest.user
     assert 'from the "T" by A?' in printed.user
     assert (

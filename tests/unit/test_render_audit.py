@@ -33,7 +33,8 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
         texts.assign(text=[hostile, *texts["text"].iloc[1:]]),
     )
     files = made_up.render(ARTIFACT, results, tmp_path)
-    page, data = files["html"].read_text(), pd.read_csv(files["csv"])
+    page = files["html"].read_text()
+    data = pd.read_csv(files["csv"])
     verdict = (
         f"Evidence of training: {made_up.MODEL} finds your 7 documents together (7 of "
         "7 also alone) more"

@@ -96,10 +96,8 @@ def test_what_an_interval_does_not_tell_from_chance_is_not_beyond_it():
 
 
 def test_the_interval_of_the_best_of_several_is_bonferronis():
-    draws, half = (
-        np.random.default_rng(0).normal(0.5, 0.05, (20_000, 8)),
-        0.05 * norm.ppf(0.975),
-    )
+    draws = np.random.default_rng(0).normal(0.5, 0.05, (20_000, 8))
+    half = 0.05 * norm.ppf(0.975)
     frame = pd.DataFrame(
         {"value": draws[0], "low": draws[0] - half, "high": draws[0] + half, "panel": 0}
     )

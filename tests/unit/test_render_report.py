@@ -266,7 +266,8 @@ def test_shots_are_listed_in_the_order_in_which_they_are_read():
     )
     pooled = drawn.assign(length=pd.array([None] * 4, "Int64"))
     for prefixes, place in ((drawn, "b, draw 0, 64 words"), (pooled, "b, draw 0")):
-        members, nonmembers = f"{place}, members", f"{place}, nonmembers"
+        members = f"{place}, members"
+        nonmembers = f"{place}, nonmembers"
         assert shots_of("b", prefixes) == {
             members: ["t2", "t3"],
             nonmembers: ["t1", "t4"],

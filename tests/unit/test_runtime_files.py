@@ -52,7 +52,8 @@ def test_no_flipped_bit_changes_a_value_without_an_error(tmp_path):
 def test_a_large_file_is_read_once_and_again_when_it_is_replaced(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(files, "LARGE", 4)
-    path, reads = Path("model.safetensors"), []
+    path = Path("model.safetensors")
+    reads = []
     sha256_file = files.sha256_file
     monkeypatch.setattr(
         files, "sha256_file", lambda path: reads.append(path) or sha256_file(path)

@@ -119,7 +119,8 @@ def same(computed, expected):
 
 def test_a_gpu_keeps_the_sums_of_narrow_weights_in_float32(gpus):
     torch.manual_seed(0)
-    hidden, weight = torch.randn(9, 32).bfloat16(), torch.randn(320, 32).bfloat16()
+    hidden = torch.randn(9, 32).bfloat16()
+    weight = torch.randn(320, 32).bfloat16()
     targets = torch.arange(9)
     expected = OutputHead(weight, None).statistics(hidden, targets, "full")
     computed = OutputHead(weight.to("cuda:0"), None).statistics(
@@ -141,7 +142,8 @@ def test_a_gpu_keeps_the_sums_of_narrow_weights_in_float32(gpus):
 def test_gpus_give_what_the_cpu_gives(
     tiny_checkpoint, tiny_model, on_gpu, tmp_path, kind, number
 ):
-    here, target = tiny_model(kind), target_of(tiny_checkpoint(kind))
+    here = tiny_model(kind)
+    target = target_of(tiny_checkpoint(kind))
     counts = (0,) if kind == "mamba" else (0, 1)
     expected = [
         passes(Engine(here, kind, BUDGET), prompt_prefix)
@@ -214,7 +216,8 @@ def test_a_gpu_whose_kernels_do_not_serve_copies_the_prefix(
     with SimulatedGPUs():
         engine = Engine(on_gpu(), "llama", BUDGET)
         same(passes(engine, PREFIX), expected)
-        assert (engine.sharing, engine.features.attention) == (SharedCache, "sdpa")
+        assert engine.sharing == SharedCache
+        assert engine.features.attention == "sdpa"
 
 
 def a_pass(model):
@@ -226,7 +229,8 @@ def questions(model):
     """Here no branch is read alone."""
     options = [request.tokens.tolist() for request in WINDOW if len(request.tokens) > 9]
     prompts = [sum(map(tuple, order), ()) for order in permutations(options)]
-    reader, answers = Reader(Features(model), "tiny", 200), [None] * len(prompts)
+    reader = Reader(Features(model), "tiny", 200)
+    answers = [None] * len(prompts)
 
     def read():
         with torch.inference_mode():
@@ -246,7 +250,8 @@ def test_memory_that_does_not_suffice_anywhere_halves_the_budget(on_gpu, gpus, w
     model = on_gpu()
     worker, compute = work(model)
     before = gpus.operations
-    expected, total = compute(), gpus.operations - before
+    expected = compute()
+    total = gpus.operations - before
     assert worker.batch_tokens == 200
     for number in sorted({5, 20, 40, *np.linspace(1, total, 5).astype(int).tolist()}):
         worker, compute = work(model)
@@ -312,7 +317,8 @@ def test_a_probe_that_never_has_memory_is_an_error_that_says_what_to_do(
             "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"
         )
 
-    model, target = on_gpu(), target_of(tiny_checkpoint("llama"))
+    model = on_gpu()
+    target = target_of(tiny_checkpoint("llama"))
     monkeypatch.setattr(SharedCache, "__init__", full)
     with pytest.raises(InputError, match="does not fit into memory; set max_length"):
         passes(Engine(model, "tiny", 200), PREFIX)

@@ -148,10 +148,8 @@ def test_what_is_evaluated_depends_on_the_runs_and_not_on_what_is_shown(load):
 
 
 def test_lists_stand_for_their_product_and_what_is_written_first_varies_slowest(load):
-    models, benchmarks = (
-        ["pico-en-small", "smollm2-135m"],
-        ["sotu_split", "sotu_split-s1"],
-    )
+    models = ["pico-en-small", "smollm2-135m"]
+    benchmarks = ["sotu_split", "sotu_split-s1"]
     run = {"model": models, "benchmark": benchmarks, "methods": ["loss"]}
     panel = {"length": [64, 32], "benchmark": benchmarks[0], "model": models}
     loaded = load(
@@ -230,5 +228,7 @@ def test_a_study_of_twice_the_pairs_takes_twice_the_steps(tmp_path):
         return counted
 
     calls(2)  # what is read and kept once
-    few, more, most = calls(50), calls(100), calls(200)
+    few = calls(50)
+    more = calls(100)
+    most = calls(200)
     assert most - more < 2.2 * (more - few)

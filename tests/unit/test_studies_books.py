@@ -122,7 +122,8 @@ def test_the_answer_waits_for_no_whole_work_and_whole_works_may_be_left_out(fold
     plan = Plan(loaded())
     assert plan.first == [f"results/{plan.study.name}/tables/audit.md"]
     assert plan.tells_first("audit")
-    assert not any(WORKS_SLUG in path for *_, path in plan.rendering("audit").reads)
+    for *_, path in plan.rendering("audit").reads:
+        assert WORKS_SLUG not in path
     assert any(WORKS_SLUG in path for *_, path in plan.rendering("extraction").reads)
     works = plan.pair("smollm2-135m", WORKS_SLUG)
     assert works.answers_before == plan.first
@@ -148,7 +149,8 @@ def test_the_answer_waits_for_no_whole_work_and_whole_works_may_be_left_out(fold
         study = loaded(whole_works=False, **given)
         assert [*study.artifacts] == ["audit"]
         assert {run.benchmark for run in study.runs} == {TEXTS_SLUG, "famous_passages"}
-        assert not any(run.extraction for run in study.runs)
+        for run in study.runs:
+            assert not run.extraction
         told = "\n".join(description(Plan(study), CONFIG | {"model": "smollm2-135m"}))
         assert ("passages of 64 words of each work" in told) == (not given), (
             "the plan of works"
@@ -211,7 +213,9 @@ def test_longer_words_are_matched_in_characters(folder):
     assert means == pytest.approx([cut.size, cut.size], rel=0.02)
     assert {text.length for text in passages(study)} == {None}
     told = check_user_files(Plan(study), CONFIG | {"model": "smollm2-135m"})
-    assert not any("medians" in line or "Length alone" in line for line in told)
+    for line in told:
+        assert "medians" not in line
+        assert "Length alone" not in line
     assert any(
         "matched in characters because words have other lengths" in line
         for line in told
@@ -282,12 +286,8 @@ def test_the_text_that_was_read_of_each_work_is_sealed(folder):
         )
     report_of.cache_clear()
     assert Plan(loaded()).sealed(CONFIG)["works"] == sealed
-    assert not any(
-        "FORGED" in text.text
-        for text in texts_of(
-            given_rows(Path(entry.path)), given_rows(Path(entry.known))
-        )
-    )
+    for text in texts_of(given_rows(Path(entry.path)), given_rows(Path(entry.known))):
+        assert "FORGED" not in text.text
 
 
 @pytest.mark.parametrize(
@@ -342,7 +342,11 @@ def test_an_exchange_of_works_finds_the_smallest_effect_in_four_of_five_cases():
     """Simulated: normal scores, of which a tenth of the variance is the work's, and
     exact exchanges of whole works."""
     rng = np.random.default_rng(0)
-    suspects, known, each, times, draws = 5, 12, 10, 600, 400
+    suspects = 5
+    known = 12
+    each = 10
+    times = 600
+    draws = 400
     effect = smallest_effect(suspects, known, each)
     found = 0
     for _ in range(times):

@@ -25,12 +25,10 @@ from pretrace.studies.registries import Registry, check_pins
 from pretrace.studies.stages.revisions import entry_to_fetch
 from tiny_models import tiny_model
 
-PYTHIA, WIKIMIA, VIEWS, C4 = (
-    "EleutherAI/pythia-70m",
-    "swj0419/WikiMIA",
-    "someone/views",
-    "allenai/c4",
-)
+PYTHIA = "EleutherAI/pythia-70m"
+WIKIMIA = "swj0419/WikiMIA"
+VIEWS = "someone/views"
+C4 = "allenai/c4"
 MODEL = {"source": "hub", "hub": PYTHIA, "revision": "main"}
 BENCHMARK = WikiMia(
     source="wikimia", hub=WIKIMIA, revision="main", views_hub=VIEWS, lengths=[32]
@@ -41,7 +39,8 @@ CORPUS = {
     "files": "en/c4-train.{shard:05d}-of-01024.json.gz",
     "field": "text",
 }
-OLD, NEW = "a" * 40, "b" * 40
+OLD = "a" * 40
+NEW = "b" * 40
 
 
 def registries(**models):
@@ -181,7 +180,8 @@ def test_pinning_what_is_there_changes_no_parameter(tmp_path):
 
 
 def test_texts_and_views_are_pinned_each_by_its_repository(tmp_path):
-    pins, none = {"datasets": {VIEWS: NEW}}, str(tmp_path / "none.json")
+    pins = {"datasets": {VIEWS: NEW}}
+    none = str(tmp_path / "none.json")
     assert entry_to_fetch(BENCHMARK, none, pins, "texts") == BENCHMARK
     assert entry_to_fetch(BENCHMARK, none, pins, "views") == BENCHMARK.model_copy(
         update={"views_revision": NEW}

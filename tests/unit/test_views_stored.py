@@ -219,7 +219,8 @@ def test_the_target_completes_each_prompt_greedily_to_as_many_tokens_as_the_text
         [9, 0],
         [9, 1],
     ]
-    model, tokenizer = target.load(), target.tokenizer
+    model = target.load()
+    tokenizer = target.tokenizer
     for row in made.itertuples():
         ids = tokenizer(prompts[row.position])["input_ids"]
         new: list[int] = []
