@@ -15,10 +15,9 @@ has none."""
 
 
 def parse_setting(method, setting):
-    given = {
-        name: float(value)
-        for name, value in (part.split("=") for part in setting.split(";") if part)
-    }
+    given = {}
+    for name, value in (part.split("=") for part in setting.split(";") if part):
+        given[name] = float(value)
     return {"k": float(GRIDS[method])} | given if method in GRIDS else given
 
 
@@ -72,12 +71,13 @@ def scores(
             "shots_used": None,
         }
     ).astype({"draw": "Int64", "shots_used": "Int64"})
-    blocks = [
-        own.assign(
-            method=method, setting=setting, score=np.asarray(values, dtype=float)
+    blocks = []
+    for (method, setting), values in columns.items():
+        blocks.append(
+            own.assign(
+                method=method, setting=setting, score=np.asarray(values, dtype=float)
+            )
         )
-        for (method, setting), values in columns.items()
-    ]
     return (
         pd.concat(blocks, ignore_index=True)
         .dropna(subset="score")

@@ -139,10 +139,9 @@ def make_study(folder: Path) -> Results:
         write_parquet(folder / f"{name}.parquet", frame)
     write_json(folder / "manifest.json", manifest(folder, benchmark))
     keys = {"benchmarks": BENCHMARK, "training": MODEL}
-    paths = {
-        kind: {keys.get(kind, PAIR): folder / f"{kind}.parquet"}
-        for kind in frames | statistics
-    }
+    paths = {}
+    for kind in frames | statistics:
+        paths[kind] = {keys.get(kind, PAIR): folder / f"{kind}.parquet"}
     entries = {BENCHMARK: {"title": "Two eras", "source": "eras", "language": "en"}}
     return Results(paths | {"passes": {PAIR: folder / "manifest.json"}}, entries)
 

@@ -327,10 +327,9 @@ def placebos_frame(metrics: pd.DataFrame) -> pd.DataFrame:
     alone = dict.fromkeys(("mean", "sd", "z", "rank", "placebos"), np.nan) | {
         "placebo": True
     }
-    others = [
-        chosen.assign(document=f"old{number}", value=value, **alone)
-        for number, value in enumerate(PLACEBO_VALUES)
-    ]
+    others = []
+    for number, value in enumerate(PLACEBO_VALUES):
+        others.append(chosen.assign(document=f"old{number}", value=value, **alone))
     return pd.concat([own, *others], ignore_index=True)[PLACEBO_COLUMNS]
 
 

@@ -17,11 +17,10 @@ SPEECH = (
 
 def text_of(**statistics: Any) -> TokenStatistics:
     plain = {"text", "neighbours", "shadows"}
-    lists: dict[str, Any] = {
-        name: np.array(values, dtype=float)
-        for name, values in statistics.items()
-        if name not in plain
-    }
+    lists: dict[str, Any] = {}
+    for name, values in statistics.items():
+        if name not in plain:
+            lists[name] = np.array(values, dtype=float)
     if "neighbours" in statistics:
         lists["neighbours"] = tuple(
             np.array(values, dtype=float) for values in statistics["neighbours"]

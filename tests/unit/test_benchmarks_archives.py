@@ -112,10 +112,9 @@ def test_the_licences_of_the_registry_are_in_their_archives():
         for name in ("benchmarks", "downloads")
     )
     files = entries["licences"]["files"]
-    sources = [
-        ROOT / "results" / "downloads" / downloads[slug]["file"]
-        for slug in dict.fromkeys(text["download"] for text in files)
-    ]
+    sources = []
+    for slug in dict.fromkeys(text["download"] for text in files):
+        sources.append(ROOT / "results" / "downloads" / downloads[slug]["file"])
     if not all(source.is_file() for source in sources):
         pytest.skip("the archives have not been downloaded")
     table = build("licences", entries["licences"], sources).set_index("document")

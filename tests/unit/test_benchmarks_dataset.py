@@ -176,10 +176,9 @@ def test_nonmembers_stand_in_every_subset_of_the_members(hub, tmp_path):
 
 @pytest.mark.parametrize("ending", FORMATS)
 def test_every_format_gives_the_same_table(tmp_path, ending):
-    given = [
-        row | {"label": label}
-        for row, label in zip(PARTS[0], (1, 0, None, 1, 0), strict=True)
-    ]
+    given = []
+    for row, label in zip(PARTS[0], (1, 0, None, 1, 0), strict=True):
+        given.append(row | {"label": label})
     files = {f"test.{ending}": FORMATS[ending](given)}
     table = table_of(
         written(tmp_path, files), columns={"text": "snippet", "label": "label"}
@@ -441,15 +440,16 @@ def test_a_number_in_a_column_of_classes_is_the_place_of_its_name_in_every_forma
 def test_characters_under_length_and_names_that_are_missing_are_checked_as_in_a_file_of_ones_own(
     tmp_path, ending
 ):
-    given = [
-        {
-            "text": f"text {n}",
-            "label": n % 2,
-            "length": 50 + n,
-            "document": "A " if n % 2 else "A",
-        }
-        for n in range(40)
-    ]
+    given = []
+    for n in range(40):
+        given.append(
+            {
+                "text": f"text {n}",
+                "label": n % 2,
+                "length": 50 + n,
+                "document": "A " if n % 2 else "A",
+            }
+        )
     folder = written(
         tmp_path / "a", {f"train.{ending}": WRITTEN_CLASSES[ending](given)}
     )
@@ -516,10 +516,9 @@ def test_rows_without_words_are_left_out_and_other_columns_than_the_named_are_no
 
 def test_cells_arrive_as_written(tmp_path):
     written_cells = {"null": "007", "NA": "07", "None": "1.10", "nan": "1.100"}
-    given = [
-        {"text": text, "label": number % 2, "document": document}
-        for number, (text, document) in enumerate(written_cells.items())
-    ]
+    given = []
+    for number, (text, document) in enumerate(written_cells.items()):
+        given.append({"text": text, "label": number % 2, "document": document})
     table = table_of(written(tmp_path, {"train.csv": made.comma_separated(given)}))
     assert dict(zip(table["text"], table["document"], strict=True)) == written_cells
     assert table["label"].tolist() == [0, 1, 0, 1]
@@ -550,11 +549,10 @@ def test_nothing_is_asked_and_nothing_is_left_behind(tmp_path):
         "print(len(build('mine', entry, [Path(sys.argv[1])])))"
     )
     for offline in ({}, {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}):
-        environment = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith("HF_")
-        }
+        environment = {}
+        for name, value in os.environ.items():
+            if not name.startswith("HF_"):
+                environment[name] = value
         environment |= {
             "HOME": str(tmp_path / "home"),
             "TMPDIR": str(tmp_path / "tmp"),
@@ -570,12 +568,11 @@ def test_nothing_is_asked_and_nothing_is_left_behind(tmp_path):
         assert done.returncode == 0, done.stderr
         assert done.stdout.split()[-1] == "6"
         assert "it/s" not in done.stderr
-    left = [
-        path
-        for name in ("home", "tmp")
-        for path in (tmp_path / name).rglob("*")
-        if path.is_file()
-    ]
+    left = []
+    for name in ("home", "tmp"):
+        for path in (tmp_path / name).rglob("*"):
+            if path.is_file():
+                left.append(path)
     assert not left
 
 

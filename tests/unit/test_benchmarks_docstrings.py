@@ -38,10 +38,9 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         folder.mkdir(parents=True)
         for module in range(MODULES):
             texts = [docstring(package, module, number) for number in range(DOCSTRINGS)]
-            functions = [
-                f'def f{number}():\n    """{text}"""'
-                for number, text in enumerate(texts)
-            ]
+            functions = []
+            for number, text in enumerate(texts):
+                functions.append(f'def f{number}():\n    """{text}"""')
             (folder / f"m{module}.py").write_text("\n".join(functions))
         (tmp_path / package / "__init__.py").write_text(
             f'"""{docstring("same", 0, 0)}"""'

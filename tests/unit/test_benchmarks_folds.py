@@ -34,15 +34,16 @@ def counts(
 
 def test_texts_without_documents_are_stratified_by_label_subset_and_length() -> None:
     rng = random.Random(0)
-    texts = [
-        text(
-            i,
-            rng.choice([0, 0, 1, None]),
-            subset=rng.choice("ab"),
-            length=rng.choice([32, 64]),
+    texts = []
+    for i in range(997):
+        texts.append(
+            text(
+                i,
+                rng.choice([0, 0, 1, None]),
+                subset=rng.choice("ab"),
+                length=rng.choice([32, 64]),
+            )
         )
-        for i in range(997)
-    ]
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "document"
     for keys, slack in (
@@ -99,10 +100,11 @@ def test_documents_and_matched_ones_stay_whole_where_each_class_has_five(
 
 def test_blocks_of_matched_documents_share_a_fold_by_their_place() -> None:
     """Two documents of each class are too few to stay whole."""
-    texts = [
-        text(i, i // 10 % 2, document=f"d{i // 10}", matched=f"p{i // 20}")
-        for i in range(40)
-    ]
+    texts = []
+    for i in range(40):
+        texts.append(
+            text(i, i // 10 % 2, document=f"d{i // 10}", matched=f"p{i // 20}")
+        )
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "block"
     for pair in (0, 20):
@@ -113,10 +115,9 @@ def test_blocks_of_matched_documents_share_a_fold_by_their_place() -> None:
 
 
 def test_a_class_of_few_documents_means_blocks_in_the_order_of_the_document() -> None:
-    texts = [
-        text(i, int(i < 50), document="one" if i < 50 else f"d{i % 7}")
-        for i in range(100)
-    ]
+    texts = []
+    for i in range(100):
+        texts.append(text(i, int(i < 50), document="one" if i < 50 else f"d{i % 7}"))
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "block"
     runs = folds.numbers[:50]
@@ -145,17 +146,18 @@ def test_without_spans_a_text_shares_the_fold_of_the_longer_ones_that_contain_it
     None
 ):
     words = [f"w{i}" for i in range(448)]
-    texts = [
-        Text(
-            f"{length}-{start}",
-            " ".join(words[start : start + length]),
-            1,
-            length=length,
-            document="one",
-        )
-        for length in (16, 32, 64)
-        for start in range(0, 448, length)
-    ]
+    texts = []
+    for length in (16, 32, 64):
+        for start in range(0, 448, length):
+            texts.append(
+                Text(
+                    f"{length}-{start}",
+                    " ".join(words[start : start + length]),
+                    1,
+                    length=length,
+                    document="one",
+                )
+            )
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "block"
     assert set(folds.numbers) == {0, 1, 2, 3, 4}
@@ -167,15 +169,16 @@ def test_without_spans_a_text_shares_the_fold_of_the_longer_ones_that_contain_it
 
 @pytest.mark.parametrize("documents", [3, 40])
 def test_equal_texts_share_a_fold_across_documents_and_classes(documents: int) -> None:
-    texts = [
-        Text(
-            f"{i:05d}",
-            f"text {i % 90}",
-            int(i % documents % 2),
-            document=f"d{i % documents}",
+    texts = []
+    for i in range(100):
+        texts.append(
+            Text(
+                f"{i:05d}",
+                f"text {i % 90}",
+                int(i % documents % 2),
+                document=f"d{i % documents}",
+            )
         )
-        for i in range(100)
-    ]
     folds = assign_folds(texts, seed=1).numbers
     assert folds[90:] == folds[:10]
 
@@ -210,10 +213,9 @@ def test_rows_are_sorted_by_subset_length_and_id_and_survive_the_file(
         ("", 32, "5"),
         ("a", 32, "0"),
     ]
-    texts = [
-        Text(text_id, f"text {text_id}", None, subset, length)
-        for subset, length, text_id in keys
-    ]
+    texts = []
+    for subset, length, text_id in keys:
+        texts.append(Text(text_id, f"text {text_id}", None, subset, length))
     table = finish(texts, name="any", seed=0)
     assert list(table["text_id"]) == ["5", "0", "3", "2", "4", "1"]
     write_parquet(tmp_path / "t.parquet", table, TEXT_SCHEMA)

@@ -61,13 +61,14 @@ def folder(tmp_path) -> Path:
         "The {word} of {word} met {word} and {word}.\n\nno {word}, {word} or {word}\n",
         encoding="utf-8",
     )
-    passages = [
-        {
-            "document": f"page {n}",
-            **{f"wording_{k}": f"passage {n} in words {k}" for k in range(3)},
-        }
-        for n in range(9)
-    ]
+    passages = []
+    for n in range(9):
+        passages.append(
+            {
+                "document": f"page {n}",
+                **{f"wording_{k}": f"passage {n} in words {k}" for k in range(3)},
+            }
+        )
     (tmp_path / "passages.jsonl").write_bytes(made.jsonl(passages))
     (tmp_path / "passages.csv").write_bytes(made.comma_separated(passages))
     return tmp_path
@@ -319,10 +320,9 @@ def test_p_of_a_key_is_exact_where_no_model_read_it(tmp_path, key):
 
 
 def test_a_model_that_read_the_canaries_is_found(tmp_path):
-    answers = [
-        answer(canaries(tmp_path, seed, count=20, twins=9), effect=3.0)
-        for seed in range(10)
-    ]
+    answers = []
+    for seed in range(10):
+        answers.append(answer(canaries(tmp_path, seed, count=20, twins=9), effect=3.0))
     assert max(found.p for found in answers) <= 0.05
     assert {found.kind for found in answers} == {"evidence"}
     with pytest.raises(InputError, match="exists"):

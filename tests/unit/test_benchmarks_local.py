@@ -505,15 +505,13 @@ SPELLINGS = {
 def test_a_name_is_one_in_all_its_spellings_and_a_missing_one_is_none(
     tmp_path, column, name, write
 ):
-    names = [
-        (form, spelling)
-        for form, spellings in SPELLINGS.items()
-        for spelling in spellings
-    ]
-    rows = [
-        {"text": f"text {number}", "label": 1, column: spelling}
-        for number, (_, spelling) in enumerate(names)
-    ]
+    names = []
+    for form, spellings in SPELLINGS.items():
+        for spelling in spellings:
+            names.append((form, spelling))
+    rows = []
+    for number, (_, spelling) in enumerate(names):
+        rows.append({"text": f"text {number}", "label": 1, column: spelling})
     (tmp_path / name).write_bytes(write(rows))
     assert [
         getattr(text, column) for text in texts_of(given_rows(tmp_path / name))

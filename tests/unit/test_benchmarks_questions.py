@@ -198,7 +198,7 @@ def test_passages_of_ones_own_are_numbered(tmp_path: Path) -> None:
 
 def test_booktection_has_a_length_a_title_and_an_author(tmp_path: Path) -> None:
     book = "The_Hobbit_-_J._R._R._Tolkien"
-    sizes = [size for size in ("small", "medium", "large") for _ in range(2)]
+    sizes = ["small", "small", "medium", "medium", "large", "large"]
     rows = [row(f"{size} {n}", book, Length=size) for n, size in enumerate(sizes)]
     path = written(tmp_path / "b.csv", rows)
     table = build("b", BOOKS, [path])

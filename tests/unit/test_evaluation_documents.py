@@ -103,10 +103,9 @@ def test_cross_fitted_calibration_is_marked_and_nothing_else_is(results):
 def test_what_is_published_of_documents_is_of_one_setting():
     benchmark = texts(np.arange(30) % 2)
     benchmark["document"] = benchmark["text_id"]
-    columns = {
-        (method, ""): noise(30, seed=number)
-        for number, method in enumerate(("plain", "other"))
-    }
+    columns = {}
+    for number, method in enumerate(("plain", "other")):
+        columns[method, ""] = noise(30, seed=number)
     rows, _ = run(scores(benchmark, columns).assign(unit="document"), benchmark)
     held_out = set(rows.loc[rows["selection"] == "held_out", "metric"])
     assert "auc" in held_out

@@ -168,10 +168,9 @@ def test_labels_drawn_within_documents_are_exchanged_there():
     assert found.ways == 3 * 4 * 5 * 3 == ways(suspect, document)
     assert found.p(seed=0) == pytest.approx(brute_force(found.mean, suspect, document))
     weights = np.array([3, 4, 5, 3])
-    gaps = [
-        found.mean[document == d][0] - found.mean[document == d][1:].mean()
-        for d in range(4)
-    ]
+    gaps = []
+    for d in range(4):
+        gaps.append(found.mean[document == d][0] - found.mean[document == d][1:].mean())
     assert found.effect == pytest.approx(
         np.average(gaps, weights=(weights - 1) / weights)
     )

@@ -33,11 +33,12 @@ OF_EACH = 20
 def texts_table() -> pd.DataFrame:
     rng = np.random.default_rng(0)
     document = np.repeat(DOCUMENTS, OF_EACH)
-    words = [
-        [name] * int(rng.integers(0, 3))
-        + [f"{name}w{row % OF_EACH}n{n}" for n in range(30)]
-        for row, name in enumerate(document)
-    ]
+    words = []
+    for row, name in enumerate(document):
+        words.append(
+            [name] * int(rng.integers(0, 3))
+            + [f"{name}w{row % OF_EACH}n{n}" for n in range(30)]
+        )
     fold = np.arange(len(document)) % OF_EACH % 5
     return texts(
         document != "new",
@@ -63,10 +64,9 @@ def scored(benchmark: pd.DataFrame, draws: tuple[int, ...] = ()) -> pd.DataFrame
             ("blind", ""): benchmark["text_id"].map(learned(benchmark)),
         },
     )
-    drawn = [
-        scores(benchmark, {("recall", ""): values[1 + draw]}, draw=draw)
-        for draw in draws
-    ]
+    drawn = []
+    for draw in draws:
+        drawn.append(scores(benchmark, {("recall", ""): values[1 + draw]}, draw=draw))
     return pd.concat([plain, *drawn])
 
 
@@ -102,15 +102,23 @@ def placebo_table(benchmark: pd.DataFrame, document: str) -> pd.DataFrame:
     members = benchmark[benchmark["label"].eq(1)]
     members = members.assign(label=members["document"].ne(document).astype(int))
     rows = members.to_dict("records")
-    own = [
-        Text(
-            *(
-                row[key]
-                for key in ("text_id", "text", "label", "subset", "length", "document")
+    own = []
+    for row in rows:
+        own.append(
+            Text(
+                *(
+                    row[key]
+                    for key in (
+                        "text_id",
+                        "text",
+                        "label",
+                        "subset",
+                        "length",
+                        "document",
+                    )
+                )
             )
         )
-        for row in rows
-    ]
     return members.assign(
         fold=assign_folds(own, seed_of("placebo_folds", "b", document)).numbers
     )
@@ -177,11 +185,10 @@ def test_a_draw_of_prefixes_belongs_to_the_document_of_its_shots(texts_table):
     )
     assert documents[0] == "new"
     assert len(set(documents.values())) == 3
-    ids = {
-        chosen.draw: chosen.ids
-        for chosen in evaluation_sets(texts_table, prefixes)
-        if chosen.name == "without_prefixes"
-    }
+    ids = {}
+    for chosen in evaluation_sets(texts_table, prefixes):
+        if chosen.name == "without_prefixes":
+            ids[chosen.draw] = chosen.ids
     recall = (
         scored(texts_table, draws=(0, 1, 2))
         .query("method == 'recall'")

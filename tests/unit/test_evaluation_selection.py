@@ -31,10 +31,9 @@ def chosen_by_hand(metric, columns, label, fold):
     inside = [rows & (fold == number) for number in range(5)]
 
     def best(where):
-        values_of = {
-            setting: value_of(metric, values[where], label[where])
-            for setting, values in columns.items()
-        }
+        values_of = {}
+        for setting, values in columns.items():
+            values_of[setting] = value_of(metric, values[where], label[where])
         return max(
             values_of, key=lambda setting: np.nan_to_num(values_of[setting], nan=-1.0)
         )
@@ -52,10 +51,9 @@ def chosen_by_hand(metric, columns, label, fold):
             pooled[own] = (others < values).sum(axis=1) + (others <= values).sum(axis=1)
     default = next(iter(columns))
     on_test = best(rows)
-    numbers = {
-        name: (setting, value_of(metric, columns[setting][rows], label[rows]))
-        for name, setting in (("default", default), ("best_on_test", on_test))
-    }
+    numbers = {}
+    for name, setting in (("default", default), ("best_on_test", on_test)):
+        numbers[name] = (setting, value_of(metric, columns[setting][rows], label[rows]))
     return numbers | {
         "held_out": ("|".join(folds), value_of(metric, pooled[rows], label[rows]))
     }
@@ -72,10 +70,11 @@ def test_every_selection_is_that_of_scikit_learn_by_hand(seed):
     )
     gains = rng.normal(size=(6, 5))
     # a scale of its own for each setting, which nothing may pool
-    tuned = {
-        k: k + 10.0**k * np.round(rng.normal(size=200) + gains[k, fold] * LABEL, 1)
-        for k in range(1, 6)
-    }
+    tuned = {}
+    for k in range(1, 6):
+        tuned[k] = k + 10.0**k * np.round(
+            rng.normal(size=200) + gains[k, fold] * LABEL, 1
+        )
     plain = np.where(rng.random(200) < 0.1, np.nan, rng.normal(size=200))
     settings = {("tuned", f"k={k}"): tuned[k] for k in (3, 1, 2, 5, 4)} | {
         ("plain", ""): plain
@@ -144,10 +143,11 @@ def test_a_method_with_nothing_to_tune_has_one_value_of_each_metric():
 def test_a_choice_at_an_edge_that_a_wider_grid_could_pass_is_marked(
     tried, best, marked
 ):
-    columns = {
-        ("tuned", f"k={k}"): noise(200, seed=k) + (9.0 * LABEL if k == best else 0)
-        for k in tried
-    }
+    columns = {}
+    for k in tried:
+        columns["tuned", f"k={k}"] = noise(200, seed=k) + (
+            9.0 * LABEL if k == best else 0
+        )
     rows = (
         run(columns)[0]
         .query("metric == 'auc'")
@@ -169,10 +169,9 @@ def test_held_out_is_marked_where_more_than_half_of_the_folds_choose_an_edge(
     benchmark = texts(LABEL)
     first_folds = (benchmark["fold"] < 3).to_numpy()
     signal = {rest: 2.0 * first_folds, first: 4.0 * ~first_folds, 9: 0.0}
-    columns = {
-        ("tuned", f"k={k}"): noise(200, seed=k) + gain * LABEL
-        for k, gain in signal.items()
-    }
+    columns = {}
+    for k, gain in signal.items():
+        columns["tuned", f"k={k}"] = noise(200, seed=k) + gain * LABEL
     row = only(run(columns, benchmark)[0], selection="held_out", metric="auc")
     assert row["setting"] == "|".join(f"k={k}" for k in chosen)
     assert ("at_grid_edge" in row["marks"]) == (chosen.count("1") > 2)
@@ -211,10 +210,11 @@ def test_a_setting_scored_on_other_texts_than_the_default_is_not_chosen(log_line
 
 
 def test_a_variant_off_the_grid_chooses_for_itself_and_enters_no_test():
-    variant = {
-        ("tuned", f"k={k};upper=0"): LABEL * (10.0 if k == 3 else 0.1) + noise(200)
-        for k in (2, 3)
-    }
+    variant = {}
+    for k in (2, 3):
+        variant["tuned", f"k={k};upper=0"] = LABEL * (10.0 if k == 3 else 0.1) + noise(
+            200
+        )
     metrics, tests = run(
         {("tuned", "k=2"): noise(200), ("other", ""): noise(200, seed=1)} | variant
     )
@@ -268,10 +268,9 @@ def held_out_interval(columns):
         ("tuned", f"k={k}"): values for k, values in enumerate(columns, start=1)
     }
     metrics, _ = run(settings | {("plain", ""): columns[1]}, resamples=300)
-    rows = [
-        only(metrics, method=method, selection="held_out", metric="auc")
-        for method in ("tuned", "plain")
-    ]
+    rows = []
+    for method in ("tuned", "plain"):
+        rows.append(only(metrics, method=method, selection="held_out", metric="auc"))
     tuned, plain = (row["high"] - row["low"] for row in rows)
     return tuned / plain
 
@@ -300,10 +299,9 @@ def test_most_texts_may_tie_at_the_default():
     found = LABEL + noise(200, seed=4)
     tied = {("tuned", "k=2"): ties, ("tuned", "k=3"): found, ("plain", ""): found}
     metrics, _ = run(tied, resamples=300)
-    rows = [
-        only(metrics, method=method, selection="held_out", metric="auc")
-        for method in ("tuned", "plain")
-    ]
+    rows = []
+    for method in ("tuned", "plain"):
+        rows.append(only(metrics, method=method, selection="held_out", metric="auc"))
     tuned, plain = (row["high"] - row["low"] for row in rows)
     assert tuned < 1.5 * plain
 

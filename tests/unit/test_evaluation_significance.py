@@ -113,12 +113,13 @@ CONVENTIONS = [(level, strict) for level in LEVELS for strict in (False, True)]
 
 def from_sklearn(scores, label):
     false, true, _ = roc_curve(label, scores, drop_intermediate=False)
-    rates = [
-        true[(false < level / 100) if strict else (false <= level / 100)].max(
-            initial=0.0
+    rates = []
+    for level, strict in CONVENTIONS:
+        rates.append(
+            true[(false < level / 100) if strict else (false <= level / 100)].max(
+                initial=0.0
+            )
         )
-        for level, strict in CONVENTIONS
-    ]
     return np.array([roc_auc_score(label, scores), *rates])
 
 

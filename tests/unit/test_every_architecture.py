@@ -105,15 +105,13 @@ def tiny_config(kind):
     config = CONFIG_MAPPING[kind]()
     text = config.get_text_config()
     names = {*vars(text), *text.attribute_map}
-    known = {
-        name: value
-        for name, value in sizes.items()
-        if name in names
-        and (
+    known = {}
+    for name, value in sizes.items():
+        if name in names and (
             name in OWN.get(kind, {})
             or not isinstance(vars(text).get(name), (list, dict))
-        )
-    }
+        ):
+            known[name] = value
     if text is config:
         return CONFIG_MAPPING[kind](**known)
     part = next(name for name, value in vars(config).items() if value is text)
@@ -198,12 +196,11 @@ def test_every_causal_class_is_read_as_transformers_reads_it_or_refused(tmp_path
         shutil.rmtree(tmp_path / kind, ignore_errors=True)
     for kind, said in outcomes.items():
         print(f"{kind}: {said}")
-    of = {
-        result: [
+    of = {}
+    for result in ("equal", "refused", "not built"):
+        of[result] = [
             kind for kind, said in outcomes.items() if said.partition(":")[0] == result
         ]
-        for result in ("equal", "refused", "not built")
-    }
     wrong = outcomes.keys() - {kind for kinds in of.values() for kind in kinds}
     assert not wrong, {kind: outcomes[kind] for kind in wrong}
     sentence = (

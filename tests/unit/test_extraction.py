@@ -175,20 +175,20 @@ def test_windows_that_repeat_their_own_text_are_found(size):
     """By comparing each token's runs of three with the thousand before them, and those
     of five with all before."""
     ids = np.random.default_rng(0).integers(0, 9, size=1_500).tolist()
-    copied = {
-        place + token
-        for run, within in ((3, 1_000), (5, 1_500))
-        for place in range(len(ids) - run + 1)
-        if any(
-            ids[place : place + run] == ids[before : before + run]
-            for before in range(max(place - within, 0), place)
+    copied = set()
+    for run, within in ((3, 1_000), (5, 1_500)):
+        for place in range(len(ids) - run + 1):
+            if any(
+                ids[place : place + run] == ids[before : before + run]
+                for before in range(max(place - within, 0), place)
+            ):
+                for token in range(run):
+                    copied.add(place + token)
+    expected = []
+    for place in range(len(ids) - size + 1):
+        expected.append(
+            sum(token in copied for token in range(place, place + size)) >= size / 2
         )
-        for token in range(run)
-    }
-    expected = [
-        sum(token in copied for token in range(place, place + size)) >= size / 2
-        for place in range(len(ids) - size + 1)
-    ]
     assert has_repeats(np.array(ids), size).tolist() == expected
     assert len(set(expected)) == 2
 
@@ -244,27 +244,28 @@ def test_texts_without_a_window_are_not_measurable_and_a_warning_says_what_would
 def windows_table(*documents):
     """(document, label, its windows' probabilities with top-40 sampling), a window
     every 50 tokens."""
-    rows = [
-        {
-            "subset": "",
-            "length": pd.NA,
-            "document": document,
-            "label": label,
-            "text_id": document,
-            "tokens": 500,
-            "at": 50 + 50 * place,
-            "suffix": 50,
-            "log_p": math.log(p) - 1 if p else -500.0,
-            "log_p_top": math.log(p) if p else np.nan,
-            "greedy": p > 0.5,
-            "log_p_fifty": math.log(p / 3) if p else np.nan,
-            "repeats": False,
-            "token": "",
-            "passage": "words",
-        }
-        for document, label, shares in documents
-        for place, p in enumerate(shares)
-    ]
+    rows = []
+    for document, label, shares in documents:
+        for place, p in enumerate(shares):
+            rows.append(
+                {
+                    "subset": "",
+                    "length": pd.NA,
+                    "document": document,
+                    "label": label,
+                    "text_id": document,
+                    "tokens": 500,
+                    "at": 50 + 50 * place,
+                    "suffix": 50,
+                    "log_p": math.log(p) - 1 if p else -500.0,
+                    "log_p_top": math.log(p) if p else np.nan,
+                    "greedy": p > 0.5,
+                    "log_p_fifty": math.log(p / 3) if p else np.nan,
+                    "repeats": False,
+                    "token": "",
+                    "passage": "words",
+                }
+            )
     return pd.DataFrame(rows).astype({"label": "Int64", "length": "Int64"})
 
 
@@ -274,16 +275,17 @@ def texts_of(windows, *short):
     texts = windows[
         ["subset", "length", "document", "label", "text_id"]
     ].drop_duplicates()
-    more = [
-        {
-            "text_id": f"short {number}",
-            "document": document,
-            "label": label,
-            "subset": "",
-            "length": pd.NA,
-        }
-        for number, (document, label) in enumerate(short)
-    ]
+    more = []
+    for number, (document, label) in enumerate(short):
+        more.append(
+            {
+                "text_id": f"short {number}",
+                "document": document,
+                "label": label,
+                "subset": "",
+                "length": pd.NA,
+            }
+        )
     return pd.concat(
         [texts, pd.DataFrame(more, columns=texts.columns).astype(texts.dtypes)],
         ignore_index=True,

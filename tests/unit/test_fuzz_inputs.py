@@ -170,10 +170,9 @@ def as_parquet(rows: list[Any], draw: random.Random) -> bytes:
     try:
         return made.parquet(tables)
     except (pa.ArrowException, OverflowError, ValueError, TypeError):
-        texts = [
-            {str(key): json.dumps(value) for key, value in row.items()}
-            for row in tables
-        ]
+        texts = []
+        for row in tables:
+            texts.append({str(key): json.dumps(value) for key, value in row.items()})
         return made.parquet(texts)
 
 

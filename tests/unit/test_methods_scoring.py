@@ -49,10 +49,9 @@ def test_each_score_is_the_methods_own_of_the_stored_statistics(store):
     )
     for row in scores.itertuples():
         params = dict(part.split("=") for part in row.setting.split(";") if part)
-        typed = {
-            name: int(value) if name == "percentile" else float(value)
-            for name, value in params.items()
-        }
+        typed = {}
+        for name, value in params.items():
+            typed[name] = int(value) if name == "percentile" else float(value)
         expected = METHODS[row.method].function(statistics_of(store, row.id), **typed)
         assert row.score == pytest.approx(expected, abs=1e-12)
 
@@ -66,10 +65,9 @@ def test_lowercase_reads_the_altered_pass(store):
 
 
 def test_ref_has_a_row_for_each_reference_model(store):
-    others = {
-        name: Store(store.folder, name, store.benchmark).add()
-        for name in ("small", "other")
-    }
+    others = {}
+    for name in ("small", "other"):
+        others[name] = Store(store.folder, name, store.benchmark).add()
     references = {name: other.manifest_file() for name, other in others.items()}
     scores = score_of(
         store,

@@ -45,10 +45,9 @@ def everything(tmp_path):
         "neighbor",
         "blind",
     ]
-    prefixed = [
-        {"method": id, "parameters": {"shots": [1, 2]}}
-        for id in ("recall", "con_recall")
-    ]
+    prefixed = []
+    for id in ("recall", "con_recall"):
+        prefixed.append({"method": id, "parameters": {"shots": [1, 2]}})
     run = a_run(
         *methods,
         *prefixed,

@@ -208,18 +208,16 @@ def test_a_job_reads_nothing_of_the_configuration_that_would_not_start_it_again(
 
     Estimates and the check of the hub have no output, and so always run.
     """
-    making = [
-        path.read_text()
-        for path in SCRIPTS
-        if path.stem not in ("estimate", "check_hub")
-    ]
-    read = {
-        key
-        for text in making
+    making = []
+    for path in SCRIPTS:
+        if path.stem not in ("estimate", "check_hub"):
+            making.append(path.read_text())
+    read = set()
+    for text in making:
         for key in re.findall(
             r"snakemake\.config\b(?!\[\"budget_usd\"\]|\.get\(\"revisions\"\)).*", text
-        )
-    }
+        ):
+            read.add(key)
     assert not read
 
 
@@ -301,11 +299,10 @@ def test_a_type_that_is_given_is_not_measured_and_nor_is_a_gpu(registered, monke
 def test_the_products_are_those_of_the_checkpoint(registered, monkeypatch):
     loaded = target_of(registered)
     shapes = loaded.checkpoint.matrix_shapes()
-    matrices = [
-        tuple(weight.shape)
-        for weight in loaded.load().parameters()
-        if weight.dim() == 2
-    ]
+    matrices = []
+    for weight in loaded.load().parameters():
+        if weight.dim() == 2:
+            matrices.append(tuple(weight.shape))
     assert sorted(shapes.elements()) == sorted(matrices)
     assert loaded.checkpoint.matrix_weights() == sum(
         rows * columns for rows, columns in matrices

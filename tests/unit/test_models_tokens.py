@@ -441,11 +441,10 @@ def test_a_sentencepiece_file_alone_is_read_as_sentencepiece_reads_it_or_refused
         assert ids == right
         checking(checkpoint)(texts, ids)
     else:  # a unigram model of `tokenizers` reads a control token that a text spells
-        wrong = [
-            place
-            for place, (own, other) in enumerate(zip(ids, right, strict=True))
-            if own != other
-        ]
+        wrong = []
+        for place, (own, other) in enumerate(zip(ids, right, strict=True)):
+            if own != other:
+                wrong.append(place)
         assert wrong == [SPELLED.index("x<s>y")]
         with pytest.raises(
             InputError,

@@ -75,10 +75,9 @@ def embedded(folder):
         threads=1,
     )
     counts = pd.DataFrame({"token_id": [9], "count": [3]})
-    files = {
-        need: {name: Path(path) for name, path in named.items()}
-        for need, named in pair.method_inputs.items()
-    }
+    files = {}
+    for need, named in pair.method_inputs.items():
+        files[need] = {name: Path(path) for name, path in named.items()}
     for path in files["frequencies"].values():
         write_parquet(path, counts)
     inputs = Inputs(

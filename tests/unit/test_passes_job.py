@@ -108,10 +108,9 @@ def test_a_request_for_less_is_answered_by_one_for_more(job):
 
 def test_a_pass_that_lacks_a_number_is_read_again_and_no_other_is(job):
     lower = request(altered="lowercase", statistics="logprobs")
-    first = {
-        entry["altered"]: entry["files"][0]["file"]
-        for entry in job([request(), lower])["views"]
-    }
+    first = {}
+    for entry in job([request(), lower])["views"]:
+        first[entry["altered"]] = entry["files"][0]["file"]
     again = job([request(), request(statistics="top40"), lower])
     files = {entry["altered"]: entry["files"][0]["file"] for entry in again["views"]}
     assert files["lowercase"] == first["lowercase"]
@@ -342,10 +341,9 @@ def test_a_pass_names_the_gpu_that_computed_it(monkeypatch):
 def test_shots_that_do_not_fit_are_said_by_length_and_number(manifest):
     (view,) = manifest["views"]
     used = [(64, 7, 1), (64, 7, 3), (32, 7, 7), (128, 1, 0), (32, None, None)]
-    views = [
-        view | {"length": words, "shots": shots, "shots_used": fit}
-        for words, shots, fit in used
-    ]
+    views = []
+    for words, shots, fit in used:
+        views.append(view | {"length": words, "shots": shots, "shots_used": fit})
     (listed,) = provenance.passes([manifest | {"views": views}])
     assert listed["remarks"] == [
         "128 words: 0 of 1 shots fit into the model's context, so methods with 1 shots "

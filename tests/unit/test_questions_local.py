@@ -230,10 +230,9 @@ def test_the_letter_at_the_second_token_is_read_in_one_spelling(
     monkeypatch.setattr(tokenizer, "batch_decode", lambda ids: spelled)
     prompts = [replace(question, written=1) for question in questions(4)]
     model_here = answerer(loaded)
-    letters = [
-        tokenizer(letter, add_special_tokens=False)["input_ids"][-1]
-        for letter in OPTION_LETTERS
-    ]
+    letters = []
+    for letter in OPTION_LETTERS:
+        letters.append(tokenizer(letter, add_special_tokens=False)["input_ids"][-1])
     ids = [greedy(model, model_here._ids(prompt), 1) for prompt in prompts]
     expected = torch.tensor(alone(model, ids))[:, letters].double().softmax(1)
     answers = letters_of(model_here, prompts)
@@ -282,10 +281,9 @@ def test_a_prompt_beyond_the_context_is_unusable_and_says_so(target, answerer):
 @pytest.mark.parametrize("kind", ["llama", "mamba"])
 def test_replies_are_greedy_and_those_of_each_prompt_alone(target, answerer, kind):
     loaded = target(kind)
-    prompts = [
-        Prompt(text)
-        for text in ("The state", "A number of", "In 1934 the", "The union", "x")
-    ]
+    prompts = []
+    for text in ("The state", "A number of", "In 1934 the", "The union", "x"):
+        prompts.append(Prompt(text))
     done = []
     replies = replies_of(answerer(loaded, 60), prompts, 6, done.append)
     assert sum(done) == len(prompts)

@@ -47,17 +47,18 @@ def short_branches(monkeypatch):
 
 def passages(documents=3, each=2):
     """Texts of several documents, in the columns of a benchmark's table."""
-    rows = [
-        {
-            "text_id": f"{document}-{number}",
-            "text": f"In {document} the {WORDS[number]} of Alice is {document} and "
-            f"{number}",
-            "document": f"d{document}",
-            "passage": number,
-            "title": f"Title {document}",
-        }
-        for document, number in product(range(documents), range(each))
-    ]
+    rows = []
+    for document, number in product(range(documents), range(each)):
+        rows.append(
+            {
+                "text_id": f"{document}-{number}",
+                "text": f"In {document} the {WORDS[number]} of Alice is {document} and "
+                f"{number}",
+                "document": f"d{document}",
+                "passage": number,
+                "title": f"Title {document}",
+            }
+        )
     frame = pd.DataFrame(rows).assign(label=1, length=8, subset="", author="A", fold=0)
     return frame.astype({"label": "Int64", "length": "Int64", "passage": "Int64"})
 

@@ -51,18 +51,20 @@ def overlap(words, other):
 
 
 def test_the_odd_one_out_is_least_like_the_others_wherever_it_stands():
-    means = [
-        sum(overlap(option, other) for other in OPTIONS if other is not option) / 3
-        for option in OPTIONS
-    ]
+    means = []
+    for option in OPTIONS:
+        means.append(
+            sum(overlap(option, other) for other in OPTIONS if other is not option) / 3
+        )
     assert min(means) == means[2] == 0
     for order in permutations(range(4)):
         assert order[odd_one_out([OPTIONS[place] for place in order])] == 2
     close = ["a b c", "a b d", "a b e", "a c d"]
-    means = [
-        sum(overlap(option, other) for other in close if other is not option)
-        for option in close
-    ]
+    means = []
+    for option in close:
+        means.append(
+            sum(overlap(option, other) for other in close if other is not option)
+        )
     assert odd_one_out(close) == means.index(min(means)) == 2
 
 

@@ -116,12 +116,11 @@ def test_an_invalid_answer_names_the_words_and_the_documents_that_tell_the_sides
         "<dt>Told apart by words</dt><dd>15 of 15 in question and 50 of 50 known lie "
         "on their own side" in box
     )
-    words = [
-        own.split("), ")
-        for own in re.findall(
-            r"<dt>Words more frequent in .*?<dd>(.*?)\.(?: In brackets|</dd>)", box
-        )
-    ]
+    words = []
+    for own in re.findall(
+        r"<dt>Words more frequent in .*?<dd>(.*?)\.(?: In brackets|</dd>)", box
+    ):
+        words.append(own.split("), "))
     assert [sum(map(len, words)), len(words)] == [20, 2]
     assert set(words[0][:4]) == {
         "longer (15, 0",
@@ -159,11 +158,10 @@ def test_works_are_called_by_title_and_author_and_p_by_odds(tmp_path: Path):
 
 
 def test_of_a_draw_within_documents_the_published_texts_are_in_question_and_their_twins_are_known():
-    rows = [
-        (f"canary-{place:03d}", number == place)
-        for place in range(1, 21)
-        for number in range(20)
-    ]
+    rows = []
+    for place in range(1, 21):
+        for number in range(20):
+            rows.append((f"canary-{place:03d}", number == place))
     texts = pd.DataFrame(rows, columns=["document", "label"]).assign(
         title="", author=""
     )

@@ -88,28 +88,29 @@ def every_token(
     """Windows at every token of a text of words; one has a probability of one half, the
     others of 1e-9."""
     places = range(2, len(tokens) - size + 1)
-    rows = [
-        {
-            "subset": "",
-            "length": pd.NA,
-            "document": "book",
-            "label": label,
-            "text_id": "t",
-            "tokens": len(tokens),
-            "at": place,
-            "suffix": size,
-            "log_p": -30.0,
-            "log_p_top": np.log(0.5 if place == likeliest else 1e-9),
-            "greedy": False,
-            "log_p_fifty": np.nan,
-            "repeats": False,
-            "token": f" {tokens[place]}",
-            "passage": " ".join(tokens[place : place + size])
-            if place == likeliest
-            else "",
-        }
-        for place in places
-    ]
+    rows = []
+    for place in places:
+        rows.append(
+            {
+                "subset": "",
+                "length": pd.NA,
+                "document": "book",
+                "label": label,
+                "text_id": "t",
+                "tokens": len(tokens),
+                "at": place,
+                "suffix": size,
+                "log_p": -30.0,
+                "log_p_top": np.log(0.5 if place == likeliest else 1e-9),
+                "greedy": False,
+                "log_p_fifty": np.nan,
+                "repeats": False,
+                "token": f" {tokens[place]}",
+                "passage": " ".join(tokens[place : place + size])
+                if place == likeliest
+                else "",
+            }
+        )
     return pd.DataFrame(rows).astype({"label": "Int64", "length": "Int64"})
 
 

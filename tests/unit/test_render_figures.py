@@ -240,14 +240,15 @@ def test_a_legend_is_as_wide_as_its_figure_allows():
     ],
 )
 def test_lines_that_hide_each_other_are_told(drawn, told):
-    rows = [
-        {
-            "series": name,
-            "x": float(place) if len(values) > 1 else float("nan"),
-            "value": value,
-        }
-        for name, values in drawn.items()
-        for place, value in enumerate(values)
-    ]
+    rows = []
+    for name, values in drawn.items():
+        for place, value in enumerate(values):
+            rows.append(
+                {
+                    "series": name,
+                    "x": float(place) if len(values) > 1 else float("nan"),
+                    "value": value,
+                }
+            )
     facet = Facet("speeches", pd.DataFrame(rows), "x")
     assert lines.hidden_lines(facet, {name: name.upper() for name in drawn}) == told

@@ -208,10 +208,9 @@ def test_an_average_over_subsets_has_an_interval_and_one_over_draws_a_standard_d
 def test_roc_curves_are_of_the_texts_without_prefixes(results):
     texts = made_up.texts()
     prefixes = draw_prefixes(texts, pool=made_up.POOL, draws=2, seed=3)
-    sets = {
-        (chosen.name, chosen.draw): chosen.ids
-        for chosen in evaluation_sets(texts, prefixes)
-    }
+    sets = {}
+    for chosen in evaluation_sets(texts, prefixes):
+        sets[chosen.name, chosen.draw] = chosen.ids
     ids = sets["without_prefixes", 0]
     assert len(ids) == len(texts) - 2 * made_up.POOL * len(made_up.SUBSETS)
     scores = made_up.scores(texts)
@@ -284,11 +283,10 @@ def test_with_more_methods_than_a_facet_holds_each_has_axes_of_its_own(
 ):
     monkeypatch.setattr(lines, "MOST_LINES", 1)
     drawing = draw("method_lines", results)
-    named = [
-        axis.get_title(loc="left")[4:]
-        for axis in drawing.figure.axes
-        if axis.get_visible()
-    ]
+    named = []
+    for axis in drawing.figure.axes:
+        if axis.get_visible():
+            named.append(axis.get_title(loc="left")[4:])
     assert named == ["Loss", "ReCall", "Con-ReCall", "Bag of words (no model)"]
     assert drawing.figure.get_suptitle() == "tiny-small on eras, 32 words"
 

@@ -288,12 +288,19 @@ def test_the_mean_over_draws_is_compared_with_their_spread(results, tmp_path):
     is its own."""
     pair = ("pythia-6.9b", "wikimia")
     values = {0: (0.69, 0.63), 1: (0.58, 0.60), 2: (0.57, 0.54)}
-    rows = [
-        row("min_k", f"k={k}", value, evaluation_set=evaluation_set, draw=draw)
-        for evaluation_set in ("without_prefixes", "balanced")
-        for draw, pair_of_values in values.items()
-        for k, value in zip((0.4, 0.5), pair_of_values, strict=True)
-    ]
+    rows = []
+    for evaluation_set in ("without_prefixes", "balanced"):
+        for draw, pair_of_values in values.items():
+            for k, value in zip((0.4, 0.5), pair_of_values, strict=True):
+                rows.append(
+                    row(
+                        "min_k",
+                        f"k={k}",
+                        value,
+                        evaluation_set=evaluation_set,
+                        draw=draw,
+                    )
+                )
     path = tmp_path / "draws.parquet"
     write_parquet(path, pd.DataFrame(rows).astype({"draw": "Int64", "length": "Int64"}))
     _, frame = table_of(beside(results, "metrics", {pair: path}))
@@ -333,10 +340,9 @@ def test_the_share_of_calibrated_documents_is_that_of_the_letters(results, tmp_p
     }
     keys |= {"low": 0.5, "high": 0.8}
     shares = {("none", 0): 0.0, ("given", 0): 0.65, ("given", 1): 0.79}
-    letters = [
-        keys | {"calibration": name, "label": label, "value": value}
-        for (name, label), value in shares.items()
-    ]
+    letters = []
+    for (name, label), value in shares.items():
+        letters.append(keys | {"calibration": name, "label": label, "value": value})
     write_parquet(
         tmp_path / "letters.parquet", pd.DataFrame(letters).astype({"length": "Int64"})
     )

@@ -47,17 +47,15 @@ def test_what_is_asked_of_each_pair_is_what_a_plain_walk_over_the_runs_finds(
         {(run.model, run.benchmark) for run in loaded.runs}
     )
     for model, benchmark in [pair.slugs for pair in Plan(loaded).pairs]:
-        own = [
-            run
-            for run in loaded.runs
-            if (run.model, run.benchmark) == (model, benchmark)
-        ]
+        own = []
+        for run in loaded.runs:
+            if (run.model, run.benchmark) == (model, benchmark):
+                own.append(run)
         assert Plan(loaded).pair(model, benchmark).runs == own
-    reading = [
-        run
-        for run in loaded.runs
-        if any(METHODS[item.method].scope == "text" for item in run.methods)
-    ]
+    reading = []
+    for run in loaded.runs:
+        if any(METHODS[item.method].scope == "text" for item in run.methods):
+            reading.append(run)
     readers = {
         (model, run.benchmark)
         for run in reading
@@ -212,10 +210,9 @@ def test_a_run_ends_with_its_first_warnings_and_says_where_more_are(
     log = Path("results/mine/logs/a.log")
     headline = Path("results/mine/headline.txt")
     log.parent.mkdir(parents=True)
-    lines = [
-        f"2026-01-01 00:00:00,000 WARNING text {number} was cut"
-        for number in (*range(count), 0)
-    ]
+    lines = []
+    for number in (*range(count), 0):
+        lines.append(f"2026-01-01 00:00:00,000 WARNING text {number} was cut")
     log.write_text("\n".join(lines))
     headline.write_text("found\n")
     user_files.print_conclusion(SimpleNamespace(study=SimpleNamespace(name="mine")))

@@ -21,10 +21,11 @@ def test_a_study_without_artifacts_gets_the_results_tables(load):
         study(runs=[RUN | {"lengths": [32]}, RUN, RUN | {"lengths": [32]}])
     ).artifacts
     assert list(shown) == ["headline", "results_auc", "results_tpr"]
-    panels = [
-        panel.to_json("start_token", "references", "names", "length_unit")
-        for panel in shown["results_auc"].panels
-    ]
+    panels = []
+    for panel in shown["results_auc"].panels:
+        panels.append(
+            panel.to_json("start_token", "references", "names", "length_unit")
+        )
     assert panels == [AT | {"length": 32}, AT], "each once, in the order of the runs"
 
 
@@ -35,10 +36,9 @@ def test_models_and_benchmarks_are_printed_by_their_titles_and_two_of_one_title_
         "twin": {"title": "SmolLM2-135M", "source": "hub", "hub": "some/twin"},
         "plain": {"source": "hub", "hub": "a/b"},
     }
-    runs = [
-        RUN | {"model": model, "lengths": [32]}
-        for model in ("smollm2-135m", "twin", "plain")
-    ]
+    runs = []
+    for model in ("smollm2-135m", "twin", "plain"):
+        runs.append(RUN | {"model": model, "lengths": [32]})
     artifacts = load(study(runs=runs, models=own)).artifacts
     assert [panel.name for panel in artifacts["results_auc"].panels] == [
         "SmolLM2-135M (smollm2-135m) on addresses of 2026 against 2005-2020, 32 words",
@@ -189,10 +189,11 @@ def test_a_panel_that_names_runs_has_their_start_token_and_references(load):
         study(runs=runs, artifacts={"results_auc": ["own"], "results_tpr": [narrowed]})
     ).artifacts
     keys = {"model": "smollm2-135m", "start_token": "<s>", "references": ["docstrings"]}
-    panels = {
-        slug: [panel.to_json("names", "length_unit") for panel in artifact.panels]
-        for slug, artifact in artifacts.items()
-    }
+    panels = {}
+    for slug, artifact in artifacts.items():
+        panels[slug] = [
+            panel.to_json("names", "length_unit") for panel in artifact.panels
+        ]
     assert panels["results_auc"] == [
         keys | {"benchmark": name} for name in ("sotu", "sotu_split")
     ]
@@ -204,10 +205,9 @@ def test_a_study_of_twice_the_pairs_takes_twice_the_steps(tmp_path):
     (tmp_path / "texts.jsonl").write_text('{"text": "a word", "label": 1}\n')
 
     def calls(pairs):
-        models = {
-            f"m{number}": {"source": "hub", "hub": f"a/m{number}"}
-            for number in range(pairs)
-        }
+        models = {}
+        for number in range(pairs):
+            models[f"m{number}"] = {"source": "hub", "hub": f"a/m{number}"}
         run = {
             "model": list(models),
             "benchmark": "own",

@@ -279,11 +279,10 @@ def test_a_model_and_a_base_of_one_name_are_told_apart(texts):
         checkpoint(Path(folder))
     given = {"texts": str(texts), "model": "after/model"}
     study = loaded(**given, base="before/model")
-    paths = {
-        slug: entry.path
-        for slug, entry in study.models.entries.items()
-        if entry.source == "local" and slug.startswith("model")
-    }
+    paths = {}
+    for slug, entry in study.models.entries.items():
+        if entry.source == "local" and slug.startswith("model"):
+            paths[slug] = entry.path
     assert paths["model"].endswith("before/model")
     assert paths[study.runs[0].model].endswith("after/model")
     assert study.name != loaded(**given).name, "the folder of the audit without a base"
@@ -313,11 +312,10 @@ def test_every_audit_has_a_positive_control_that_is_no_panel(texts):
         == "famous_passages"
     )
     assert Plan(study).pair("smollm2-135m", "famous_passages").positive is None
-    panels = {
-        panel.benchmark
-        for artifact in study.artifacts.values()
-        for panel in artifact.panels
-    }
+    panels = set()
+    for artifact in study.artifacts.values():
+        for panel in artifact.panels:
+            panels.add(panel.benchmark)
     assert panels == {"texts"}
 
 
@@ -486,10 +484,13 @@ def test_an_audit_of_the_same_works_cut_otherwise_is_counted(name):
     ],
 )
 def test_verses_in_english_are_no_control_of_another_language(texts, text, language):
-    rows = [
-        json.dumps({"text": f"{text} {n}", "label": n % 2 or None, "document": str(n)})
-        for n in range(4)
-    ]
+    rows = []
+    for n in range(4):
+        rows.append(
+            json.dumps(
+                {"text": f"{text} {n}", "label": n % 2 or None, "document": str(n)}
+            )
+        )
     texts.write_text(
         "\n".join(rows).replace('"label": 1', '"label": 0'), encoding="utf-8"
     )

@@ -44,10 +44,9 @@ def loaded(**given):
 
 def passages(study) -> list:
     entry = study.benchmarks.entries[TEXTS_SLUG]
-    given = [
-        given_rows(Path(path), entry.cut, entry.left_out)
-        for path in (entry.path, entry.known)
-    ]
+    given = []
+    for path in (entry.path, entry.known):
+        given.append(given_rows(Path(path), entry.cut, entry.left_out))
     return texts_of(*given)
 
 

@@ -148,10 +148,9 @@ def test_jobs_that_share_a_pair_are_each_as_long_as_their_share(tmp_path):
 
 def test_a_larger_model_uses_more_of_a_card(tmp_path):
     sizes = [70e6, 160e6, 500e6, 1.1e9, 3e9, 7e9, 13e9, 30e9, 70e9]
-    models = {
-        f"m{size / 1e6:g}": {"source": "hub", "hub": "a/b", "parameters": size}
-        for size in sizes
-    }
+    models = {}
+    for size in sizes:
+        models[f"m{size / 1e6:g}"] = {"source": "hub", "hub": "a/b", "parameters": size}
     jobs = jobs_of(
         plan_of(
             tmp_path, *[WIKIMIA | {"model": slug} for slug in models], models=models
@@ -167,10 +166,9 @@ def test_a_larger_model_uses_more_of_a_card(tmp_path):
 
 
 def test_the_longest_job_starts_first(tmp_path):
-    runs = [
-        WIKIMIA | {"model": model, "lengths": [64]}
-        for model in ("llama-7b", "llama-30b", "pythia-70m")
-    ]
+    runs = []
+    for model in ("llama-7b", "llama-30b", "pythia-70m"):
+        runs.append(WIKIMIA | {"model": model, "lengths": [64]})
     places = order_of_length(plan_of(tmp_path, *runs))
     ordered = sorted((key for key in places if key[1]), key=places.__getitem__)
     assert ordered == [
@@ -235,10 +233,9 @@ def test_the_table_says_gpu_hours_the_longest_job_time_and_disk(tmp_path):
     }
     models = {"large": large, "half": large | {"resources": {"gpu": 1}}}
     texts = {"source": "local", "path": "mine.jsonl"}
-    benchmarks = {
-        slug: texts | {"lengths": [100], "expected": {"all": count}}
-        for slug, count in (("b", 64000), ("s", 6400))
-    }
+    benchmarks = {}
+    for slug, count in (("b", 64000), ("s", 6400)):
+        benchmarks[slug] = texts | {"lengths": [100], "expected": {"all": count}}
     (tmp_path / "mine.jsonl").write_text('{"text": "one", "label": 1}\n')
     runs = [
         {"model": "large", "benchmark": "b", "methods": ["loss"]},

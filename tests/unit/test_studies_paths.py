@@ -136,11 +136,10 @@ def test_everything_that_a_study_read_of_a_hub_is_listed(paper):
         assert "bookmia/views" not in path, "it has no views"
     reading = {model for model, _ in [pair.slugs for pair in Plan(paper).reading_pairs]}
     assert {f"results/models/{model}/checkpoint.json" for model in reading} <= records
-    corpora = {
-        corpus: paper.corpora.entries[corpus]
-        for run in paper.runs
-        for corpus in run.corpora
-    }
+    corpora = {}
+    for run in paper.runs:
+        for corpus in run.corpora:
+            corpora[corpus] = paper.corpora.entries[corpus]
     shards = sum(entry.shards for entry in corpora.values() if entry.source == "hub")
     assert (
         len([path for path in records if "/commits/" in path]) == shards > len(corpora)

@@ -134,12 +134,13 @@ def test_what_is_fetched_is_the_pinned_commit_everywhere(hub, tmp_path):
     write_json(tmp_path / "shard.json", shard)
     names = ("checkpoint.json", "texts/files.json", "views/files.json", "shard.json")
     records = [tmp_path / name for name in names]
-    read = [repository for record in records for repository in repositories_of(record)]
-    pinned_there = {
-        (kind.removesuffix("s"), name): commit
-        for kind, commits in pins.items()
-        for name, commit in commits.items()
-    }
+    read = []
+    for record in records:
+        read += repositories_of(record)
+    pinned_there = {}
+    for kind, commits in pins.items():
+        for name, commit in commits.items():
+            pinned_there[(kind.removesuffix("s"), name)] = commit
     assert {
         (repository.kind, repository.hub): repository.commit for repository in read
     } == pinned_there

@@ -41,14 +41,18 @@ def test_every_artifact_of_the_paper_study_stands_alone(slug):
         )
         assert any(panel.start_token == run.start_token for run in runs), panel
         for kind in INPUTS.values():
-            named = {name for run in runs for name in kind.names(run.for_jobs())}
+            named = set()
+            for run in runs:
+                named.update(kind.names(run.for_jobs()))
             needed = any(
                 kind.need in METHODS[chosen.method].needs
                 for run in runs
                 for chosen in run.methods
             )
             whole = Plan(PAPER_STUDY).pair(panel.model, panel.benchmark).runs
-            listed = {name for run in whole for name in kind.names(run.for_jobs())}
+            listed = set()
+            for run in whole:
+                listed.update(kind.names(run.for_jobs()))
             assert not needed or listed & set(panel.references) <= named, panel
 
 
@@ -87,10 +91,9 @@ def test_one_paper_keeps_what_belongs_to_none_as_far_as_it_ran(name):
 
 
 def test_a_panel_names_its_length_in_the_unit_of_its_benchmark():
-    named = {
-        slug: PAPER_STUDY.artifacts[slug].panels[0].name
-        for slug in ("de_cop_figure5", "surp_table1")
-    }
+    named = {}
+    for slug in ("de_cop_figure5", "surp_table1"):
+        named[slug] = PAPER_STUDY.artifacts[slug].panels[0].name
     assert named["de_cop_figure5"].endswith(", 64 tokens")
     assert named["surp_table1"].endswith(", 32 words")
 
@@ -178,10 +181,9 @@ def test_a_run_without_an_input_loses_what_reads_it_and_nothing_else(
     assert not plan.corpora_read
     assert not plan.stored_views
     assert set(loaded.left_out) == {lost}
-    noted = {
-        slug: [missing.name for missing in artifact.missing]
-        for slug, artifact in loaded.artifacts.items()
-    }
+    noted = {}
+    for slug, artifact in loaded.artifacts.items():
+        noted[slug] = [missing.name for missing in artifact.missing]
     needed = [lost] if "methods" in keys else []
     assert noted == {"results_auc": needed, "results_tpr": []}, (
         "a table says what it would show"

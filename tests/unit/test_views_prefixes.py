@@ -91,10 +91,9 @@ def test_shorter_lengths_use_the_leading_words_of_the_longest() -> None:
 
 
 def test_draws_and_seeds_differ_and_the_order_of_rows_does_not_matter() -> None:
-    pools = [
-        frozenset(PREFIXES.loc[PREFIXES["draw"].eq(draw), "text_id"])
-        for draw in range(3)
-    ]
+    pools = []
+    for draw in range(3):
+        pools.append(frozenset(PREFIXES.loc[PREFIXES["draw"].eq(draw), "text_id"]))
     assert len(set(pools)) == 3
     assert set(draw_prefixes(TABLE, pool=7, draws=1, seed=1)["text_id"]) != pools[0]
     pd.testing.assert_frame_equal(
@@ -116,7 +115,9 @@ def create_dataset(
     random.shuffle(member_data)
     random.shuffle(nonmember_data)
     pairs = zip(nonmember_data[num_shots:], member_data[num_shots:], strict=False)
-    full_data = [text for pair in pairs for text in pair]
+    full_data = []
+    for pair in pairs:
+        full_data += pair
     return full_data, member_data[:num_shots], nonmember_data[:num_shots]
 
 
@@ -290,17 +291,18 @@ def test_words_are_compared_whole() -> None:
 
 
 def test_balanced_cuts_the_larger_class_and_keeps_nothing_excluded() -> None:
-    rows = [
-        {
-            "text_id": f"{label}-{i}",
-            "text": f"{label} {i}",
-            "label": label,
-            "length": length,
-        }
-        for length in (32, 64)
-        for label, n in ((0, 18), (1, 30))
-        for i in range(length, length + n)
-    ]
+    rows = []
+    for length in (32, 64):
+        for label, n in ((0, 18), (1, 30)):
+            for i in range(length, length + n):
+                rows.append(
+                    {
+                        "text_id": f"{label}-{i}",
+                        "text": f"{label} {i}",
+                        "label": label,
+                        "length": length,
+                    }
+                )
     table = benchmark_of(rows)
     prefixes = draw_prefixes(table, pool=7, draws=2, seed=0)
     left = [
