@@ -73,11 +73,8 @@ def scores(
     ).astype({"draw": "Int64", "shots_used": "Int64"})
     blocks = []
     for (method, setting), values in columns.items():
-        blocks.append(
-            own.assign(
-                method=method, setting=setting, score=np.asarray(values, dtype=float)
-            )
-        )
+        score = np.asarray(values, dtype=float)
+        blocks.append(own.assign(method=method, setting=setting, score=score))
     return (
         pd.concat(blocks, ignore_index=True)
         .dropna(subset="score")

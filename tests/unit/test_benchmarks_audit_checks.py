@@ -295,9 +295,10 @@ def test_the_known_texts_of_another_file_are_named_with_that_file(tmp_path):
 
 
 def test_non_members_of_another_source_leave_the_checks_of_the_suspects(tmp_path):
+    rows = [*SUSPECTS, SUSPECTS[0], row(None, "x", seed="long", words=200)]
     path = written(
         tmp_path / "t.jsonl",
-        [*SUSPECTS, SUSPECTS[0], row(None, "x", seed="long", words=200)],
+        rows,
     )
     repeats, lengths = check_audit(path, None)
     assert "1 of 14 suspects (label null) repeat" in repeats

@@ -135,21 +135,23 @@ def test_a_split_of_a_configuration_is_what_the_readme_says(hub, tmp_path, endin
 @pytest.mark.parametrize("ending", ENCODED)
 def test_splits_may_be_the_classes(hub, tmp_path, ending):
     hub.add("datasets", NAME, books(ending))
+    splits = {
+        "members": {"label": 1, "subset": "a", "length": 12},
+        "nonmembers": {"label": 0, "subset": "b"},
+    }
     table = table_of(
         tmp_path,
         hub=NAME,
         hub_config="pages",
         columns={"text": "snippet"},
-        splits={
-            "members": {"label": 1, "subset": "a", "length": 12},
-            "nonmembers": {"label": 0, "subset": "b"},
-        },
+        splits=splits,
     )
     by_label = {label: part["text"].tolist() for label, part in table.groupby("label")}
-    assert by_label == {
+    expected = {
         label: [row["snippet"] for row in part]
         for label, part in zip((1, 0), PAGES, strict=True)
     }
+    assert by_label == expected
     assert table["text_id"].tolist()[:2] == ["members-000001", "members-000002"]
     assert table.groupby("subset")["label"].first().to_dict() == {"a": 1, "b": 0}
     assert table["length"].dropna().tolist() == [12] * 4
@@ -157,12 +159,13 @@ def test_splits_may_be_the_classes(hub, tmp_path, ending):
 
 def test_nonmembers_stand_in_every_subset_of_the_members(hub, tmp_path):
     hub.add("datasets", NAME, made.hubble(3))
+    labels = {"0": 0, "1": 1, "4": 1, "16": 1, "64": None, "256": None}
     table = table_of(
         tmp_path,
         hub=NAME,
         splits=["train", "test"],
         columns={"text": "text", "label": "duplicates", "subset": "duplicates"},
-        labels={"0": 0, "1": 1, "4": 1, "16": 1, "64": None, "256": None},
+        labels=labels,
         shared_nonmembers=True,
     )
     counts = table.groupby(["subset", "label"]).size().to_dict()
@@ -213,9 +216,8 @@ def test_classes_with_names_are_not_taken_by_their_numbers(tmp_path):
     for values in ((True, False), (2, 3), ("yes", "no")):
         given = [{"text": f"text {n}", "label": values[n % 2]} for n in range(4)]
         folder = written(tmp_path / str(values[0]), {"train.jsonl": made.jsonl(given)})
-        assert table_of(folder, labels={values[0]: 0, values[1]: 1})[
-            "label"
-        ].tolist() == [0, 1, 0, 1]
+        labels = {values[0]: 0, values[1]: 1}
+        assert table_of(folder, labels=labels)["label"].tolist() == [0, 1, 0, 1]
 
 
 WORDS = [

@@ -95,7 +95,8 @@ def test_documents_and_matched_ones_stay_whole_where_each_class_has_five(
     for item, fold in zip(texts, folds.numbers, strict=True):
         where[getattr(item, whole)].add(fold)
     assert all(len(fold) == 1 for fold in where.values())
-    assert counts(texts, folds.numbers, "label") == {(0,): [each] * 5, (1,): [each] * 5}
+    expected = {(0,): [each] * 5, (1,): [each] * 5}
+    assert counts(texts, folds.numbers, "label") == expected
 
 
 def test_blocks_of_matched_documents_share_a_fold_by_their_place() -> None:
@@ -184,9 +185,11 @@ def test_equal_texts_share_a_fold_across_documents_and_classes(documents: int) -
 
 
 def test_unlabelled_texts_and_fewer_than_folds_get_folds_too() -> None:
-    assert Counter(
-        assign_folds([text(i, None) for i in range(10)], seed=1).numbers
-    ) == dict.fromkeys(range(5), 2)
+    expected = dict.fromkeys(range(5), 2)
+    assert (
+        Counter(assign_folds([text(i, None) for i in range(10)], seed=1).numbers)
+        == expected
+    )
     assert set(
         assign_folds([text(0, 1), text(1, 0), text(2, None)], seed=1).numbers
     ) <= {0, 1, 2, 3, 4}

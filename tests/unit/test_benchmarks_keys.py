@@ -90,9 +90,8 @@ def test_the_key_has_each_canary_and_its_twins_and_only_canaries_are_published(f
     texts = rows(key)
     assert len(texts) == 30
     assert len({row["text"] for row in texts}) == 30
-    assert Counter(row["document"] for row in texts if row["label"] == 1) == Counter(
-        f"canary-{number:03d}" for number in range(1, 7)
-    )
+    expected = Counter(f"canary-{number:03d}" for number in range(1, 7))
+    assert Counter(row["document"] for row in texts if row["label"] == 1) == expected
     shapes = (r"The \w+ of \w+ met \w+ and \w+\.", r"No \w+, \w+ or \w+")
     for row in texts:
         assert re.fullmatch(shapes[(int(row["document"][-3:]) - 1) % 2], row["text"])

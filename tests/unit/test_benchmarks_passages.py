@@ -90,7 +90,7 @@ def test_the_rows_are_those_of_an_audit_and_short_documents_are_counted(folder):
     )
     assert "short (3 words)" in suspects.stderr
     rows = [json.loads(line) for line in suspects.stdout.splitlines()]
-    assert rows[0] == {
+    expected = {
         "id": "one-000024",
         "text": " \n".join(f"one{n}" for n in range(24, 56)),
         "label": None,
@@ -99,6 +99,7 @@ def test_the_rows_are_those_of_an_audit_and_short_documents_are_counted(folder):
         "title": "one",
         "author": "",
     }
+    assert rows[0] == expected
     assert {row["document"] for row in rows} == {"one", "two", "three"}
     texts = folder / "texts.jsonl"
     texts.write_text(suspects.stdout + known.stdout, encoding="utf-8")
@@ -131,11 +132,12 @@ def test_passages_have_the_title_and_the_author_of_their_work(tmp_path):
         "drafts.jsonl",
     )
     named = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [(row["title"], row["author"]) for row in named] == [
+    expected = [
         ("The Road", "A. Writer"),
         ("A Draft", "B. Writer"),
         ("two", ""),
     ]
+    assert [(row["title"], row["author"]) for row in named] == expected
 
 
 @pytest.mark.parametrize(
@@ -211,9 +213,8 @@ def test_a_folder_in_a_folder_is_a_work_and_what_is_left_out_is_named(tmp_path):
 def test_passages_of_characters_begin_and_end_between_words():
     text = " ".join(["extraordinarily"] * 50 + ["a"] * 50)
     cut = passages(text, 64, unit="characters")
-    assert [set(passage.split()) for _, passage in cut] == [
-        {"extraordinarily"}
-    ] * 11 + [{"extraordinarily", "a"}]
+    expected = [{"extraordinarily"}] * 11 + [{"extraordinarily", "a"}]
+    assert [set(passage.split()) for _, passage in cut] == expected
     assert all(abs(len(passage.replace(" ", "")) - 64) < 15 for _, passage in cut)
     [(_, whole)] = passages("x" * 70, 64, unit="characters")
     assert whole == "x" * 64, "a word that is longer than a passage is cut"

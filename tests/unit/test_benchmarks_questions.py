@@ -45,13 +45,15 @@ def test_passages_are_numbered_with_the_skipped_ones(tmp_path: Path) -> None:
         tmp_path / "p.csv", [row("One"), row(" "), row("Three"), row("Other", "B", 0)]
     )
     table = build("p", PAPERS, [path])
-    assert table[
-        ["text", "document", "passage", "title", "author"]
-    ].values.tolist() == [
+    expected = [
         ["One", "A_Paper", 0, "A Paper", ""],
         ["Three", "A_Paper", 2, "A Paper", ""],
         ["Other", "B", 0, "B", ""],
     ]
+    assert (
+        table[["text", "document", "passage", "title", "author"]].values.tolist()
+        == expected
+    )
     assert table["length"].isna().all()
     view = view_of_source("paraphrase", table, PAPERS, [path])
     assert view["text"].tolist()[:3] == ["B says One", "C says One", "D says One"]

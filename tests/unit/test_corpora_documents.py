@@ -273,9 +273,8 @@ def written(path, ids, counts):
 
 def test_log_frequencies_follow_the_formula_and_sum_to_one(tmp_path):
     values = log_frequencies(written(tmp_path / "counts.parquet", [1, 3], [5, 2]), 6)
-    assert values == pytest.approx(
-        [np.log((n + 1) / (7 + 6)) for n in (0, 5, 0, 2, 0, 0)]
-    )
+    expected = [np.log((n + 1) / (7 + 6)) for n in (0, 5, 0, 2, 0, 0)]
+    assert values == pytest.approx(expected)
     assert np.exp(values).sum() == pytest.approx(1)
 
 

@@ -55,11 +55,12 @@ def parameters_of(methods: Mapping[str, Any]) -> Iterator[tuple[str, str, str, s
     for id, method in methods.items():
         for name, default in method.defaults.items():
             costly = name in getattr(method, "costly", ())
+            values = method.grid.get(name, ())
             yield (
                 id,
                 name,
                 written(default),
-                tried(method.grid.get(name, ()), costly=costly),
+                tried(values, costly=costly),
             )
         if not method.defaults:
             yield id, "", "", ""

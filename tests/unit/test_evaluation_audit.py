@@ -213,9 +213,8 @@ def test_controls_and_a_method_whose_highest_score_many_known_texts_share_are_no
         method="blind", score=np.where(one.scores["id"] < "t00020", 9.0, 0.0)
     )
     own = two.scores["score"]
-    tied = two.scores.assign(
-        score=own.where(two.scores["method"] == "loss", own.clip(upper=0))
-    )
+    score = own.where(two.scores["method"] == "loss", own.clip(upper=0))
+    tied = two.scores.assign(score=score)
     for table, known in ((pd.concat([one.scores, words]), one), (tied, None)):
         frame = audited(ScoredBenchmark("texts", table, one.benchmark), known)
         both = []
@@ -431,9 +430,8 @@ def test_what_all_form_leaves_of_scores_is_exchanged():
     left = []
     for out in range(10):
         others = np.arange(10) != out
-        ridge = Ridge(alpha=np.square(form).sum() / 10).fit(
-            form[others], scores[others]
-        )
+        alpha = np.square(form).sum() / 10
+        ridge = Ridge(alpha=alpha).fit(form[others], scores[others])
         left.append(scores[out] - ridge.predict(form[[out]])[0])
     sums = np.array(
         [sum(left[n] for n in chosen) for chosen in combinations(range(10), 4)]
@@ -484,7 +482,8 @@ def test_documents_of_two_forms_exchange_labels_among_their_own():
         for low in combinations(np.flatnonzero(1 - many), 2):
             sums.append(scores[[*high, *low]].sum())
     (left, *others) = in_groups(documents, scores, seed=0)
-    assert left.p == pytest.approx(np.mean(np.array(sums) >= scores[:4].sum() - 1e-9))
+    expected = np.mean(np.array(sums) >= scores[:4].sum() - 1e-9)
+    assert left.p == pytest.approx(expected)
     assert {other.p for other in others} <= {
         left.p,
         exchanged_p(scores, documents.suspect, np.zeros(9, int), 0),
@@ -528,9 +527,8 @@ def test_what_a_few_known_works_look_like_does_not_make_a_score_higher(feature):
     assert verdict(frame).p <= 0.05
     assert verdict(frame).kind == "invalid"
     assert controls(frame).loc[EXPLAINED, "p"] > 0.05
-    higher = scored.scores.assign(
-        score=lower["score"] + 3 * np.tile(scored.benchmark["label"].isna(), 2)
-    )
+    score = lower["score"] + 3 * np.tile(scored.benchmark["label"].isna(), 2)
+    higher = scored.scores.assign(score=score)
     frame = audited(
         ScoredBenchmark("texts", higher, scored.benchmark.assign(text=texts))
     )
@@ -660,11 +658,10 @@ def test_a_document_unlike_all_others_takes_no_part_on_either_side():
     assert design(frame)["known_documents"] == 19
     assert rows(frame, "document", "")["texts"].to_dict() == {"d0": 4}
     assert not controls(frame)["flagged"].any()
-    alone = table.assign(
-        label=table["label"].mask(
-            table["document"].isin([f"d{n}" for n in range(1, 7)]), 0
-        )
+    label = table["label"].mask(
+        table["document"].isin([f"d{n}" for n in range(1, 7)]), 0
     )
+    alone = table.assign(label=label)
     assert verdict(audited(ScoredBenchmark("texts", far, alone))).kind == "invalid"
 
 

@@ -106,9 +106,8 @@ def test_a_set_of_a_draw_holds_its_texts_and_methods_without_prefix_carry_its_dr
         ("without_prefixes", "plain", 0): 95, ("without_prefixes", "other", 0): 95,
         ("without_prefixes", "plain", 1): 90, ("without_prefixes", "other", 1): 90,
     }  # fmt: skip
-    assert numbers["without_prefixes", "plain", 1][1] == pytest.approx(
-        auc(noise(200)[20:], LABEL[20:])
-    )
+    expected = auc(noise(200)[20:], LABEL[20:])
+    assert numbers["without_prefixes", "plain", 1][1] == pytest.approx(expected)
     pairs = tests[(tests["baseline"] == "other") & (tests["test"] == "t_as_published")]
     numbers = set(zip(pairs["evaluation_set"], pairs["draw"], strict=True))
     assert numbers == {("without_prefixes", 0), ("without_prefixes", 1)}

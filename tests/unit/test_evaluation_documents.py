@@ -132,9 +132,10 @@ def test_welchs_test_is_scipys_on_the_documents(results):
 def test_a_class_of_equal_scores_is_tested_without_a_warning():
     """Welch's t-test is then that of the other class's mean against this score."""
     scores = np.array([0.1] * 5 + [0.2, 0.3, 0.5, 0.6, 0.7])
+    scored = np.ones((1, 10), dtype=bool)
     units = SimpleNamespace(
         scores=scores[None],
-        scored=np.ones((1, 10), dtype=bool),
+        scored=scored,
         label=np.arange(10) < 5,
     )
     with warnings.catch_warnings():

@@ -73,7 +73,8 @@ def test_a_document_weighs_as_much_as_any_other_in_the_ranks():
     low, *_, middle, high = normal_scores(
         np.array([1.0] * 10 + [2.0, 3.0]), np.array([0.1] * 10 + [1.0, 1.0])
     )
-    assert [low, middle, high] == pytest.approx(stats.norm.ppf([1 / 6, 3 / 6, 5 / 6]))
+    expected = stats.norm.ppf([1 / 6, 3 / 6, 5 / 6])
+    assert [low, middle, high] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("suspects", "known"), [(1, 12), (2, 9), (4, 6)])

@@ -40,12 +40,13 @@ def texts_table() -> pd.DataFrame:
             + [f"{name}w{row % OF_EACH}n{n}" for n in range(30)]
         )
     fold = np.arange(len(document)) % OF_EACH % 5
+    text = list(map(" ".join, words))
     return texts(
         document != "new",
         fold=fold,
         document=document,
         length=32,
-        text=list(map(" ".join, words)),
+        text=text,
     )
 
 

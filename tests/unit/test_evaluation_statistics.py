@@ -40,11 +40,13 @@ def inputs(tmp_path_factory) -> StatisticInputs:
     for kind, frame in frames.items():
         write_parquet(folder / f"{kind}.parquet", frame)
     write_json(folder / "passes.json", made_up.manifest(folder, benchmark))
+    files = {kind: str(folder / f"{kind}.parquet") for kind in frames} | {
+        "passes": str(folder / "passes.json")
+    }
     return StatisticInputs(
         model=made_up.MODEL,
         benchmark_name=made_up.BENCHMARK,
-        files={kind: str(folder / f"{kind}.parquet") for kind in frames}
-        | {"passes": str(folder / "passes.json")},
+        files=files,
         store=folder / "store",
         draws=[0],
         resamples=20,

@@ -115,9 +115,8 @@ def test_a_window_in_context_has_the_probabilities_of_its_tokens_after_all_token
     given = room // 2
     long = windows[windows["text_id"] == "t000"]
     assert list(windows) == WINDOWS
-    assert long["at"].tolist() == list(
-        range(context - len(start), len(ids) - size + 1, stride)
-    )
+    expected = list(range(context - len(start), len(ids) - size + 1, stride))
+    assert long["at"].tolist() == expected
     assert set(long["tokens"]) == {len(ids)}
     assert (len(ids) > room) == any(
         entry["past_context"] for entry in manifest["views"]
@@ -218,7 +217,8 @@ def test_the_tokens_in_words_make_up_the_text(tiny_checkpoint):
     decode = decoder_of(load_encoder(record))
     ids = np.array(tokenizer(text, add_special_tokens=False)["input_ids"])
     assert "".join(pieces(ids, decode)) == text
-    assert "".join(pieces(ids[:1], decode)) == decode([ids[:1].tolist()])[0]
+    expected = decode([ids[:1].tolist()])[0]
+    assert "".join(pieces(ids[:1], decode)) == expected
 
     def without_first_space(several):
         return [decode([ids])[0].removeprefix(" ") for ids in several]
@@ -332,7 +332,8 @@ def test_shares_are_of_a_works_tokens():
 
 
 def test_a_token_in_several_windows_is_one_token():
-    windows = windows_table(("m", 1, [0.9, 0.9, 0, 0.9])).assign(at=[50, 60, 200, 300])
+    at = [50, 60, 200, 300]
+    windows = windows_table(("m", 1, [0.9, 0.9, 0, 0.9])).assign(at=at)
     frame = summarise(windows, texts_of(windows), EXTRACTION)
     assert frame["extractable"].tolist() == [(60 + 50) / 500] * 2
     assert frame["measured"].tolist() == [(60 + 50 + 50) / 500] * 2
@@ -367,7 +368,8 @@ def test_texts_that_are_too_short_for_a_window_have_no_share():
     counts = frame.set_index(["unit", "document"])[
         ["texts", "short", "tokens", "extractable"]
     ]
-    assert counts.loc["class"].to_numpy().tolist() == [[3, 2, 500, 0.1], [1, 0, 500, 0]]
+    expected = [[3, 2, 500, 0.1], [1, 0, 500, 0]]
+    assert counts.loc["class"].to_numpy().tolist() == expected
     assert counts.loc[("document", "m")].tolist() == [2, 1, 500, 0.1]
     assert counts.loc[
         ("document", "another"), ["texts", "short", "tokens"]

@@ -96,9 +96,9 @@ def test_unlabelled_texts_teach_nothing_and_are_scored_by_all_labelled_ones() ->
     everywhere = np.concatenate(
         [decisions(texts, *fold_of(texts, fold)) for fold in range(5)]
     )
-    expected = decisions(
-        extra, [len(texts.ids), len(texts.ids) + 1], list(range(len(texts.ids)))
-    )
+    test = [len(texts.ids), len(texts.ids) + 1]
+    train = list(range(len(texts.ids)))
+    expected = decisions(extra, test, train)
     assert [scores["u1"], scores["u2"]] == pytest.approx(
         list(expected - everywhere.mean()), abs=1e-9
     )

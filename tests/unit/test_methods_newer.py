@@ -70,10 +70,12 @@ def test_gap_k_and_windowed_min_k_equal_their_oracles(text):
 
 
 def test_max_renyi_is_the_mean_of_the_highest_entropies_whatever_the_tokens_are():
+    entropies = [1.0, 4.0, 2.0, 3.0]
+    highest = [-0.5, -0.1, -0.7, -0.2]
     text = text_of(
         logprobs=[-9.0] * 4,
-        entropies=[1.0, 4.0, 2.0, 3.0],
-        highest=[-0.5, -0.1, -0.7, -0.2],
+        entropies=entropies,
+        highest=highest,
     )
     assert score("max_renyi", text) == -4.0  # at least one
     assert score("max_renyi", text, k=0.5) == -3.5
@@ -145,12 +147,13 @@ def test_a_reference_of_other_tokens_gives_no_aligned_log_probabilities():
     text = text_of(token_ids=[1, 2, 3], logprobs=[-1, -2, -3])
     same = text_of(token_ids=[1, 2, 3], logprobs=[-4, -5, -6])
     assert aligned_logprobs(text, same).tolist() == [-4, -5, -6]
+    logprobs = [-4, -5, -6]
     assert (
-        aligned_logprobs(text, text_of(token_ids=[1, 2, 4], logprobs=[-4, -5, -6]))
-        is None
+        aligned_logprobs(text, text_of(token_ids=[1, 2, 4], logprobs=logprobs)) is None
     )
     assert aligned_logprobs(text, text_of(token_ids=[1, 2], logprobs=[-4, -5])) is None
-    unknown = text_of(token_ids=[-1, -1, -1], logprobs=[-4, -5, -6])
+    token_ids = [-1, -1, -1]
+    unknown = text_of(token_ids=token_ids, logprobs=[-4, -5, -6])
     assert aligned_logprobs(unknown, unknown) is None
     assert aligned_logprobs(text, "no scored token") is None
 

@@ -27,7 +27,7 @@ def test_every_text_has_a_row_a_method_and_setting_in_the_contracts_columns(stor
         store, a_run("loss", "zlib", "min_k", "min_k_pp", "surp", "lowercase", "blind")
     )
     assert list(scores.columns) == SCORE_COLUMNS
-    assert scores.groupby("method").size().to_dict() == {
+    expected = {
         "blind": 20,
         "loss": 20,
         "lowercase": 20,
@@ -36,6 +36,7 @@ def test_every_text_has_a_row_a_method_and_setting_in_the_contracts_columns(stor
         "surp": 4000,
         "zlib": 20,
     }
+    assert scores.groupby("method").size().to_dict() == expected
     same = scores[["unit", "view", "start_token", "reference"]].drop_duplicates()
     assert same.values.tolist() == [["text", "original", "none", ""]]
     assert scores[["draw", "shots_used"]].isna().all(axis=None)

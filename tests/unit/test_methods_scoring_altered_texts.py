@@ -123,9 +123,8 @@ def test_prefix_methods_read_the_pass_of_their_draw_and_shots(store):
         ]
         given = [mean_logprob(store, row.id, name) for name in passes]
         gamma = float(params.get("gamma", 0))
-        assert row.score == pytest.approx(
-            (given[0] - gamma * given[1]) / mean_logprob(store, row.id)
-        )
+        expected = (given[0] - gamma * given[1]) / mean_logprob(store, row.id)
+        assert row.score == pytest.approx(expected)
 
 
 def test_shots_used_is_that_of_the_shorter_prefix_and_without_a_shot_there_is_no_score(
@@ -206,11 +205,11 @@ def test_zlib_and_blind_read_the_texts_as_the_view_has_them(store):
     )["score"]
     for id, text in texts.items():
         shorter = VIEWS["delete-20"].variants(text, seed_of("delete-20", id))[0]
-        assert scores["zlib", "delete-20", id] == pytest.approx(
-            mean_logprob(store, id) / len(zlib.compress(shorter.encode()))
-        )
-    assert scores["zlib", "paraphrase", "32-04"] == pytest.approx(
-        mean_logprob(store, "32-04") / len(zlib.compress(stored["32-04"][0].encode()))
+        expected = mean_logprob(store, id) / len(zlib.compress(shorter.encode()))
+        assert scores["zlib", "delete-20", id] == pytest.approx(expected)
+    expected = mean_logprob(store, "32-04") / len(
+        zlib.compress(stored["32-04"][0].encode())
     )
+    assert scores["zlib", "paraphrase", "32-04"] == pytest.approx(expected)
     of_blind = scores["blind"].groupby("view").size().to_dict()
     assert of_blind == {"delete-20": 20, "original": 20, "paraphrase": 19}

@@ -24,9 +24,12 @@ def test_the_score_is_the_mean_log_frequency_of_the_words_with_one_added() -> No
     """The stream holds 5 words, a three times and b twice; so its unigram model divides
     by 5 + 2 + 1."""
     scores = unigram(["a b", "a a a b", "c"], ["a b", "a b a"])
-    assert scores == pytest.approx(
-        [(log(4 / 8) + log(3 / 8)) / 2, (3 * log(4 / 8) + log(3 / 8)) / 4, log(1 / 8)]
-    )
+    expected = [
+        (log(4 / 8) + log(3 / 8)) / 2,
+        (3 * log(4 / 8) + log(3 / 8)) / 4,
+        log(1 / 8),
+    ]
+    assert scores == pytest.approx(expected)
 
 
 def test_chinese_words_are_cut_by_jieba() -> None:
@@ -41,9 +44,11 @@ def test_it_counts_every_subsets_members_as_often_as_they_are_trained_on_and_sta
 ) -> None:
     table = store.benchmark
     half = table["text_id"].str[-1].astype(int) % 2 == 0
+    subset = half.map({True: "1x", False: "3x"})
+    repetitions = half.map({True: 1, False: 3})
     dosed = table.assign(
-        subset=half.map({True: "1x", False: "3x"}),
-        repetitions=half.map({True: 1, False: 3}),
+        subset=subset,
+        repetitions=repetitions,
     )
     dosed.loc[dosed["label"] == 0, "repetitions"] = 0
     stream = training_stream(dosed)

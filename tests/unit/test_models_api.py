@@ -354,9 +354,10 @@ ask(sys.argv[1], Path(sys.argv[2]), count=200, concurrency=4)
 def test_a_killed_run_asks_only_for_what_is_missing(tmp_path):
     path = tmp_path / "a.sqlite"
     with Loopback(echoed, delay=0.01) as server:
+        env = {**os.environ, "TEST_API_KEY": KEY}
         process = subprocess.Popen(
             [sys.executable, "-c", ASKING, server.url, path, *sys.path],
-            env={**os.environ, "TEST_API_KEY": KEY},
+            env=env,
         )
         while server.requests < 80 and process.poll() is None:
             time.sleep(0.005)

@@ -374,19 +374,24 @@ def test_positions_that_begin_after_the_paddings_id_leave_fewer_places(saved):
 
 
 def test_the_text_part_of_a_multimodal_model_is_read(saved):
+    text_config = SIZES | {
+        "model_type": "mistral",
+        "head_dim": 8,
+        "num_key_value_heads": 2,
+    }
+    vision_config = {
+        "model_type": "pixtral",
+        "hidden_size": 16,
+        "intermediate_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "image_size": 28,
+        "patch_size": 14,
+        "head_dim": 8,
+    }
     config = transformers.Mistral3Config(
-        text_config=SIZES
-        | {"model_type": "mistral", "head_dim": 8, "num_key_value_heads": 2},
-        vision_config={
-            "model_type": "pixtral",
-            "hidden_size": 16,
-            "intermediate_size": 32,
-            "num_hidden_layers": 1,
-            "num_attention_heads": 2,
-            "image_size": 28,
-            "patch_size": 14,
-            "head_dim": 8,
-        },
+        text_config=text_config,
+        vision_config=vision_config,
     )
     folder = saved(transformers.Mistral3ForConditionalGeneration(config))
     for shots in (None, ((20, 21, 22),)):
@@ -411,10 +416,12 @@ def test_no_batch_crosses_the_length_at_which_longrope_changes(saved, shots):
         **SIZES, rope_parameters={"rope_type": "longrope", "rope_theta": 1e4, **factors}
     )
     folder = saved(transformers.Phi3ForCausalLM(config))
+    sizes = (5, 20, 24, 25, 31, 32, 33, 55, 60)
+    prompt_prefix = PromptPrefix((1,) if shots else (), shots)
     check(
         folder,
-        (5, 20, 24, 25, 31, 32, 33, 55, 60),
-        PromptPrefix((1,) if shots else (), shots),
+        sizes,
+        prompt_prefix,
     )
 
 
@@ -480,9 +487,8 @@ def test_scaled_and_capped_logits_of_bfloat16_are_not_rounded(kind):
         requests_of([tokens]), PromptPrefix((1,)), statistics="full"
     )
     with torch.inference_mode():
-        hidden = model.base_model(
-            input_ids=torch.tensor([[1, *tokens[:-1]]])
-        ).last_hidden_state.float()
+        input_ids = torch.tensor([[1, *tokens[:-1]]])
+        hidden = model.base_model(input_ids=input_ids).last_hidden_state.float()
         model.base_model.forward = lambda *_, **__: (
             transformers.modeling_outputs.BaseModelOutputWithPast(hidden)
         )

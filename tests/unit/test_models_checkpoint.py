@@ -260,9 +260,10 @@ def test_tokens_without_transformers_are_those_with_it(record):
     tokenizer = load_tokenizer(record)
     assert type(encoder).__module__ == "tokenizers"
     assert encoder.get_vocab() == tokenizer.get_vocab()
-    assert {
-        id for id, token in encoder.get_added_tokens_decoder().items() if token.special
-    } == {
+    expected = {
         *tokenizer.all_special_ids,
         *(id for id, token in tokenizer.added_tokens_decoder.items() if token.special),
     }
+    assert {
+        id for id, token in encoder.get_added_tokens_decoder().items() if token.special
+    } == expected

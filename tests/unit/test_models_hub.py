@@ -48,10 +48,8 @@ def test_a_model_is_recorded_with_its_commit_and_loads(hub, tiny, tmp_path):
     target = load_checkpoint(
         tmp_path / "checkpoint.json", dtype="float32", device="cpu"
     )
-    assert (
-        target.load()(input_ids=torch.tensor([[1, 2, 3]])).logits.shape[-1]
-        == target.vocabulary
-    )
+    input_ids = torch.tensor([[1, 2, 3]])
+    assert target.load()(input_ids=input_ids).logits.shape[-1] == target.vocabulary
 
 
 def proposed(
@@ -186,18 +184,19 @@ def test_a_server_answers_for_a_model_with_weights():
     }
     url = "http://node7:8000/v1"
     server = {"llama": {"base_url": url}}
+    api = {
+        "base_url": url,
+        "model": "a/b",
+        "endpoint": "completions",
+        "echo": True,
+        "top_logprobs": 20,
+        "price": {"input": 0, "output": 0},
+    }
     served = ApiModel(
         source="openai",
         tokenizer="small",
         title="L",
-        api={
-            "base_url": url,
-            "model": "a/b",
-            "endpoint": "completions",
-            "echo": True,
-            "top_logprobs": 20,
-            "price": {"input": 0, "output": 0},
-        },
+        api=api,
     )
     assert overridden(given, servers=server)["llama"] == served
     assert overridden(given, servers=server, paths={"llama": "."})["llama"] == served, (

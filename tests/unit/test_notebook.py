@@ -64,10 +64,11 @@ def embedded(folder):
         document=benchmark["text_id"], fold=benchmark.index // 2 % 5
     )
     target = target_of(Path(pair.model.checkpoint))
+    names = {"study": "embedded", "model": PAIR[0], "benchmark": PAIR[1]}
     manifest = job.run(
         [PassRequest.from_json(request) for request in pair.pass_requests],
         benchmark=benchmark,
-        names={"study": "embedded", "model": PAIR[0], "benchmark": PAIR[1]},
+        names=names,
         target=target,
         store=Path("results/passes/store"),
         manifest=Path(pair.passes),
@@ -280,11 +281,12 @@ def test_labels_add_the_bag_of_words_where_there_is_enough_to_learn_from(
     folder, warnings, count, columns
 ):
     texts = [f"{TEXTS[number % 6]} {number}" for number in range(count)]
+    labels = [number % 2 for number in range(count)]
     shown = pretrace.score(
         texts,
         model="tiny",
         methods=["loss"],
-        labels=[number % 2 for number in range(count)],
+        labels=labels,
     )
     assert [*shown.columns] == columns
     assert ("no column blind" in warnings()) == (columns == ["loss"])

@@ -201,4 +201,5 @@ def test_a_certain_prediction_has_no_negative_variance():
     assert torch.isfinite(out).all()
     assert (out[1:3] >= 0).all()
     assert out[0].tolist() == [0.0, 0.0, -110.0]
-    assert out[3:].tolist() == [[0, 0, 0], [0, 0, 1], [0, 0, 0]]
+    expected = [[0, 0, 0], [0, 0, 1], [0, 0, 0]]
+    assert out[3:].tolist() == expected

@@ -178,10 +178,13 @@ def test_a_passage_without_three_paraphrases_is_skipped_and_counted(
 ):
     rows = answers(request("de_cop"), request("longest_option"))
     skipped = rows[rows["correct"].isna()]
-    assert skipped[["task", "document", "passage", "reason"]].values.tolist() == [
+    expected = [
         ["de_cop", "x", 1, "fewer than 3 paraphrases"],
         ["longest_option", "x", 1, "fewer than 3 paraphrases"],
     ]
+    assert (
+        skipped[["task", "document", "passage", "reason"]].values.tolist() == expected
+    )
     assert skipped["permutation"].isna().all()
     assert "de_cop: 1 of 4 passages skipped: fewer than 3 paraphrases" in log_lines.text
     assert len(rows) == 2 * (3 * 24 + 1)
@@ -196,10 +199,11 @@ def test_the_longest_option_stands_at_its_letter_in_every_order():
 
 
 def test_a_refusal_is_wrong_and_says_why():
+    answerer = Scripted([], refuse=True)
     rows = answers(
         request("de_cop", lengths=[6]),
         request("name_cloze", lengths=[6]),
-        answerer=Scripted([], refuse=True),
+        answerer=answerer,
     )
     assert rows["answer"].isna().all()
     assert rows["correct"].tolist() == [False] * 25

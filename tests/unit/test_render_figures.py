@@ -51,11 +51,10 @@ def test_a_roc_figure_says_how_many_texts_tie_at_the_highest_score(
         frame = drawn(separation, seed)
         number = frame["id"].str[1:].astype(int)
         empty = np.where(number < made_up.MEMBERS, number % 4 == 0, number % 2 == 0)
-        return frame.assign(
-            score=frame["score"].where(
-                frame["method"] != "surp", np.where(empty, 0.0, -1 - number)
-            )
+        score = frame["score"].where(
+            frame["method"] != "surp", np.where(empty, 0.0, -1 - number)
         )
+        return frame.assign(score=score)
 
     def with_mark(method, *others, **named):
         return row(

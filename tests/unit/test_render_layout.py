@@ -129,11 +129,12 @@ def test_bold_is_the_highest_printed_value_of_a_column_and_never_a_control():
         columns=["method", "panel", "value", "control"],
     )
     bold = frame[best(frame.dropna(), ["panel"]).reindex(frame.index, fill_value=False)]
-    assert list(zip(bold["method"], bold["panel"], strict=True)) == [
+    expected = [
         ("a", 0),
         ("b", 0),
         ("b", 1),
     ]
+    assert list(zip(bold["method"], bold["panel"], strict=True)) == expected
     alone = frame[frame["method"].isin(["a", "blind"])].dropna()
     assert not best(alone, ["panel"]).any(), (
         "nothing is bold where one row alone competes"

@@ -127,9 +127,8 @@ def test_the_table_of_splits_has_means_of_both_models_and_their_difference(split
     table = made_up.draw(artifact_of("split_table"), splits)
     trained, null = values_of(splits, "min_k_pp")
     row = made_up.row_of(table, "Min-K%++")
-    assert [cell.value for cell in row.cells] == pytest.approx(
-        [trained.mean(), null.mean(), (trained - null).mean()]
-    )
+    expected = [trained.mean(), null.mean(), (trained - null).mean()]
+    assert [cell.value for cell in row.cells] == pytest.approx(expected)
     assert (row.cells[1].low, row.cells[1].high) == pytest.approx(interval_of(null))
     singles = [made_up.row_of(table, "Min-K%++", block) for block in (1, 2)]
     assert [cell.value for cell in singles[0].cells] == pytest.approx(list(trained))

@@ -119,9 +119,8 @@ def test_a_table_in_parts_has_the_bytes_of_the_table_as_a_whole(
 
 def test_a_table_is_read_in_parts_as_it_is_read_at_once(tmp_path, monkeypatch):
     path = tmp_path / "t.parquet"
-    write_parquet(
-        path, TABLE.to_pandas().assign(draw=pd.array([1, None] * 15, dtype="Int64"))
-    )
+    draw = pd.array([1, None] * 15, dtype="Int64")
+    write_parquet(path, TABLE.to_pandas().assign(draw=draw))
     monkeypatch.setattr(files, "ROW_GROUP", 16)
     parts = list(read_parquet_parts(path))
     assert [len(part) for part in parts] == [4] * 7 + [2]

@@ -43,9 +43,8 @@ def test_what_is_asked_of_each_pair_is_what_a_plain_walk_over_the_runs_finds(
     )
     loaded = load_study(CONFIG | {"study": name} | audited, ROOT / "config")
     assert loaded.artifacts
-    assert [pair.slugs for pair in Plan(loaded).pairs] == sorted(
-        {(run.model, run.benchmark) for run in loaded.runs}
-    )
+    expected = sorted({(run.model, run.benchmark) for run in loaded.runs})
+    assert [pair.slugs for pair in Plan(loaded).pairs] == expected
     for model, benchmark in [pair.slugs for pair in Plan(loaded).pairs]:
         own = []
         for run in loaded.runs:

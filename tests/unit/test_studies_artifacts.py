@@ -17,9 +17,8 @@ def load(tmp_path):
 
 
 def test_a_study_without_artifacts_gets_the_results_tables(load):
-    shown = load(
-        study(runs=[RUN | {"lengths": [32]}, RUN, RUN | {"lengths": [32]}])
-    ).artifacts
+    runs = [RUN | {"lengths": [32]}, RUN, RUN | {"lengths": [32]}]
+    shown = load(study(runs=runs)).artifacts
     assert list(shown) == ["headline", "results_auc", "results_tpr"]
     panels = []
     for panel in shown["results_auc"].panels:
@@ -161,9 +160,10 @@ def test_lists_stand_for_their_product_and_what_is_written_first_varies_slowest(
         product(models, benchmarks)
     )
     shown = loaded.artifacts["results_auc"].panels
-    assert [(panel_shown.length, panel_shown.model) for panel_shown in shown] == list(
-        product([64, 32], models)
-    )
+    expected = list(product([64, 32], models))
+    assert [
+        (panel_shown.length, panel_shown.model) for panel_shown in shown
+    ] == expected
 
 
 def test_a_panel_that_names_runs_has_their_start_token_and_references(load):

@@ -530,7 +530,8 @@ def test_titles_of_works_are_no_parts(names, parts):
 
 
 def test_the_digest_depends_on_content_and_not_on_order():
-    assert digest_of({"b": 1, "a": [1, 2]}) == digest_of({"a": [1, 2], "b": 1})
+    expected = digest_of({"a": [1, 2], "b": 1})
+    assert digest_of({"b": 1, "a": [1, 2]}) == expected
     assert digest_of({"a": [2, 1]}) != digest_of({"a": [1, 2]})
     assert changed({"a": [1, {"b": 2}]}, {"a": [1, {"b": 3}]}) == ["a.1.b"]
 
@@ -744,11 +745,13 @@ def test_a_plan_of_de_cop_says_how_many_books_it_compares_and_takes(
     Path("books.jsonl").write_text(text)
     api = FREE | {"endpoint": "chat"}
     run = {"model": "far", "benchmark": "books", "methods": ["de_cop"]}
+    models = {"far": {"source": "openai", "api": api}}
+    benchmarks = {
+        "books": {"source": "local", "path": "books.jsonl", "question": "book"}
+    }
     written = study(
-        models={"far": {"source": "openai", "api": api}},
-        benchmarks={
-            "books": {"source": "local", "path": "books.jsonl", "question": "book"}
-        },
+        models=models,
+        benchmarks=benchmarks,
         runs=[run | {"paraphraser": "paraphrase_by_far"}],
     )
     told = check_user_files(Plan(load_written(tmp_path, written)), CONFIG)

@@ -82,14 +82,15 @@ def test_as_many_passages_of_each_work_come_from_the_same_places_and_whole_works
         "memoir",
         "essays",
     }
-    assert {
-        (run.benchmark, bool(run.methods), run.extraction is not None)
-        for run in study.runs
-    } == {
+    expected = {
         (TEXTS_SLUG, True, False),
         (WORKS_SLUG, False, True),
         ("famous_passages", True, False),
     }
+    assert {
+        (run.benchmark, bool(run.methods), run.extraction is not None)
+        for run in study.runs
+    } == expected
 
 
 def test_what_was_read_and_what_would_be_found_is_told(folder):

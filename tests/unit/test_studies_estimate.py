@@ -46,20 +46,22 @@ def test_texts_are_counted_by_the_tokenizer_that_is_here_else_by_their_bytes(tmp
             study(models={"tiny": {"source": "local", "path": "tiny"}}, runs=runs),
         )
     )
-    assert counted(plan, "licences", texts) == {
+    expected = {
         ("a", 64): [100, 20],
         ("b", None): [3 * 40 / 1.5],
     }
+    assert counted(plan, "licences", texts) == expected
     assert (
         "4 bytes a token of ASCII letters, 1.5 of others): licences"
         in assumptions(plan, {"licences": TEXTS})[-1]
     )
     tiny_tokenizer().save_pretrained(tmp_path / "tiny")
     by_tokenizer = counted(plan, "licences", texts)
-    assert by_tokenizer["a", 64] == [
+    expected = [
         len(tiny_tokenizer().encode(text, add_special_tokens=False))
         for text, *_ in texts[:2]
     ]
+    assert by_tokenizer["a", 64] == expected
     for line in assumptions(plan, {"licences": TEXTS}):
         assert "bytes" not in line
 

@@ -153,14 +153,15 @@ def test_a_model_that_writes_paraphrases_is_among_the_checkpoints(load):
 
 
 def test_what_the_first_artifacts_wait_for_goes_before_everything_else(load):
+    artifacts = {
+        "results_auc": [{"model": MODEL, "benchmark": BENCHMARK}],
+        "results_tpr": {},
+    }
     plan = Plan(
         load(
             RUN,
             RUN | {"benchmark": "sotu_temporal"},
-            artifacts={
-                "results_auc": [{"model": MODEL, "benchmark": BENCHMARK}],
-                "results_tpr": {},
-            },
+            artifacts=artifacts,
             first=["results_auc"],
         )
     )

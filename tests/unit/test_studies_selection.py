@@ -211,9 +211,8 @@ def test_a_table_of_views_keeps_those_that_can_be_made_and_names_the_other(tmp_p
     whole, nothing = loaded.artifacts.values()
     assert whole.options.across == {"view": views[:2]}
     reason = "gone: it is gone"
-    assert [tuple(item.to_json().values())[:2] for item in whole.missing] == [
-        (views[2], reason)
-    ]
+    expected = [(views[2], reason)]
+    assert [tuple(item.to_json().values())[:2] for item in whole.missing] == expected
     assert nothing.unavailable == f"{views[2]}: {reason}."
 
 

@@ -353,10 +353,11 @@ def test_shots_go_through_the_targets_view_only_where_the_prefix_is_manipulated(
         & PREFIXES["kind"].eq("member")
         & PREFIXES["length"].eq(32)
     ]
-    assert shot_texts(*manipulated, view="delete-10") == [
+    expected = [
         VIEWS["delete-10"].variants(text, seed_of("delete-10", id))[0]
         for id, text in zip(drawn["text_id"][:2], plain, strict=True)
     ]
+    assert shot_texts(*manipulated, view="delete-10") == expected
     with pytest.raises(InputError, match=r"view .paraphrase. has no text of"):
         shot_texts(*manipulated, view="paraphrase", stored={"paraphrase": {}})
 
