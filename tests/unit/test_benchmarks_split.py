@@ -111,9 +111,9 @@ def test_members_and_nonmembers_are_of_like_length(tmp_path, seed):
 
 
 def test_another_seed_or_name_draws_another_split_and_the_same_draws_the_same(wheel):
-    first, again, seeded = (
-        build("sotu_split", SPLIT, [wheel], seed=seed) for seed in (0, 0, 1)
-    )
+    first = build("sotu_split", SPLIT, [wheel], seed=0)
+    again = build("sotu_split", SPLIT, [wheel], seed=0)
+    seeded = build("sotu_split", SPLIT, [wheel], seed=1)
     pd.testing.assert_frame_equal(first, again)
     renamed = build("sotu_split-s1", SPLIT, [wheel])
     for other in (seeded, renamed):

@@ -96,10 +96,8 @@ def ablations_of_the_guide():
     for line in section.splitlines():
         if line.startswith("| ") and "`[" in line:
             cells = [cell.strip(" `") for cell in line.strip("|").split("|")]
-            embedded, paper = (
-                [slug.strip("` ") for slug in cell.split(",")]
-                for cell in (cells[2], cells[4])
-            )
+            embedded = [slug.strip("` ") for slug in cells[2].split(",")]
+            paper = [slug.strip("` ") for slug in cells[4].split(",")]
             yield cells[1].strip("[]"), embedded, paper, float(cells[6])
 
 

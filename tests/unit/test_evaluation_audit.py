@@ -616,7 +616,8 @@ def test_a_model_tuned_on_one_sides_kind_is_told_and_one_tuned_on_its_texts_is_n
 
 
 def test_nothing_found_with_a_base_says_what_a_gentle_tuning_shows():
-    large, small = (of_base(made_up(texts, texts)) for texts in (80, 16))
+    large = of_base(made_up(80, 80))
+    small = of_base(made_up(16, 16))
     assert verdict(audited(large)).kind == "none"
     answer = verdict(audited(small))
     assert answer.kind == "weak"

@@ -127,9 +127,9 @@ def test_views_start_tokens_and_references_keep_apart():
     assert partner(blank, [bos, none]) is None
     assert partner(key(draw=1), [key(draw=0), key(draw=1)]) == key(draw=1)
     assert partner(key(draw=1), [key(draw=0)]) is None
-    web, code, small = (
-        key(reference=reference) for reference in ("web", "code", "small-model")
-    )
+    web = key(reference="web")
+    code = key(reference="code")
+    small = key(reference="small-model")
     assert partner(web, [web, code]) == web
     assert partner(web, [small]) == small
     assert partner(key(), [web, code]) is None

@@ -113,10 +113,8 @@ def test_shifts_are_signed_distances_of_every_set_and_place(tmp_path):
         "no shots of the other draw"
     )
     here = chosen_texts.to_numpy(dtype=bool)
-    plain, given = (
-        made_up_prefixes.log_likelihood(benchmark, *keys)[here]
-        for keys in (("", 0), ("nonmember", 5))
-    )
+    plain = made_up_prefixes.log_likelihood(benchmark, "", 0)[here]
+    given = made_up_prefixes.log_likelihood(benchmark, "nonmember", 5)[here]
     chosen = (
         "subset == '' and evaluation_set == 'without_prefixes' and label == 0 and "
         "shots == 5"

@@ -123,9 +123,11 @@ def test_a_method_with_nothing_to_tune_has_one_value_of_each_metric():
         "high",
         "marks",
     ]
-    default, held_out = (
-        metrics.loc[metrics["selection"] == selection, columns].reset_index(drop=True)
-        for selection in ("default", "held_out")
+    default = metrics.loc[metrics["selection"] == "default", columns].reset_index(
+        drop=True
+    )
+    held_out = metrics.loc[metrics["selection"] == "held_out", columns].reset_index(
+        drop=True
     )
     pd.testing.assert_frame_equal(held_out, default)
 

@@ -154,9 +154,11 @@ def written_runs(study: Study, text: str) -> list[dict[str, Any]]:
     written."""
     runs = []
     for run in yaml.safe_load(text)["runs"]:
-        models, benchmarks = (
-            run[key] if isinstance(run[key], list) else [run[key]]
-            for key in ("model", "benchmark")
+        models = run["model"] if isinstance(run["model"], list) else [run["model"]]
+        benchmarks = (
+            run["benchmark"]
+            if isinstance(run["benchmark"], list)
+            else [run["benchmark"]]
         )
         runs += [
             run | {"model": model, "benchmark": benchmark}

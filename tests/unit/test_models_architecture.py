@@ -352,9 +352,9 @@ def test_flags_of_how_a_model_is_run_change_no_number(folder, tiny_model, kind, 
     _, model = loaded(copied)
     texts = requests_of([[5, 6, 7, 8], [9, 10]])
     shots = PromptPrefix((0,), ((20, 21, 22),))
-    computed, expected = (
-        Engine(read, "tiny", 64).statistics(texts, shots, statistics="logprobs")
-        for read in (model, tiny_model(kind))
+    computed = Engine(model, "tiny", 64).statistics(texts, shots, statistics="logprobs")
+    expected = Engine(tiny_model(kind), "tiny", 64).statistics(
+        texts, shots, statistics="logprobs"
     )
     for values, others in zip(computed, expected, strict=True):
         np.testing.assert_array_equal(values, others)

@@ -115,9 +115,8 @@ def test_jobs_that_share_a_pair_leave_nothing_for_the_last_and_read_nothing_twic
 
 def test_a_lost_and_a_damaged_chunk_are_read_again_and_no_other(job, cut, ran):
     first = cut()
-    lost, damaged = (
-        job.store / file for file in (files_of(first)[1], files_of(first)[3])
-    )
+    lost = job.store / files_of(first)[1]
+    damaged = job.store / files_of(first)[3]
     lost.unlink()
     damaged.write_bytes(damaged.read_bytes()[:-20])
     ran.clear()

@@ -319,10 +319,8 @@ def test_the_likeliest_tokens_of_a_stale_cache_are_refused_too(run, tiny_checkpo
 def test_a_server_that_ignores_echo_or_has_another_tokenizer_is_refused(
     run, tiny_checkpoint, monkeypatch
 ):
-    ignoring, foreign = (
-        EchoServer(tiny_checkpoint("gpt_neox"), ignored=ignored)
-        for ignored in (True, False)
-    )
+    ignoring = EchoServer(tiny_checkpoint("gpt_neox"), ignored=True)
+    foreign = EchoServer(tiny_checkpoint("gpt_neox"), ignored=False)
     pieces = foreign._piece
     foreign._piece = lambda id: pieces(id)[::-1]
     for responder in (ignoring, foreign):
@@ -376,10 +374,8 @@ def test_the_likeliest_tokens_of_a_server_give_the_engines_statistics(
 ):
     beside = [request(altered="lowercase"), request(**WITH_SHOTS)]
     few = [TEXTS[0], *TEXTS[3:5], ""]
-    served_requests, own_requests = (
-        [request(statistics=statistics), *beside]
-        for statistics in ("likeliest", "top40")
-    )
+    served_requests = [request(statistics="likeliest"), *beside]
+    own_requests = [request(statistics="top40"), *beside]
     with serving(kind) as server:
         served = run(
             kind, served_requests, url=server.url, texts=few, top40="prompt_logprobs"

@@ -80,10 +80,9 @@ def test_more_positions_than_a_chunk(model):
 def test_fewer_statistics_are_the_first_of_all(model):
     window = requests_of([[5, 6, 7, 8], [9, 10]])
     engine = Engine(model, "tiny", 100)
-    most, five, least = (
-        engine.statistics(window, PromptPrefix((0,)), statistics=name)
-        for name in ("top40", "full", "logprobs")
-    )
+    most = engine.statistics(window, PromptPrefix((0,)), statistics="top40")
+    five = engine.statistics(window, PromptPrefix((0,)), statistics="full")
+    least = engine.statistics(window, PromptPrefix((0,)), statistics="logprobs")
     for place in range(len(window)):
         np.testing.assert_array_equal(five[place], most[place][:5])
         np.testing.assert_array_equal(least[place], most[place][:1])

@@ -26,9 +26,8 @@ def written(path: Path, rows: list[dict]) -> Path:
 
 def test_csv_and_parquet_give_the_same_table(tmp_path):
     rows = made_up.rows(documents=1, passages=1)
-    first, second = (
-        read_answers(written(tmp_path / name, rows)) for name in ("a.csv", "a.parquet")
-    )
+    first = read_answers(written(tmp_path / "a.csv", rows))
+    second = read_answers(written(tmp_path / "a.parquet", rows))
     assert first.schema == ANSWER_SCHEMA
     assert first.equals(second)
     assert first.num_rows == 48

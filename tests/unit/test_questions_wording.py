@@ -44,9 +44,8 @@ OPTIONS = ["one two three four", "two three, four FIVE", "six seven", "two three
 
 def overlap(words, other):
     """2 |A and B| / (|A| + |B|) of words that stand once each."""
-    words, other = (
-        set(text.lower().replace(",", "").split()) for text in (words, other)
-    )
+    words = set(words.lower().replace(",", "").split())
+    other = set(other.lower().replace(",", "").split())
     return Fraction(2 * len(words & other), len(words) + len(other))
 
 
@@ -163,10 +162,8 @@ def test_the_papers_prompt_is_sent_as_printed():
     assert [prompt.templated, authors.templated] == [False, True]
     assert prompt.written == 0
     assert authors.written == 1
-    smallest, printed = (
-        wording.de_cop.prompt(kind, "T", "A", list("abcd"))
-        for kind in ("book_authors_7b", "book_printed")
-    )
+    smallest = wording.de_cop.prompt("book_authors_7b", "T", "A", list("abcd"))
+    printed = wording.de_cop.prompt("book_printed", "T", "A", list("abcd"))
     assert (
         f"{prompt.system}\n\nFormat your answer as '<put correct answer "
         "here>.'\n<</SYS>>" in smallest.plain

@@ -187,12 +187,14 @@ def test_the_box_of_an_audit_says_what_is_given_back(tmp_path):
     results = golden.STUDIES["audit_none"](tmp_path / "audit")
     extracted = golden.extracted(tmp_path / "extraction", *golden.BOOKS)
     artifact = made_up.artifact("audit", panels=[golden.OWN])
-    plain, beside = (
-        dict(made_up.draw(artifact, given).boxes[0].lines)
-        for given in (
-            results,
+    plain = dict(made_up.draw(artifact, results).boxes[0].lines)
+    beside = dict(
+        made_up.draw(
+            artifact,
             made_up.beside(results, "extraction", extracted.paths["extraction"]),
         )
+        .boxes[0]
+        .lines
     )
     assert beside.pop("Given back").startswith("tiny-135m gives back 20 % of 'book'")
     assert beside == plain

@@ -333,9 +333,8 @@ FIGURES = [
     ],
 )
 def test_equal_data_give_equal_bytes(name: str, studies: Studies, tmp_path: Path):
-    first, second = (
-        made_up_results.written(drawing(name, studies), tmp_path) for _ in range(2)
-    )
+    first = made_up_results.written(drawing(name, studies), tmp_path)
+    second = made_up_results.written(drawing(name, studies), tmp_path)
     assert first == second
     for mark in (b"CreationDate", b"/Type3"):
         assert mark not in first["pdf"]

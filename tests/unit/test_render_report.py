@@ -285,9 +285,8 @@ def test_a_missing_file_is_an_error_that_names_it(folder: Path):
 
 
 def test_provenance_names_versions_the_configuration_and_seeds():
-    first, second = (
-        provenance({"study": "made_up", "resamples": n}, run=7) for n in (10, 20)
-    )
+    first = provenance({"study": "made_up", "resamples": 10}, run=7)
+    second = provenance({"study": "made_up", "resamples": 20}, run=7)
     assert first["packages"]["numpy"]
     assert first["python"]
     assert first["seeds"] == {"run": 7}

@@ -133,9 +133,8 @@ def test_what_is_evaluated_depends_on_the_runs_and_not_on_what_is_shown(load):
         Plan(load(study(runs=runs, artifacts={slug: shown[slug] for slug in slugs})))
         for slugs in (["con_recall_table2"], [*shown])
     )
-    one_shown, all_shown = (
-        study_plan.pair(*place.values()) for study_plan in (first, second)
-    )
+    one_shown = first.pair(*place.values())
+    all_shown = second.pair(*place.values())
     assert one_shown.draws == all_shown.draws == [0, 3]
     assert one_shown.statistic_options == all_shown.statistic_options
     metrics = "results/mine/metrics/smollm2-135m/sotu_split.parquet"

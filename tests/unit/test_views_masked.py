@@ -194,9 +194,8 @@ def test_the_share_of_words_is_replaced_by_near_ones_in_their_case(table, percen
         pairs = changes(TEXT, changed)
         assert len(pairs) == len(TEXT.split()) * percent // 100
         for before, after in pairs:
-            old, new = (
-                word[slice(*core(word, (0, len(word))))] for word in (before, after)
-            )
+            old = before[slice(*core(before, (0, len(before))))]
+            new = after[slice(*core(after, (0, len(after))))]
             assert KIND[new.lower()] == KIND[old.lower()]
             assert new.isupper() == old.isupper()
             assert new[0].isupper() == old[0].isupper()
