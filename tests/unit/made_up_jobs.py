@@ -111,10 +111,12 @@ def rows(job, manifest, start_token="tokenizer", **keys):
 
 
 def requests_of(texts, inner=()):
-    return [
-        Request(f"t{n}", 0, np.array([*inner, *tokens], np.int32), len(tokens))
-        for n, tokens in enumerate(texts)
-    ]
+    requests = []
+    for n, tokens in enumerate(texts):
+        requests.append(
+            Request(f"t{n}", 0, np.array([*inner, *tokens], np.int32), len(tokens))
+        )
+    return requests
 
 
 def expected_statistics(model, before, tokens):

@@ -87,18 +87,19 @@ def scores(benchmark: pd.DataFrame) -> pd.DataFrame:
         columns["con_recall", "gamma=0.5;shots=7;access=zero", draw] = rng.normal(
             size=len(plain)
         )
-    frames = [
-        pd.DataFrame(
-            {
-                "id": benchmark["text_id"],
-                "method": method,
-                "setting": setting,
-                "draw": draw,
-                "score": scores,
-            }
+    frames = []
+    for (method, setting, draw), scores in columns.items():
+        frames.append(
+            pd.DataFrame(
+                {
+                    "id": benchmark["text_id"],
+                    "method": method,
+                    "setting": setting,
+                    "draw": draw,
+                    "score": scores,
+                }
+            )
         )
-        for (method, setting, draw), scores in columns.items()
-    ]
     frame = pd.concat(frames, ignore_index=True).astype({"draw": "Int64"})
     frame["shots_used"] = pd.array([pd.NA] * len(frame), "Int64")
     return frame.assign(unit="text", view="original", start_token="none", reference="")

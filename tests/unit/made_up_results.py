@@ -144,13 +144,10 @@ def auc_of(scores: pd.DataFrame, method: str) -> float:
 
 
 def metrics_frame(scores: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            row
-            for method in scores["method"].unique()
-            for row in _rows(scores, str(method))
-        ]
-    )
+    rows = []
+    for method in scores["method"].unique():
+        rows += _rows(scores, str(method))
+    return pd.DataFrame(rows)
 
 
 def _rows(scores: pd.DataFrame, method: str) -> Iterator[dict[str, Any]]:
@@ -312,16 +309,16 @@ PLACEBO_VALUES = (0.45, 0.55, 0.62, 0.58)
 def placebos_frame(metrics: pd.DataFrame) -> pd.DataFrame:
     """Four placebos of each chosen setting, with the same values for all methods."""
     chosen = metrics[metrics["selection"] != "grid"].drop_duplicates(PLACEBO_KEYS)
+    ranks = []
+    for value in chosen["value"]:
+        ranks.append(1 + sum(other >= value for other in PLACEBO_VALUES))
     own = chosen.assign(
         document="new",
         placebo=False,
         mean=np.mean(PLACEBO_VALUES),
         sd=np.std(PLACEBO_VALUES, ddof=1),
         z=(chosen["value"] - np.mean(PLACEBO_VALUES)) / np.std(PLACEBO_VALUES, ddof=1),
-        rank=[
-            1 + sum(other >= value for other in PLACEBO_VALUES)
-            for value in chosen["value"]
-        ],
+        rank=ranks,
         placebos=len(PLACEBO_VALUES),
     )
     alone = dict.fromkeys(("mean", "sd", "z", "rank", "placebos"), np.nan) | {

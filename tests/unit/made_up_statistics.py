@@ -22,9 +22,10 @@ def text_of(**statistics: Any) -> TokenStatistics:
         if name not in plain:
             lists[name] = np.array(values, dtype=float)
     if "neighbours" in statistics:
-        lists["neighbours"] = tuple(
-            np.array(values, dtype=float) for values in statistics["neighbours"]
-        )
+        neighbours = []
+        for values in statistics["neighbours"]:
+            neighbours.append(np.array(values, dtype=float))
+        lists["neighbours"] = tuple(neighbours)
     if "shadows" in statistics:
         lists["inputs"] = {
             "shadows": [np.array(side, dtype=float) for side in statistics["shadows"]]

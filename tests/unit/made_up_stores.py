@@ -145,14 +145,12 @@ def _table(rows: list[dict[str, Any]], full: bool) -> pa.Table:
     hidden = (
         {"top40"} if full else {"entropies", "variances", "highest", "ranks", "top40"}
     )
-    return pa.table(
-        {
-            name: pa.array(
-                [None if name in hidden else row[name] for row in rows], type=kind
-            )
-            for name, kind in types.items()
-        }
-    )
+    columns = {}
+    for name, kind in types.items():
+        columns[name] = pa.array(
+            [None if name in hidden else row[name] for row in rows], type=kind
+        )
+    return pa.table(columns)
 
 
 def a_run(*methods: str | dict[str, Any], **changes: Any) -> dict[str, Any]:

@@ -81,11 +81,10 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         if isinstance(value, list)
         else ()
     )
-    return [
-        inner_path
-        for key, inner in items
-        for inner_path in [(*path, key), *places(inner, (*path, key))]
-    ]
+    inner_paths = []
+    for key, inner in items:
+        inner_paths += [(*path, key), *places(inner, (*path, key))]
+    return inner_paths
 
 
 def at(value: Any, path: Sequence[Any]) -> Any:

@@ -32,17 +32,19 @@ def row(
 def texts(
     label: int | None, documents: int, each: int, *, words: int = 64, **more
 ) -> list[dict]:
-    return [
-        row(
-            label,
-            f"{label}-{document}",
-            seed=f"{label}-{document}-{number}",
-            words=words,
-            **more,
-        )
-        for document in range(documents)
-        for number in range(each)
-    ]
+    rows = []
+    for document in range(documents):
+        for number in range(each):
+            rows.append(
+                row(
+                    label,
+                    f"{label}-{document}",
+                    seed=f"{label}-{document}-{number}",
+                    words=words,
+                    **more,
+                )
+            )
+    return rows
 
 
 SUSPECTS = texts(None, 12, 1)
@@ -52,10 +54,10 @@ WITHHELD = texts(0, 20, 2)
 
 
 def changed(rows: list[dict], *numbers: int, **values) -> list[dict]:
-    return [
-        {**row, **(values if number in numbers else {})}
-        for number, row in enumerate(rows)
-    ]
+    changed_rows = []
+    for number, row in enumerate(rows):
+        changed_rows.append({**row, **(values if number in numbers else {})})
+    return changed_rows
 
 
 def overlapping(words: int, *numbers: int) -> list[dict]:
@@ -97,9 +99,10 @@ def test_good_files_have_no_remark(tmp_path):
     assert audited(tmp_path, PUBLISHED + WITHHELD) == [], (
         "label 1 is in question where no text has null"
     )
-    badges = " ".join(
-        f"[![{'badge' * 9}](https://img.example.org/{n})" for n in range(20)
-    )
+    links = []
+    for n in range(20):
+        links.append(f"[![{'badge' * 9}](https://img.example.org/{n})")
+    badges = " ".join(links)
     remarks = audited(tmp_path, changed(SUSPECTS, 0, text=badges) + KNOWN)
     for remark in remarks:
         assert "without spaces" not in remark, "links are long words"
@@ -296,10 +299,7 @@ def test_the_known_texts_of_another_file_are_named_with_that_file(tmp_path):
 
 def test_non_members_of_another_source_leave_the_checks_of_the_suspects(tmp_path):
     rows = [*SUSPECTS, SUSPECTS[0], row(None, "x", seed="long", words=200)]
-    path = written(
-        tmp_path / "t.jsonl",
-        rows,
-    )
+    path = written(tmp_path / "t.jsonl", rows)
     repeats, lengths = check_audit(path, None)
     assert "1 of 14 suspects (label null) repeat" in repeats
     assert "have 64 to 200 words. Known non-members need the same" in lengths
@@ -335,15 +335,17 @@ def test_texts_without_spaces_are_measured_in_characters(tmp_path):
 
 def twins(published: int, unpublished: int) -> list[dict]:
     """Canaries that are one word apart from their twins."""
-    return [
-        {
-            "text": f"the same words of every canary, and then {WORDS[number]}",
-            "label": int(not number),
-            "document": document,
-        }
-        for document in map(str, range(published))
-        for number in range(1 + unpublished)
-    ]
+    rows = []
+    for document in map(str, range(published)):
+        for number in range(1 + unpublished):
+            rows.append(
+                {
+                    "text": f"the same words of every canary, and then {WORDS[number]}",
+                    "label": int(not number),
+                    "document": document,
+                }
+            )
+    return rows
 
 
 def drawn(folder: Path, rows: list[dict]) -> list[str]:

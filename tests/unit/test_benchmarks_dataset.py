@@ -49,15 +49,17 @@ configs:
 
 def rows(count, seed, **more):
     draw = random.Random(seed)
-    return [
-        {
-            "snippet": made.words(draw, 12),
-            "seen": number % 2,
-            "book": f"book {number // 3}",
-            **more,
-        }
-        for number in range(count)
-    ]
+    made_rows = []
+    for number in range(count):
+        made_rows.append(
+            {
+                "snippet": made.words(draw, 12),
+                "seen": number % 2,
+                "book": f"book {number // 3}",
+                **more,
+            }
+        )
+    return made_rows
 
 
 PARTS = [rows(5, 0), rows(4, 1), rows(6, 2)]
@@ -147,10 +149,9 @@ def test_splits_may_be_the_classes(hub, tmp_path, ending):
         splits=splits,
     )
     by_label = {label: part["text"].tolist() for label, part in table.groupby("label")}
-    expected = {
-        label: [row["snippet"] for row in part]
-        for label, part in zip((1, 0), PAGES, strict=True)
-    }
+    expected = {}
+    for label, part in zip((1, 0), PAGES, strict=True):
+        expected[label] = [row["snippet"] for row in part]
     assert by_label == expected
     assert table["text_id"].tolist()[:2] == ["members-000001", "members-000002"]
     assert table.groupby("subset")["label"].first().to_dict() == {"a": 1, "b": 0}
@@ -169,7 +170,11 @@ def test_nonmembers_stand_in_every_subset_of_the_members(hub, tmp_path):
         shared_nonmembers=True,
     )
     counts = table.groupby(["subset", "label"]).size().to_dict()
-    assert counts == {(dose, label): 3 for dose in ("1", "16", "4") for label in (0, 1)}
+    expected = {}
+    for dose in ("1", "16", "4"):
+        for label in (0, 1):
+            expected[dose, label] = 3
+    assert counts == expected
     nonmembers = table[table["label"] == 0]
     assert nonmembers["text"].nunique() == 3
     assert (

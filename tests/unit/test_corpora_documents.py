@@ -221,10 +221,9 @@ def test_counts_equal_encoding_one_document_after_the_other(
     for id, token in tokenizer.get_added_tokens_decoder().items():
         if token.special:
             special.add(id)
-    each = (
-        tokenizer.encode(text, add_special_tokens=False).ids[:most]
-        for text in TEXTS * 2
-    )
+    each = []
+    for text in TEXTS * 2:
+        each.append(tokenizer.encode(text, add_special_tokens=False).ids[:most])
     expected = Counter(id for ids in each for id in ids if id not in special)
     assert counted(tmp_path, TEXTS * 2, tokenizer, max_tokens=most) == expected
 

@@ -56,12 +56,7 @@ def parameters_of(methods: Mapping[str, Any]) -> Iterator[tuple[str, str, str, s
         for name, default in method.defaults.items():
             costly = name in getattr(method, "costly", ())
             values = method.grid.get(name, ())
-            yield (
-                id,
-                name,
-                written(default),
-                tried(values, costly=costly),
-            )
+            yield (id, name, written(default), tried(values, costly=costly))
         if not method.defaults:
             yield id, "", "", ""
 

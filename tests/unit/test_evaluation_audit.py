@@ -671,10 +671,11 @@ def test_a_document_that_looks_unlike_the_known_ones_is_not_named():
     scored = made_up(8, 160, shift=9.0)
     first = (scored.benchmark["document"] == "d0").tolist()
     words = [text.split() for text in scored.benchmark["text"]]
-    texts = [
-        " ".join([*map(str.upper, own[: 9 if odd else 4]), *own[9 if odd else 4 :]])
-        for odd, own in zip(first, words, strict=True)
-    ]
+    texts = []
+    for odd, own in zip(first, words, strict=True):
+        texts.append(
+            " ".join([*map(str.upper, own[: 9 if odd else 4]), *own[9 if odd else 4 :]])
+        )
     frame = audited(
         ScoredBenchmark("texts", scored.scores, scored.benchmark.assign(text=texts))
     )

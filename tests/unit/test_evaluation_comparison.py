@@ -76,13 +76,12 @@ def test_cells_are_separate():
 
 def test_a_set_of_a_draw_holds_its_texts_and_methods_without_prefix_carry_its_draw():
     benchmark = texts(LABEL)
-    table = pd.concat(
-        [scores(benchmark, {("plain", ""): noise(200)})]
-        + [
+    drawn = []
+    for draw in (0, 1):
+        drawn.append(
             scores(benchmark, {("other", ""): noise(200, seed=1 + draw)}, draw=draw)
-            for draw in (0, 1)
-        ]
-    )
+        )
+    table = pd.concat([scores(benchmark, {("plain", ""): noise(200)}), *drawn])
     sets = [EvaluationSet()] + [
         EvaluationSet(
             "without_prefixes", draw, set(benchmark["text_id"][10 * (draw + 1) :])
@@ -97,10 +96,7 @@ def test_a_set_of_a_draw_holds_its_texts_and_methods_without_prefix_carry_its_dr
     for row in default.itertuples():
         numbers[
             (row.evaluation_set, row.method, None if pd.isna(row.draw) else row.draw)
-        ] = (
-            row.n_members,
-            row.value,
-        )
+        ] = (row.n_members, row.value)
     assert {key: n for key, (n, _) in numbers.items()} == {
         ("all", "plain", None): 100,
         ("without_prefixes", "plain", 0): 95, ("without_prefixes", "other", 0): 95,

@@ -133,11 +133,7 @@ def test_a_class_of_equal_scores_is_tested_without_a_warning():
     """Welch's t-test is then that of the other class's mean against this score."""
     scores = np.array([0.1] * 5 + [0.2, 0.3, 0.5, 0.6, 0.7])
     scored = np.ones((1, 10), dtype=bool)
-    units = SimpleNamespace(
-        scores=scores[None],
-        scored=scored,
-        label=np.arange(10) < 5,
-    )
+    units = SimpleNamespace(scores=scores[None], scored=scored, label=np.arange(10) < 5)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         [test] = welch_tests(units, [Estimand("default", 0, RankingKey((0,)))])

@@ -41,13 +41,7 @@ def texts_table() -> pd.DataFrame:
         )
     fold = np.arange(len(document)) % OF_EACH % 5
     text = list(map(" ".join, words))
-    return texts(
-        document != "new",
-        fold=fold,
-        document=document,
-        length=32,
-        text=text,
-    )
+    return texts(document != "new", fold=fold, document=document, length=32, text=text)
 
 
 def scored(benchmark: pd.DataFrame, draws: tuple[int, ...] = ()) -> pd.DataFrame:

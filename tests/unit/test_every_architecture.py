@@ -152,10 +152,9 @@ def farthest(folder):
         if target.context == tiny_models.CONTEXT and not prompt_prefix.shots:
             # every place is one
             texts.append(GENERATOR.integers(4, 299, target.context - 1).tolist())
-        requests = [
-            Request(str(size), 0, np.array(text, np.int32), len(text))
-            for size, text in enumerate(texts)
-        ]
+        requests = []
+        for size, text in enumerate(texts):
+            requests.append(Request(str(size), 0, np.array(text, np.int32), len(text)))
         computed = engine.statistics(requests, prompt_prefix, statistics="full")
         for text, values in zip(texts, computed, strict=True):
             expected = expected_statistics(plain, prompt_prefix.ids, text)[0]

@@ -41,10 +41,14 @@ EXTRACTION = {
 
 def whole_requests(start_token="none"):
     """The passes behind windows that have the whole text before them as context."""
-    return [
-        request(statistics="top40", past_context=past_context, start_token=start_token)
-        for past_context in (False, True)
-    ]
+    requests = []
+    for past_context in (False, True):
+        requests.append(
+            request(
+                statistics="top40", past_context=past_context, start_token=start_token
+            )
+        )
+    return requests
 
 
 def extraction(start_token="none", **keys):
@@ -196,13 +200,11 @@ def test_near_copies_repeat_a_text_and_common_words_of_a_long_one_do_not():
     """A list with another number in each line, and random words of which each run of
     three comes again by chance."""
     line = [7, 8, 9, 0, 10, 11, 12, 0, 13, 14]
-    numbered = np.array(
-        [
-            token or 100 + 2 * row + place // 7
-            for row in range(40)
-            for place, token in enumerate(line)
-        ]
-    )
+    tokens = []
+    for row in range(40):
+        for place, token in enumerate(line):
+            tokens.append(token or 100 + 2 * row + place // 7)
+    numbered = np.array(tokens)
     assert has_repeats(numbered, 20)[10:].all()
     random = np.random.default_rng(0).integers(0, 40, size=60_000)
     assert has_repeats(random, 20)[-1_000:].mean() < 0.02

@@ -23,15 +23,7 @@ import spoiling
 import yaml
 from made_up_studies import ROOT
 from pypdf import PdfWriter
-from spoiling import (
-    damaged,
-    limited,
-    refuses,
-    repacked,
-    respelled,
-    spoiled,
-    tiers,
-)
+from spoiling import damaged, limited, refuses, repacked, respelled, spoiled, tiers
 
 import hub_datasets as made
 from made_up_books import docx, epub, pages_of, pdf, prose
@@ -75,17 +67,19 @@ KEYS = (
 
 def good_rows(label: int | None = None) -> list[dict[str, Any]]:
     """Rows of two classes in twelve documents, or of one class."""
-    return [
-        {
-            "id": f"t{n}",
-            "input": f"text number {n} of {n * n} in all",
-            "label": n % 2 if label is None else label,
-            "subset": "a",
-            "length": 7,
-            "document": f"d{n % 12}",
-        }
-        for n in range(24)
-    ]
+    rows = []
+    for n in range(24):
+        rows.append(
+            {
+                "id": f"t{n}",
+                "input": f"text number {n} of {n * n} in all",
+                "label": n % 2 if label is None else label,
+                "subset": "a",
+                "length": 7,
+                "document": f"d{n % 12}",
+            }
+        )
+    return rows
 
 
 def changed(rows: list[dict[str, Any]], draw: random.Random) -> list[Any]:
@@ -139,15 +133,13 @@ def as_lines(rows: list[Any], draw: random.Random) -> bytes:
 
 
 def as_csv(rows: list[Any], draw: random.Random) -> bytes:
-    columns = list(
-        dict.fromkeys(
-            key
-            for row in rows
-            if isinstance(row, dict)
-            for key in row
-            if key is not None
-        )
-    )
+    keys = []
+    for row in rows:
+        if isinstance(row, dict):
+            for key in row:
+                if key is not None:
+                    keys.append(key)
+    columns = list(dict.fromkeys(keys))
     out = io.StringIO(newline="")
     writer = csv.writer(
         out,

@@ -160,11 +160,9 @@ def written_runs(study: Study, text: str) -> list[dict[str, Any]]:
             if isinstance(run["benchmark"], list)
             else [run["benchmark"]]
         )
-        runs += [
-            run | {"model": model, "benchmark": benchmark}
-            for model in models
-            for benchmark in benchmarks
-        ]
+        for model in models:
+            for benchmark in benchmarks:
+                runs.append(run | {"model": model, "benchmark": benchmark})
     return [
         run for run in runs if (run["model"], run["benchmark"]) in study.runs_by_pair
     ]

@@ -43,9 +43,10 @@ def test_the_most_frequent_words_of_the_texts_to_learn_from_stand(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     words = [text.lower().split() for text in TRAIN]
-    frequencies = Counter(
-        word for text in words for word in [*text, *pairwise(text)]
-    ).most_common()
+    counted = []
+    for text in words:
+        counted += [*text, *pairwise(text)]
+    frequencies = Counter(counted).most_common()
     most = next(
         place
         for place, (pair, other) in enumerate(pairwise(frequencies), 1)

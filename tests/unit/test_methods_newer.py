@@ -72,11 +72,7 @@ def test_gap_k_and_windowed_min_k_equal_their_oracles(text):
 def test_max_renyi_is_the_mean_of_the_highest_entropies_whatever_the_tokens_are():
     entropies = [1.0, 4.0, 2.0, 3.0]
     highest = [-0.5, -0.1, -0.7, -0.2]
-    text = text_of(
-        logprobs=[-9.0] * 4,
-        entropies=entropies,
-        highest=highest,
-    )
+    text = text_of(logprobs=[-9.0] * 4, entropies=entropies, highest=highest)
     assert score("max_renyi", text) == -4.0  # at least one
     assert score("max_renyi", text, k=0.5) == -3.5
     assert score("max_renyi", text, k=1.0, entropy="min") == pytest.approx(-0.375)

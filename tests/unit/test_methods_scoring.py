@@ -88,10 +88,9 @@ def test_dc_pdd_has_a_row_for_each_corpus_with_its_smoothed_frequencies(
     store, tmp_path
 ):
     counted = {"web": {0: 5, 3: 2}, "books": {7: 100}}
-    counts = {
-        corpus: counts_file(tmp_path / f"{corpus}.parquet", numbers)
-        for corpus, numbers in counted.items()
-    }
+    counts = {}
+    for corpus, numbers in counted.items():
+        counts[corpus] = counts_file(tmp_path / f"{corpus}.parquet", numbers)
     run = a_run({"method": "dc_pdd", "parameters": {"a": 10}}, corpora=["web", "books"])
     scores = score_of(store, run, files={"frequencies": counts}).set_index(
         ["reference", "id"]

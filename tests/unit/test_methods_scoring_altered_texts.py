@@ -55,16 +55,17 @@ def test_rmia_compares_with_the_shadow_models_that_the_run_names(
     store, tmp_path, log_lines
 ):
     ids = store.benchmark["text_id"].tolist()
-    rows = [
-        {
-            "text_id": id,
-            "shadow": shadow,
-            "in": (place + shadow) % 2 == 0,
-            "log_likelihood": -1.0 - shadow - place / 9,
-        }
-        for shadow in range(4)
-        for place, id in enumerate(ids[:-1])
-    ]
+    rows = []
+    for shadow in range(4):
+        for place, id in enumerate(ids[:-1]):
+            rows.append(
+                {
+                    "text_id": id,
+                    "shadow": shadow,
+                    "in": (place + shadow) % 2 == 0,
+                    "log_likelihood": -1.0 - shadow - place / 9,
+                }
+            )
     write_parquet(tmp_path / "shadows.parquet", pd.DataFrame(rows))
     scores = score_of(
         store,

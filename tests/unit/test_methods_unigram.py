@@ -46,10 +46,7 @@ def test_it_counts_every_subsets_members_as_often_as_they_are_trained_on_and_sta
     half = table["text_id"].str[-1].astype(int) % 2 == 0
     subset = half.map({True: "1x", False: "3x"})
     repetitions = half.map({True: 1, False: 3})
-    dosed = table.assign(
-        subset=subset,
-        repetitions=repetitions,
-    )
+    dosed = table.assign(subset=subset, repetitions=repetitions)
     dosed.loc[dosed["label"] == 0, "repetitions"] = 0
     stream = training_stream(dosed)
     assert len(stream) > len(set(stream))

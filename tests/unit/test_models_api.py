@@ -356,8 +356,7 @@ def test_a_killed_run_asks_only_for_what_is_missing(tmp_path):
     with Loopback(echoed, delay=0.01) as server:
         env = {**os.environ, "TEST_API_KEY": KEY}
         process = subprocess.Popen(
-            [sys.executable, "-c", ASKING, server.url, path, *sys.path],
-            env=env,
+            [sys.executable, "-c", ASKING, server.url, path, *sys.path], env=env
         )
         while server.requests < 80 and process.poll() is None:
             time.sleep(0.005)

@@ -390,8 +390,7 @@ def test_the_text_part_of_a_multimodal_model_is_read(saved):
         "head_dim": 8,
     }
     config = transformers.Mistral3Config(
-        text_config=text_config,
-        vision_config=vision_config,
+        text_config=text_config, vision_config=vision_config
     )
     folder = saved(transformers.Mistral3ForConditionalGeneration(config))
     for shots in (None, ((20, 21, 22),)):
@@ -418,11 +417,7 @@ def test_no_batch_crosses_the_length_at_which_longrope_changes(saved, shots):
     folder = saved(transformers.Phi3ForCausalLM(config))
     sizes = (5, 20, 24, 25, 31, 32, 33, 55, 60)
     prompt_prefix = PromptPrefix((1,) if shots else (), shots)
-    check(
-        folder,
-        sizes,
-        prompt_prefix,
-    )
+    check(folder, sizes, prompt_prefix)
 
 
 SPELLED = "The [PAD] of the union", "the state of the union"

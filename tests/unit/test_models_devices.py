@@ -157,11 +157,7 @@ def test_quantised_weights_compute_in_their_own_type(placed, four_gpus, monkeypa
         quantisation.load_in_4bit,
         quantisation.bnb_4bit_quant_type,
         quantisation.bnb_4bit_compute_dtype,
-    ) == (
-        True,
-        "nf4",
-        torch.float16,
-    )
+    ) == (True, "nf4", torch.float16)
     quantisation = placed(quantise=8)["quantization_config"]
     assert (quantisation.load_in_8bit, quantisation.load_in_4bit) == (True, False)
 

@@ -282,12 +282,7 @@ def test_labels_add_the_bag_of_words_where_there_is_enough_to_learn_from(
 ):
     texts = [f"{TEXTS[number % 6]} {number}" for number in range(count)]
     labels = [number % 2 for number in range(count)]
-    shown = pretrace.score(
-        texts,
-        model="tiny",
-        methods=["loss"],
-        labels=labels,
-    )
+    shown = pretrace.score(texts, model="tiny", methods=["loss"], labels=labels)
     assert [*shown.columns] == columns
     assert ("no column blind" in warnings()) == (columns == ["loss"])
 

@@ -46,7 +46,11 @@ def ran(monkeypatch):
 
 
 def files_of(manifest):
-    return [stored["file"] for row in manifest["views"] for stored in row["files"]]
+    files = []
+    for row in manifest["views"]:
+        for stored in row["files"]:
+            files.append(stored["file"])
+    return files
 
 
 def test_chunks_change_no_number(job, cut):

@@ -136,12 +136,11 @@ def test_every_token_of_a_text_is_scored_after_what_stands_before_it(
 def test_fewer_shots_are_the_first_ones_and_the_prefix_is_encoded_once(
     job, encoded, tiny_model, ids_of
 ):
-    requests = [
-        request(prefix=prefix, draw=draw, shots=count)
-        for count in (1, 2, 3, 4)
-        for prefix in ("member", "nonmember")
-        for draw in (0, 1)
-    ]
+    requests = []
+    for count in (1, 2, 3, 4):
+        for prefix in ("member", "nonmember"):
+            for draw in (0, 1):
+                requests.append(request(prefix=prefix, draw=draw, shots=count))
     manifest = job([*requests, request(**NO_PREFIX)])
     assert sorted(len(parts) for parts in encoded) == [5, 5, 5, 5]
     assert len(manifest["views"]) == 17

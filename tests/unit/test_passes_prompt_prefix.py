@@ -78,8 +78,5 @@ def test_a_tokenizer_without_newlines_takes_no_newline_between_shots() -> None:
 def test_the_first_shot_that_stays_has_the_space(prepending: Any) -> None:
     whole = prompt_prefix(prepending, "nonmember")
     fitting = prompt_prefix(prepending, "nonmember", context=sum(map(len, whole)))
-    expected = [
-        ids_of(prepending, SHOTS[1]),
-        list(whole[2]),
-    ]
+    expected = [ids_of(prepending, SHOTS[1]), list(whole[2])]
     assert [list(shot) for shot in fitting] == expected

@@ -173,9 +173,7 @@ def test_24_orders_of_a_passage_and_its_paraphrases_are_asked():
     assert row["subset"] == ""
 
 
-def test_a_passage_without_three_paraphrases_is_skipped_and_counted(
-    log_lines,
-):
+def test_a_passage_without_three_paraphrases_is_skipped_and_counted(log_lines):
     rows = answers(request("de_cop"), request("longest_option"))
     skipped = rows[rows["correct"].isna()]
     expected = [

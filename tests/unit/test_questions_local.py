@@ -86,11 +86,11 @@ def paths_of(branch, before=()):
     assert branch.ids or not before  # an empty branch would be read for nothing
     if not branch.branches:
         return dict.fromkeys(branch.prompts, ids)
-    return {
-        place: path
-        for below in branch.branches
-        for place, path in paths_of(below, ids).items()
-    }
+    paths = {}
+    for below in branch.branches:
+        for place, path in paths_of(below, ids).items():
+            paths[place] = path
+    return paths
 
 
 @pytest.mark.parametrize("worth", [2, 5, 16])
@@ -98,10 +98,9 @@ def test_every_path_through_a_tree_is_a_prompt(monkeypatch, worth):
     monkeypatch.setattr(tree, "WORTH", worth)
     few = np.random.default_rng(1)
     for _ in range(200):
-        prompts = [
-            tuple(few.integers(0, 2, few.integers(1, 14)).tolist())
-            for _ in range(few.integers(1, 9))
-        ]
+        prompts = []
+        for _ in range(few.integers(1, 9)):
+            prompts.append(tuple(few.integers(0, 2, few.integers(1, 14)).tolist()))
         root = tree_of(prompts)
         assert paths_of(root) == dict(enumerate(prompts))
         assert root.tokens <= sum(map(len, prompts))
@@ -145,17 +144,20 @@ def questions(count=24):
         "people of Congress",
         "what it has seen",
     ]
-    return [
-        Prompt(
-            "Which?\n"
-            + "\n".join(
-                f"{a}. {options[p]}" for a, p in zip(OPTION_LETTERS, order, strict=True)
+    prompts = []
+    for order in ORDERS[:count]:
+        prompts.append(
+            Prompt(
+                "Which?\n"
+                + "\n".join(
+                    f"{a}. {options[p]}"
+                    for a, p in zip(OPTION_LETTERS, order, strict=True)
+                )
+                + "\n:",
+                "Choose.",
             )
-            + "\n:",
-            "Choose.",
         )
-        for order in ORDERS[:count]
-    ]
+    return prompts
 
 
 @pytest.fixture
@@ -187,15 +189,15 @@ def expected_letters(loaded, prompts, spelled):
         )
         with torch.no_grad():
             p = model(torch.tensor([ids])).logits[0, -1].double().softmax(0).numpy()
-        mass = np.array(
-            [
+        masses = []
+        for a in OPTION_LETTERS:
+            masses.append(
                 sum(
                     p[tokenizer.convert_tokens_to_ids(spelling)]
                     for spelling in spelled(a)
                 )
-                for a in OPTION_LETTERS
-            ]
-        )
+            )
+        mass = np.array(masses)
         rows.append(mass / mass.sum())
     return np.array(rows)
 

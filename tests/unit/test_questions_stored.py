@@ -64,10 +64,10 @@ def passages(documents=3, each=2):
 
 
 def view_of(benchmark):
-    return {
-        id: [f"{text} {place}" for place in ("so", "it is", "now")]
-        for id, text in zip(benchmark["text_id"], benchmark["text"], strict=True)
-    }
+    answers = {}
+    for id, text in zip(benchmark["text_id"], benchmark["text"], strict=True):
+        answers[id] = [f"{text} {place}" for place in ("so", "it is", "now")]
+    return answers
 
 
 def request(method, setting="", **parameters):

@@ -30,8 +30,7 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
     hostile = texts["text"].iloc[0].replace("word", "<b>w")
     text = [hostile, *texts["text"].iloc[1:]]
     write_parquet(
-        results.path("benchmarks", made_up.BENCHMARK),
-        texts.assign(text=text),
+        results.path("benchmarks", made_up.BENCHMARK), texts.assign(text=text)
     )
     files = made_up.render(ARTIFACT, results, tmp_path)
     page = files["html"].read_text()
@@ -217,10 +216,7 @@ def test_p_is_called_exact_where_documents_have_as_many_passages(
 @pytest.mark.parametrize(
     ("shift", "said"),
     [
-        (
-            2.5,
-            "more familiar than plain does, by more than the known texts",
-        ),
+        (2.5, "more familiar than plain does, by more than the known texts"),
         (
             0.0,
             "are not, or no longer, more familiar to tuned than to plain, beside the",

@@ -36,9 +36,11 @@ def formats() -> str:
     cells = (Cell(0.626, 0.561, 0.689, bold=True, star=True), Cell(words=HOSTILE))
     blind = (Cell(-0.03, -0.1, 0.02, signed=True, signs=("a", "b")), Cell())
     hostile = (Row(HOSTILE, cells), Row("Blind", blind, control=True))
-    columns = tuple(
-        (model, "b", f"{length} words") for length in (32, 64) for model in "mn"
-    )
+    names = []
+    for length in (32, 64):
+        for model in "mn":
+            names.append((model, "b", f"{length} words"))
+    columns = tuple(names)
     headed = Row("loss", tuple(Cell(0.5) for _ in columns))
     uneven = Block(
         "uneven",
@@ -68,9 +70,11 @@ def formats() -> str:
             pd.DataFrame(),
         ),
     ]
-    return "\n".join(
-        written(table) for table in tables for written in (markdown, latex, page)
-    )
+    pages = []
+    for table in tables:
+        for written in (markdown, latex, page):
+            pages.append(written(table))
+    return "\n".join(pages)
 
 
 def test_every_format_is_as_it_was():
@@ -120,20 +124,13 @@ def test_bold_is_the_highest_printed_value_of_a_column_and_never_a_control():
         "c": (0.5, 0.3),
         "blind": (0.9, 0.9),
     }
-    frame = pd.DataFrame(
-        [
-            (name, panel, values[panel], name == "blind")
-            for name, values in methods.items()
-            for panel in (0, 1)
-        ],
-        columns=["method", "panel", "value", "control"],
-    )
+    rows = []
+    for name, values in methods.items():
+        for panel in (0, 1):
+            rows.append((name, panel, values[panel], name == "blind"))
+    frame = pd.DataFrame(rows, columns=["method", "panel", "value", "control"])
     bold = frame[best(frame.dropna(), ["panel"]).reindex(frame.index, fill_value=False)]
-    expected = [
-        ("a", 0),
-        ("b", 0),
-        ("b", 1),
-    ]
+    expected = [("a", 0), ("b", 0), ("b", 1)]
     assert list(zip(bold["method"], bold["panel"], strict=True)) == expected
     alone = frame[frame["method"].isin(["a", "blind"])].dropna()
     assert not best(alone, ["panel"]).any(), (

@@ -87,11 +87,7 @@ def test_a_star_over_draws_holds_in_every_draw():
     merged = over_draws([*first, *second], 2)
     assert [
         (record["method"], record["difference"], record["p"]) for record in merged
-    ] == [
-        ("a", 0.1, 0.04),
-        ("b", 0.1, 0.2),
-        ("c", -0.1, 0.01),
-    ]
+    ] == [("a", 0.1, 0.04), ("b", 0.1, 0.2), ("c", -0.1, 0.01)]
     frame = with_stars(
         long_frame([record | {"average": "", "control": False} for record in merged])
     )

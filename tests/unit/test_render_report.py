@@ -311,14 +311,13 @@ def test_captions_of_snakemakes_report_name_the_artifact_and_are_plain_whatever_
     """Docutils must not complain about a title or a caption, of the registry or with
     its signs of markup."""
     registered = read_yaml(ROOT / "config" / "artifacts.yaml")
-    shown = {
-        slug: {
+    shown = {}
+    for slug, given in registered.items():
+        shown[slug] = {
             "slug": slug,
             "title": given["title"],
             "caption": given.get("caption", ""),
         }
-        for slug, given in registered.items()
-    }
     shown["hostile"] = {
         "slug": "hostile",
         "title": "*a* `b` |c| d_ \\",

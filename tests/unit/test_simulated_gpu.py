@@ -105,11 +105,11 @@ def letters(target, model, folder, counts=(0, 1)):
     prompts = [
         [replace(prompt, written=count) for prompt in PROMPTS] for count in counts
     ]
-    return [
-        answer.probabilities
-        for part in prompts
-        for answer in letters_of(answerer, part)
-    ]
+    probabilities = []
+    for part in prompts:
+        for answer in letters_of(answerer, part):
+            probabilities.append(answer.probabilities)
+    return probabilities
 
 
 def same(computed, expected):
@@ -145,10 +145,9 @@ def test_gpus_give_what_the_cpu_gives(
     here = tiny_model(kind)
     target = target_of(tiny_checkpoint(kind))
     counts = (0,) if kind == "mamba" else (0, 1)
-    expected = [
-        passes(Engine(here, kind, BUDGET), prompt_prefix)
-        for prompt_prefix in (PLAIN, PREFIX)
-    ]
+    expected = []
+    for prompt_prefix in (PLAIN, PREFIX):
+        expected.append(passes(Engine(here, kind, BUDGET), prompt_prefix))
     expected_letters = letters(target, here, tmp_path / "cpu", counts)
     with SimulatedGPUs():
         model = on_gpu(kind, number)

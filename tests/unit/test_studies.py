@@ -55,11 +55,10 @@ def test_what_is_asked_of_each_pair_is_what_a_plain_walk_over_the_runs_finds(
     for run in loaded.runs:
         if any(METHODS[item.method].scope == "text" for item in run.methods):
             reading.append(run)
-    readers = {
-        (model, run.benchmark)
-        for run in reading
-        for model in (run.model, *run.references)
-    }
+    readers = set()
+    for run in reading:
+        for model in (run.model, *run.references):
+            readers.add((model, run.benchmark))
     readers |= {(run.model, run.benchmark) for run in loaded.runs if run.extraction}
     assert [pair.slugs for pair in Plan(loaded).reading_pairs] == sorted(readers)
 

@@ -43,10 +43,8 @@ CONFIG_FOLDER = ROOT / "config"
 def texts(tmp_path, monkeypatch) -> Path:
     monkeypatch.chdir(tmp_path)
     rows = ['{"text": "one two three", "label": null, "document": "mine"}']
-    rows += [
-        f'{{"text": "known {n} words", "label": 0, "document": "d{n}"}}'
-        for n in range(4)
-    ]
+    for n in range(4):
+        rows.append(f'{{"text": "known {n} words", "label": 0, "document": "d{n}"}}')
     Path("my texts.jsonl").write_text("\n".join(rows) + "\n")
     return Path("my texts.jsonl")
 
@@ -97,7 +95,10 @@ def test_each_file_and_model_has_a_folder_of_results_of_its_own(texts):
         "x/checkpoint-1000",
         "y/checkpoint-1000",
     ]
-    names = {loaded(texts=file, model=model).name for file in files for model in models}
+    names = set()
+    for file in files:
+        for model in models:
+            names.add(loaded(texts=file, model=model).name)
     assert len(names) == len(files) * len(models)
     assert any(name.startswith("audit-Война_и_мир-pythia-") for name in names)
 

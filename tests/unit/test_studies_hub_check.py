@@ -49,10 +49,8 @@ def plan_of(hub, monkeypatch):
             "dolma_book": {"gutenberg": hub.url},
         }
         entries = plan.study.benchmarks.entries
-        entries |= {
-            slug: entries[slug].model_copy(update=change)
-            for slug, change in elsewhere.items()
-        }
+        for slug, change in elsewhere.items():
+            entries[slug] = entries[slug].model_copy(update=change)
         return plan
 
     return made_up

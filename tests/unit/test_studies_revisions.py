@@ -44,14 +44,11 @@ NEW = "b" * 40
 
 
 def registries(**models):
+    registered = {}
+    for slug, entry in ({"pythia": MODEL} | models).items():
+        registered[slug] = HubModel(**entry)
     return (
-        Registry(
-            "models",
-            {
-                slug: HubModel(**entry)
-                for slug, entry in ({"pythia": MODEL} | models).items()
-            },
-        ),
+        Registry("models", registered),
         Registry("benchmarks", {"wikimia": BENCHMARK}),
         Registry("corpora", {"c4": corpus_of(CORPUS)}),
     )

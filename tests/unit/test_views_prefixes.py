@@ -43,18 +43,18 @@ def nested(*, documents: int = 6, count: int = 8,
         for number in range(documents):
             document = f"{'am'[label]}{subset}{number}"
             words = [f"{document}w{i}" for i in range(count * max(lengths))]
-            rows += [
-                {
-                    "text_id": f"{document}-{length:03d}-{start // length:04d}",
-                    "text": joined.join(words[start : start + length]),
-                    "label": label,
-                    "subset": subset,
-                    "length": length,
-                    "document": document,
-                }
-                for length in lengths
-                for start in range(0, len(words), length)
-            ]
+            for length in lengths:
+                for start in range(0, len(words), length):
+                    rows.append(
+                        {
+                            "text_id": f"{document}-{length:03d}-{start // length:04d}",
+                            "text": joined.join(words[start : start + length]),
+                            "label": label,
+                            "subset": subset,
+                            "length": length,
+                            "document": document,
+                        }
+                    )
     return benchmark_of(rows).sort_values("text_id", ignore_index=True)
 
 
@@ -305,10 +305,11 @@ def test_balanced_cuts_the_larger_class_and_keeps_nothing_excluded() -> None:
                 )
     table = benchmark_of(rows)
     prefixes = draw_prefixes(table, pool=7, draws=2, seed=0)
-    left = [
-        balanced_ids(prefixes, table, draw, evaluated_ids(prefixes, table, draw))
-        for draw in range(2)
-    ]
+    left = []
+    for draw in range(2):
+        left.append(
+            balanced_ids(prefixes, table, draw, evaluated_ids(prefixes, table, draw))
+        )
     for draw in range(2):
         assert not left[draw] & excluded_ids(prefixes, table, draw)
         sizes = (
@@ -353,23 +354,20 @@ def test_shots_go_through_the_targets_view_only_where_the_prefix_is_manipulated(
         & PREFIXES["kind"].eq("member")
         & PREFIXES["length"].eq(32)
     ]
-    expected = [
-        VIEWS["delete-10"].variants(text, seed_of("delete-10", id))[0]
-        for id, text in zip(drawn["text_id"][:2], plain, strict=True)
-    ]
+    expected = []
+    for id, text in zip(drawn["text_id"][:2], plain, strict=True):
+        expected.append(VIEWS["delete-10"].variants(text, seed_of("delete-10", id))[0])
     assert shot_texts(*manipulated, view="delete-10") == expected
     with pytest.raises(InputError, match=r"view .paraphrase. has no text of"):
         shot_texts(*manipulated, view="paraphrase", stored={"paraphrase": {}})
 
 
 def test_zero_access_shots_are_the_models_completions_of_that_length() -> None:
-    made = pd.DataFrame(
-        [
-            {"length": n, "position": i, "text": f"event {i} in {n}"}
-            for n in (32, 64)
-            for i in (1, 0, 2)
-        ]
-    )
+    rows = []
+    for n in (32, 64):
+        for i in (1, 0, 2):
+            rows.append({"length": n, "position": i, "text": f"event {i} in {n}"})
+    made = pd.DataFrame(rows)
     shots = (Shots(Prefix("zero_access"), 0, 2), Slice("", 64), TABLE, PREFIXES)
     assert shot_texts(*shots, completions=made) == ["event 0 in 64", "event 1 in 64"]
     with pytest.raises(InputError, match="completions are not among the inputs"):
