@@ -378,21 +378,20 @@ class Results:
             Path("results/passes/store"),
         )
         wanted = {"altered": "", "prefix": ""} | reading
-        chosen = {key: key.to_json() for key in index.rows}
-        chosen = {
-            key: row for key, row in chosen.items() if wanted.items() <= row.items()
-        }
-        if not chosen:
+        tables = []
+        for key in index.rows:
+            names = key.to_json()
+            if wanted.items() <= names.items():
+                table = index.read(key).to_pandas()
+                for name in ("subset", "length", "view", "start_token"):
+                    table[name] = names[name]
+                tables.append(table)
+        if not tables:
             known = "; ".join(key.name for key in index.rows) or "none"
             raise InputError(
                 f"load: {model} on {benchmark} has no pass with {wanted}; its passes: "
                 f"{known}"
             )
-        shown = ("subset", "length", "view", "start_token")
-        tables = [
-            index.read(key).to_pandas().assign(**{name: row[name] for name in shown})
-            for key, row in chosen.items()
-        ]
         return pd.concat(tables, ignore_index=True)
 
     def _pair(self, model: str | None = None, benchmark: str | None = None) -> Pair:

@@ -40,6 +40,7 @@ def odt(path: Path, paragraphs: str, manifest: str = "<manifest/>") -> Path:
 
 
 SVG = "urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0"
+STYLE = "urn:oasis:names:tc:opendocument:xmlns:style:1.0"
 
 
 def rtf(path: Path, text: str) -> Path:
@@ -148,6 +149,12 @@ MARKUP = {
     "furigana": ("<p><ruby>漢<rp>(</rp><rt>かん</rt><rp>)</rp></ruby>字</p>", "漢字"),
     "deleted and hidden": (
         '<p>A <del>bad </del><ins>good </ins><b hidden>no</b><b style="display: none">no</b>text.</p>',
+        "A good text.",
+    ),
+    "struck through": (
+        "<style>p.old b.GONE, .struck { text-decoration: line-through }</style>"
+        '<p>A <s>bad </s><strike>worse </strike><span style="Text-Decoration:line-through">no </span>'
+        '<b class="x gone">no </b><b class="old">good</b> text.</p>',
         "A good text.",
     ),
     "lists and tables": (
@@ -360,6 +367,8 @@ def test_a_docx_is_read_as_with_its_changes_accepted_and_without_hidden_text_and
         "moveFrom": "<w:moveFrom><w:r><w:t>moved</w:t></w:r></w:moveFrom>",
         "moveTo": "<w:moveTo><w:r><w:t> moved</w:t></w:r></w:moveTo>",
         "deleted": "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>",
+        "struck": "<w:r><w:rPr><w:dstrike/></w:rPr><w:t>struck</w:t></w:r>",
+        "not struck": '<w:r><w:rPr><w:strike w:val="0"/></w:rPr><w:t> whole</w:t></w:r>',
         "hidden": "<w:r><w:rPr><w:vanish/></w:rPr><w:t>hidden</w:t></w:r>",
         "shown": '<w:r><w:rPr><w:vanish w:val="0"/></w:rPr><w:t> shown</w:t></w:r>',
         "note": '<w:r><w:footnoteReference w:id="1" '
@@ -378,8 +387,8 @@ def test_a_docx_is_read_as_with_its_changes_accepted_and_without_hidden_text_and
         for name, content in members.items():
             parts.writestr(name, content)
     reading = read_document(path)
-    assert reading.text == "First. moved shown K\n\nLast."
-    assert +reading.left_out == {"deleted text": 1, "readings beside characters": 1}
+    assert reading.text == "First. moved whole shown K\n\nLast."
+    assert +reading.left_out == {"deleted text": 3, "readings beside characters": 1}
 
 
 def test_an_odt_is_read_without_notes_comments_and_deleted_text(tmp_path):
@@ -393,20 +402,25 @@ def test_an_odt_is_read_without_notes_comments_and_deleted_text(tmp_path):
         "<text:note-body><text:p>A note.</text:p></text:note-body></text:note> goes"
         "<office:annotation><text:p>Comment</text:p></office:annotation> "
         f"<p xmlns='{SVG}'><title>picture</title><desc>of a cat</desc></p>"
+        f"<s:style xmlns:s='{STYLE}' s:name='T1'><s:text-properties "
+        "s:text-line-through-style='solid'/></s:style>"
+        "<text:span text:style-name='T1'>struck </text:span>"
         "on<text:line-break/>here.</text:p>",
     )
     reading = read_document(path)
     assert reading.text == "Title\n\nA  text goes on\nhere."
-    assert +reading.left_out == {"deleted text": 1, "contents": 2, "notes": 3}
+    assert +reading.left_out == {"deleted text": 2, "contents": 2, "notes": 3}
 
 
 def test_an_rtf_is_read_without_notes_deleted_and_hidden_text(tmp_path):
     path = tmp_path / "a.rtf"
     path.write_bytes(
         rb"{\rtf1\ansi{\info{\title A Title}{\author A. Writer}}One{\super\chftn}{\footnote A note.} caf\'e9"
-        rb"{\deleted gone}{\v hidden} \u-10179?\u-8704?\par Two\line three.\par}"
+        rb"{\deleted gone}{\v hidden} \u-10179?\u-8704?\par {\strike no {\b n}\'e9}Two\line"
+        rb"\striked1 n\u233?\striked0 \v x\plain three.\par}"
     )
     reading = read_document(path)
+    assert +reading.left_out == {"deleted text": 4}
     assert reading.text == "One café \U0001f600\n\nTwo\n\nthree."
     assert reading.title == "A Title"
     assert reading.author == "A. Writer"
@@ -417,6 +431,23 @@ SAID = (
     * 40
 )
 RUSSIAN = "Пришла весна, и город ожил.\n" * 40
+CZECH = (
+    "Když jsem se probudil, štěkal pes. Šel jsem ke žlutým dveřím, ťukal a křičel.\n"
+    * 40
+)
+POLISH = (
+    "Kiedy się obudziłem, świeciło słońce. Źle się stało: żółty śnieg, ciężka noc.\n"
+    * 40
+)
+TURKISH = (
+    "Sabah uyand\u0131ğ\u0131mda güneş içeri giriyordu. İstanbul'da çok \u0131ş\u0131k var, ağabey.\n"
+    * 40
+)
+FRENCH = (
+    "Quand je me réveillai, un chien aboyait déjà. Ça n'a pas plu à mon frère aîné.\n"
+    * 40
+)
+SUMS = "He said 2+2- is 4, and 1+100-50 is 51; C++ is no a+b-c.\n" * 40
 CHINESE = "这是一本书。他说天气很好。我们一起去公园散步吧。\n" * 40
 DAMAGED = r"UTF-8 \(1 damaged character replaced, the first in '.*end"
 MAC = r"Mac Roman \(guessed; read as: “What,”, “don\u2019t, café—the\)"
@@ -434,6 +465,19 @@ ENCODINGS = {
         r"Windows-1252 \(guessed; read as: “What,”",
     ),
     "Russian": (RUSSIAN.encode("cp1251"), RUSSIAN, r"Windows-1251 \(guessed"),
+    **{
+        f"{name} in {encoding}": (text.encode(encoding), text, told)
+        for name, text, encoding, told in (
+            ("Czech", CZECH, "iso8859_2", r"ISO 8859-2 \(guessed"),
+            ("Czech", CZECH, "cp1250", r"Windows-1250 \(guessed"),
+            ("Czech", CZECH, "utf-7", r"UTF-7 \(guessed"),
+            ("Polish", POLISH, "iso8859_2", r"ISO 8859-2 \(guessed"),
+            ("Turkish", TURKISH, "cp1254", r"Windows-1254 \(guessed"),
+            ("French", FRENCH, "cp850", r"cp850 \(guessed"),
+            ("Russian", RUSSIAN, "utf-7", r"UTF-7 \(guessed"),
+            ("sums", SUMS, "ascii", "UTF-8$"),
+        )
+    },
     "UTF-16 without a mark": (SAID.encode("utf-16-le"), SAID, "UTF-16-LE"),
     "Chinese in UTF-16 without a mark": (
         CHINESE.encode("utf-16-le"),
@@ -445,6 +489,7 @@ ENCODINGS = {
         CHINESE,
         "UTF-16-BE",
     ),
+    "a stray zero": (b"A\0B" + SAID.encode(), "AB" + SAID, "UTF-8$"),
     "UTF-32": (SAID.encode("utf-32"), SAID, "UTF-32"),
     "UTF-32 without a mark": (SAID.encode("utf-32-be"), SAID, "UTF-32-BE"),
 }

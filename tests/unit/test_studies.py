@@ -12,7 +12,7 @@ from made_up_studies import checkpoint as made_up_checkpoint
 
 from pretrace.methods import METHODS
 from pretrace.runtime.names import SHARED_FOLDERS
-from pretrace.studies import Plan, load_study, user_files
+from pretrace.studies import Plan, load_study, workflow
 
 SHOTS = RUN | {"benchmark": "sotu_shots"}
 
@@ -191,7 +191,7 @@ def test_a_configuration_with_a_study_alone_has_the_values_that_are_shipped(
         load_study(given, ROOT / "config").settings
         == load_study(CONFIG, ROOT / "config").settings
     )
-    user_files.fill_defaults(given)
+    workflow.fill_defaults(given)
     assert (
         given.items()
         >= {
@@ -213,7 +213,7 @@ def test_a_run_ends_with_its_first_warnings_and_says_where_more_are(
         lines.append(f"2026-01-01 00:00:00,000 WARNING text {number} was cut")
     log.write_text("\n".join(lines))
     headline.write_text("found\n")
-    user_files.print_conclusion(SimpleNamespace(study=SimpleNamespace(name="mine")))
+    workflow.print_conclusion(SimpleNamespace(study=SimpleNamespace(name="mine")))
     said = capsys.readouterr().out
     assert [f"warning: text {number} was cut" in said for number in range(count)] == [
         number < shown for number in range(count)

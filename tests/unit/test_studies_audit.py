@@ -20,6 +20,7 @@ from pretrace.runtime.files import write_text
 from pretrace.runtime.provenance import citation
 from pretrace.studies import Plan, load_study
 from pretrace.studies.audit_study import parameters_in
+from pretrace.studies.audit_told import description
 from pretrace.studies.sealing import (
     changed,
     cover_of_seal,
@@ -34,7 +35,7 @@ from pretrace.studies.sealing import (
     short_names,
 )
 from pretrace.studies.stages.benchmarks import Benchmark
-from pretrace.studies.user_files import CHECKED, check_user_files, description
+from pretrace.studies.user_files import CHECKED, check_user_files
 
 CONFIG_FOLDER = ROOT / "config"
 

@@ -22,8 +22,9 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import content_of
 from pretrace.studies import Plan, load_study
 from pretrace.studies.audit_study import TEXTS_SLUG, WORKS_SLUG
+from pretrace.studies.audit_told import description
 from pretrace.studies.books import ALIKE, smallest_effect
-from pretrace.studies.user_files import CHECKED, check_user_files, description
+from pretrace.studies.user_files import CHECKED, check_user_files
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from pretrace.studies.artifacts.written import first_of_runs
 from pretrace.studies.stages.benchmarks import Benchmark
 from pretrace.studies.stages.registered import source
 from pretrace.studies.study import Study
-from pretrace.studies.user_files import check_study_file, record_study_file
+from pretrace.studies.workflow import check_study_file, record_study_file
 from pretrace.views.stored import read_views
 
 MODEL = "smollm2-135m"

@@ -15,7 +15,7 @@ from pretrace.runtime.identity import Identities, Job
 from pretrace.studies import Plan, load_study
 from pretrace.studies.estimate import measured, order_of_length
 from pretrace.studies.minutes import minutes_of
-from pretrace.studies.user_files import (
+from pretrace.studies.workflow import (
     announce,
     fill_defaults,
     plan_workflow,

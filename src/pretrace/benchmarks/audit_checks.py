@@ -233,19 +233,12 @@ def _refuse_nonsense(side: ClassTexts) -> None:
 def _forms(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     """Remark on one class in another normal form of Unicode: equal letters have other
     tokens."""
-    composed = [
-        [unicodedata.is_normalized("NFC", text.text) for text in side.texts]
-        for side in (suspects, known)
-    ]
-    if all(map(all, composed)) or all(False in side for side in composed):
+    decomposed = _decomposed(suspects), _decomposed(known)
+    if all(decomposed) or not any(decomposed):
         return []
-    side, forms = next(
-        pair
-        for pair in zip((suspects, known), composed, strict=True)
-        if not all(pair[1])
-    )
+    side = suspects if decomposed[0] else known
     return [
-        f"{side.file}: {forms.count(False)} of {len(forms)} {side.name} have "
+        f"{side.file}: {max(decomposed)} of {len(side.texts)} {side.name} have "
         "decomposed letters (Unicode NFD), and the texts of the other class have none. "
         "A model reads them as other tokens. Write all texts in one form (NFC)."
     ]
@@ -279,15 +272,20 @@ def _signs(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     ]
 
 
+def _decomposed(side: ClassTexts) -> int:
+    """Return how many texts of a class have decomposed letters."""
+    composed = [unicodedata.is_normalized("NFC", text.text) for text in side.texts]
+    return composed.count(False)
+
+
 def _check_overlap(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     """Remark on suspects that overlap with known texts; raise an error if a text is in
     both or most overlap."""
     place_of = {_fold(text): text.where for text in reversed(known.texts)}
-    equal = [
-        (text.where, place_of[_fold(text)])
-        for text in suspects.texts
-        if _fold(text) in place_of
-    ]
+    equal = []
+    for text in suspects.texts:
+        if _fold(text) in place_of:
+            equal.append((text.where, place_of[_fold(text)]))
     if equal:
         (suspect, other), more = equal[0], len(equal) - 1
         others = f" ({more} more such text{'s' * (more > 1)})" if more else ""
@@ -305,10 +303,11 @@ def _check_overlap(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     share = max(shares)
     text = suspects.texts[shares.index(share)]
     own = set(ngrams(known.spaced(text), n))
-    nearest = max(
-        known.texts,
-        key=lambda held: len(own.intersection(ngrams(known.spaced(held), n))),
-    )
+
+    def shared(held: Text) -> int:
+        return len(own.intersection(ngrams(known.spaced(held), n)))
+
+    nearest = max(known.texts, key=shared)
     remark = (
         f"{suspects.file}: {count} of {len(shares)} {suspects.name} share at least "
         f"{OVERLAPPING:.0%} of their runs of {n} {known.unit} with {known.name}; most "

@@ -146,20 +146,21 @@ def _sides(
     only these have scores."""
     unlabelled = bool(audited.benchmark["label"].isna().any())
     same = unlabelled and audited.name == known.name
-    ours, theirs = (
-        audit_scores(scored, conditions, same=same) for scored in (audited, known)
-    )
-    in_question = (
-        ours["label"].isna() if unlabelled else ours["label"].eq(1).fillna(False)
-    )
-    sides = ours[in_question], theirs[theirs["label"].eq(0).fillna(False)]
-    read = [
-        ((side["unit"] == "text") & ~side["method"].map(is_control)).any()
-        for side in sides
-    ]
-    kind = "text" if all(read) else "document"
-    ours, theirs = (side[side["unit"] == kind] for side in sides)
-    return ours, theirs
+    ours = audit_scores(audited, conditions, same=same)
+    theirs = audit_scores(known, conditions, same=same)
+    if unlabelled:
+        ours = ours[ours["label"].isna()]
+    else:
+        ours = ours[ours["label"].eq(1).fillna(False)]
+    theirs = theirs[theirs["label"].eq(0).fillna(False)]
+    kind = "text" if _has_texts(ours) and _has_texts(theirs) else "document"
+    return ours[ours["unit"] == kind], theirs[theirs["unit"] == kind]
+
+
+def _has_texts(side: pd.DataFrame) -> bool:
+    """Tell whether a method that sees the model scored texts of a side."""
+    is_control_row = side["method"].map(is_control).astype(bool)
+    return bool((side["unit"].eq("text") & ~is_control_row).any())
 
 
 def _left_out(texts: pd.DataFrame) -> Iterator[AuditRow]:
@@ -204,10 +205,8 @@ def _compared_texts(
     keys = ["id", "document", *SLICE, "suspect"]
     both = pd.concat([ours.assign(suspect=True), theirs.assign(suspect=False)])
     wide = both.pivot(index=keys, columns=OF_METHOD, values="score").sort_index(axis=1)
-    columns = (
-        ours[OF_METHOD].drop_duplicates().sort_values(OF_METHOD).to_numpy().tolist()
-    )
-    methods = [(str(method), str(setting)) for method, setting in columns]
+    columns = ours[OF_METHOD].drop_duplicates().sort_values(OF_METHOD)
+    methods = list(columns.itertuples(index=False, name=None))
     wide = wide[methods]
     frame = wide.index.to_frame(index=False)
     frame["document"] = own_documents(frame["document"], frame["id"])
@@ -223,14 +222,14 @@ def _compared_texts(
         )
     chosen = rows.to_numpy(bool)
     frame = frame[chosen].reset_index(drop=True)
-    codes = pd.factorize(frame["document"])[0], frame.groupby(SLICE, sort=True).ngroup()
-    scores = wide.to_numpy(np.float64)[chosen]
-    document, slices = (np.asarray(code, dtype=np.intp) for code in codes)
-    return (
-        frame,
-        AuditedTexts(scores, document, slices, frame["suspect"].to_numpy(bool), within),
-        methods,
+    texts = AuditedTexts(
+        scores=wide.to_numpy(np.float64)[chosen],
+        document=pd.factorize(frame["document"])[0].astype(np.intp),
+        slice=np.asarray(frame.groupby(SLICE, sort=True).ngroup(), dtype=np.intp),
+        suspect=frame["suspect"].to_numpy(bool),
+        within=within,
     )
+    return frame, texts, methods
 
 
 def _texts_behind(units: pd.DataFrame, scored: ScoredBenchmark) -> pd.DataFrame:
@@ -269,17 +268,16 @@ def _rows(
 ) -> Iterator[AuditRow]:
     """Yield rows of all texts in question, of their documents and, if they are `single`
     texts, of each; the design."""
-    for place, named in enumerate([*methods, (COMBINED, "")]):
+    for place, named in enumerate(methods):
         units = units_of(texts, ranks[:, place])
         if units.suspect.any():
-            scores = (
-                texts.scores[:, place]
-                if named[0] != COMBINED
-                else np.full(len(frame), np.nan)
-            )
+            scores = texts.scores[:, place]
             yield from _of_method(frame, texts, units, scores, named)
-            if named[0] == COMBINED:
-                yield from _design(frame, texts, units)
+    together = units_of(texts, ranks[:, -1])
+    if together.suspect.any():
+        no_scores = np.full(len(frame), np.nan)
+        yield from _of_method(frame, texts, together, no_scores, (COMBINED, ""))
+        yield from _design(frame, texts, together)
     if single and not texts.within:
         yield from _of_texts(frame, texts, ranks[:, -1])
 
@@ -383,11 +381,20 @@ def combined_methods(
     Without methods in which more than `LEVEL` of the texts tie at the highest score,
     such as SURP where many texts have no surprising token: no suspect can exceed them.
     """
-    places = [
-        place for place, (method, _) in enumerate(methods) if not is_control(method)
+    reading: list[int] = []
+    asking: list[int] = []
+    for place, (method, _) in enumerate(methods):
+        if is_control(method):
+            continue
+        if is_question(method):
+            asking.append(place)
+        else:
+            reading.append(place)
+    return [
+        place
+        for place in reading or asking
+        if _share_tied(texts.scores[:, place]) <= LEVEL
     ]
-    places = [place for place in places if not is_question(methods[place][0])] or places
-    return [place for place in places if _share_tied(texts.scores[:, place]) <= LEVEL]
 
 
 def _share_tied(scores: Floats) -> float:
@@ -472,18 +479,18 @@ def _comparable(
         ~ours["id"].isin(comparable["id"]), ["id", *SLICE]
     ].drop_duplicates()
     if len(lost):
+        named = []
         slices = lost[SLICE].drop_duplicates()
-        sizes = [
-            f"{length} words" if length >= 0 else "texts" for length in slices["length"]
-        ]
-        named = sorted(map("{} of subset '{}'".format, sizes, slices["subset"]))
+        for subset, length in slices.itertuples(index=False):
+            size = f"{length} words" if length >= 0 else "texts"
+            named.append(f"{size} of subset '{subset}'")
         log.warning(
             "%s: %d units cannot be audited: %s has no known non-member (label 0) "
             "among %s",
             audited.name,
             len(lost),
             known.name,
-            ", ".join(named),
+            ", ".join(sorted(named)),
         )
     if comparable.empty:
         labels = audited.benchmark["label"]

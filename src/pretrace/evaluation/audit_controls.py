@@ -155,10 +155,9 @@ def _telling_words(documents: Documents) -> Iterator[AuditRow]:
     variance = _means(weights.multiply(weights)) - _means(weights) ** 2
     effects = ratio(difference, np.sqrt(np.maximum(variance, 0)), empty=0.0)
     with_word, known_with_word = ours.getnnz(axis=0), theirs.getnnz(axis=0)
-    places = [
-        place for place in np.argsort(-np.abs(effects), kind="stable") if names[place]
-    ]
-    for place in places[:TELLING]:
+    falling = np.argsort(-np.abs(effects), kind="stable").tolist()
+    with_name = [place for place in falling if names[place]]
+    for place in with_name[:TELLING]:
         yield AuditRow(
             "word",
             str(names[place]),
@@ -202,17 +201,16 @@ def _exchanged(documents: Documents) -> list[AuditRow]:
     seed = seed_of("comparable", *documents.names)
     parts = relabellings(documents.suspect, documents.stratum, seed, RELABELLINGS)
     labels = np.concatenate([*parts], axis=1)
-    likenesses = documents.words.likeness, documents.letters.likeness
-    by_words, by_letters = (
-        leave_one_out(likeness, documents.stratum) for likeness in likenesses
-    )
+    words, letters = documents.words.likeness, documents.letters.likeness
+    by_words = leave_one_out(words, documents.stratum)
+    by_letters = leave_one_out(letters, documents.stratum)
     made = [
         Exchanged(WORDS, separation(by_words, labels)),
         Exchanged(LETTERS, separation(by_letters, labels)),
         single_word(documents, labels),
         _greatest(FORM, FEATURES, documents.form, labels),
         _greatest(SIZES, SIZE, documents.size, labels),
-        Exchanged(SPREAD, energy(_distances(documents.form, likenesses[0]), labels)),
+        Exchanged(SPREAD, energy(_distances(documents.form, words), labels)),
     ]
     least = np.min([check.shares for check in made], axis=0)
     rows = []
@@ -259,10 +257,8 @@ def single_word(documents: Documents, labels: Floats) -> Exchanged:
         greatest = np.maximum(greatest, differences.max(axis=0))
         place = int(differences[:, 0].argmax())
         if differences[place, 0] > most:
-            feature, most = (
-                str(words.names[places[place]]),
-                float(differences[place, 0]),
-            )
+            feature = str(words.names[places[place]])
+            most = float(differences[place, 0])
     return Exchanged(WORD, greatest, feature)
 
 
@@ -363,11 +359,9 @@ def _copies(documents: Documents, *, suspect: bool) -> list[str]:
     """Return the names of two documents of one side that are near-copies."""
     unit = unit_of(documents.language)
     runs: dict[str, set[tuple[str, ...]]] = defaultdict(set)
-    for code, text in zip(
-        documents.of_text.tolist(), documents.table["text"], strict=True
-    ):
+    codes = documents.of_text.tolist()
+    for code, text in zip(codes, documents.table["text"], strict=True):
         if documents.suspect[code] == suspect:
-            runs[documents.names[code]].update(
-                ngrams(" ".join(units(text, unit)), RUN[unit])
-            )
+            words = " ".join(units(text, unit))
+            runs[documents.names[code]].update(ngrams(words, RUN[unit]))
     return near_copies(runs)

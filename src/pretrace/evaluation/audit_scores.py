@@ -90,68 +90,73 @@ def audit_scores(
     have no score by methods with shots. If not `same` (the units compared are of two
     benchmarks), methods that learn from labels or shots are left out.
     """
-    methods = scored.scores["method"].unique()
-    asks = scored.scores["method"].isin(
-        [method for method in methods if known.is_question(method)]
-    )
-    rows = scored.scores.assign(asks=asks)
-    rows = rows[
-        rows["asks"] | ((rows["unit"] == "text") & rows["view"].isin(["original", ""]))
-    ]
+    rows = scored.scores
+    questions = [name for name in rows["method"].unique() if known.is_question(name)]
+    rows = rows.assign(asks=rows["method"].isin(questions))
+    is_plain_text = (rows["unit"] == "text") & rows["view"].isin(["original", ""])
+    rows = rows[rows["asks"] | is_plain_text]
     rows = rows[rows["start_token"].isin([conditions.start_token, ""])]
     if conditions.paraphraser is not None:
-        rows = rows[
-            ~rows["asks"] | rows["reference"].isin([conditions.paraphraser, ""])
-        ]
-    rows = rows[rows["asks"] | rows["reference"].isin([*conditions.references, ""])]
+        of_paraphraser = rows["reference"].isin([conditions.paraphraser, ""])
+        rows = rows[~rows["asks"] | of_paraphraser]
+    of_references = rows["reference"].isin([*conditions.references, ""])
+    rows = rows[rows["asks"] | of_references]
     rows = rows.merge(_default_settings(rows), on=OF_METHOD)
     if not same:
-        bound = rows["draw"].notna() | rows["method"].map(known.reads_benchmark).astype(
-            bool
-        )
-        if bound.any():
-            log.info(
-                "%s: left out of the audit, because they use the labels or shots of "
-                "their own benchmark: %s",
-                scored.name,
-                ", ".join(sorted(rows.loc[bound, "method"].unique())),
-            )
-        rows = rows[~bound]
-    prefixed = rows["draw"].notna()
-    if scored.prefixes is not None and prefixed.any():
-        draws = sorted(map(int, rows.loc[prefixed, "draw"].unique()))
-        out = set().union(
-            *(excluded_ids(scored.prefixes, scored.benchmark, draw) for draw in draws)
-        )
-        log.info(
-            "%s: methods with shots leave out %d texts, which are shots of draws %s or "
-            "overlap them",
-            scored.name,
-            len(out),
-            ", ".join(map(str, draws)),
-        )
-        rows = rows[~(prefixed & rows["id"].isin(out))]
-    scores = rows.groupby(["unit", *OF_METHOD, "id"], sort=True, as_index=False)[
-        "score"
-    ].mean()
+        rows = _unbound(rows, scored.name)
+    rows = _without_shots(rows, scored)
+    by_unit = rows.groupby(["unit", *OF_METHOD, "id"], sort=True, as_index=False)
+    scores = by_unit["score"].mean()
     return scores.merge(_units(scored.benchmark), on=["unit", "id"])
+
+
+def _unbound(rows: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return the scores of methods that use neither labels nor shots of the benchmark
+    `name`."""
+    reads_labels = rows["method"].map(known.reads_benchmark).astype(bool)
+    is_bound = reads_labels | rows["draw"].notna()
+    if is_bound.any():
+        log.info(
+            "%s: left out of the audit, because they use the labels or shots of their "
+            "own benchmark: %s",
+            name,
+            ", ".join(sorted(rows.loc[is_bound, "method"].unique())),
+        )
+    return rows[~is_bound]
+
+
+def _without_shots(rows: pd.DataFrame, scored: ScoredBenchmark) -> pd.DataFrame:
+    """Return the scores without those, by methods with shots, of texts that are shots
+    of any draw or overlap one."""
+    has_shots = rows["draw"].notna()
+    if scored.prefixes is None or not has_shots.any():
+        return rows
+    draws = sorted(map(int, rows.loc[has_shots, "draw"].unique()))
+    out: set[str] = set()
+    for draw in draws:
+        out |= excluded_ids(scored.prefixes, scored.benchmark, draw)
+    log.info(
+        "%s: methods with shots leave out %d texts, which are shots of draws %s or "
+        "overlap them",
+        scored.name,
+        len(out),
+        ", ".join(map(str, draws)),
+    )
+    return rows[~(has_shots & rows["id"].isin(out))]
 
 
 def _default_settings(rows: pd.DataFrame) -> pd.DataFrame:
     """Return `method, setting`: each method's default or, if the run leaves it out, its
     first setting in order."""
-    written = rows[OF_METHOD].drop_duplicates().to_numpy().tolist()
-    plain = [
-        (method, setting)
-        for method, setting in written
-        if not variant_of(setting, known.METHODS[method].grid)
-    ]
-    first: dict[str, str] = {}
-    for method, setting in sorted(
-        plain, key=lambda pair: (pair[0], preference(pair[0], pair[1], known))
-    ):
-        first.setdefault(method, setting)
-    return pd.DataFrame(first.items(), columns=OF_METHOD)
+    plain: dict[str, list[str]] = {}
+    for method, setting in rows[OF_METHOD].drop_duplicates().to_numpy().tolist():
+        if not variant_of(setting, known.METHODS[method].grid):
+            plain.setdefault(method, []).append(setting)
+    chosen = []
+    for method in sorted(plain):
+        first = min(plain[method], key=lambda name: preference(method, name, known))
+        chosen.append((method, first))
+    return pd.DataFrame(chosen, columns=OF_METHOD)
 
 
 def _units(benchmark: pd.DataFrame) -> pd.DataFrame:

@@ -1,14 +1,114 @@
 """Means and differences of estimates, with what may be said of their error."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import mean, stdev
-from typing import Any
+from typing import Any, Literal, TypedDict, TypeVar
 
 import pandas as pd
 
 Record = dict[str, Any]
-"""A row of a table by column."""
+"""A row of a table by column; which columns, the function says that gives it."""
+
+
+class EstimateRow(TypedDict, total=False):
+    """A row of a table's or figure's data: one value of a method on a panel.
+
+    Every row has the columns down to `star`. The others are there where what is shown
+    needs them.
+    """
+
+    panel: int
+    """The panel's number in its artifact; of a mean, that of its last one."""
+    model: str
+    benchmark: str
+    subset: str
+    length: int | None
+    view: str
+    draw: int | str
+    """Of shots."""
+    separator: str
+    unit: str
+    """`text` or `document`."""
+    start_token: str
+    evaluation_set: str
+    reference: str
+    method: str
+    setting: str
+    metric: str
+    selection: str
+    """How the setting was chosen: `default`, `best_on_test` or `held_out`."""
+    control: bool
+    """The method does not see the model."""
+    average: str
+    """What the row is a mean over (`panel`, `subset`, `split`, ...); "" for none."""
+    n_members: int | None
+    n_nonmembers: int | None
+    value: float
+    low: float | None
+    """Ends of the 95 % interval."""
+    high: float | None
+    marks: str
+    """What restricts the value, joined by semicolons (`metrics.marks_in`)."""
+    sd: float | None
+    """Standard deviation over draws or repetitions, which then have no interval."""
+    baseline: str
+    """The method that `difference`, `p` and `p_holm` compare with; "" without a
+    test."""
+    difference: float | None
+    p: float | None
+    p_holm: float | None
+    """p after Holm's correction within the column."""
+    star: bool
+    """Significantly above the baseline."""
+
+    p_as_published: float | None
+    bold: bool
+    """The highest value of its group, as printed."""
+    runner_up: bool
+    null_model: bool
+    """The model read neither class."""
+    false_alarm: bool
+    draws: int
+    """Number of draws of shots that the row is a mean over."""
+    placebo_mean: float | None
+    placebo_sd: float | None
+    z: float | None
+    """Standard deviations above the mean of the placebos."""
+    rank: float | None
+    """Place among placebos; 1 is above all."""
+    placebos: float | None
+    """Number of placebos."""
+    beats_blind: bool | None
+    """Significantly above the bag of words; None without a test."""
+    label: str
+    """The panel's heading."""
+    splits: int
+    """Number of splits that the row is a mean over."""
+    best: bool
+    """The best method of its panel."""
+    best_low: float | None
+    """Ends of the interval that pays for the choice of the best."""
+    best_high: float | None
+    null_value: float | None
+    """What a model that read neither class reaches on the same texts."""
+    less_null: float | None
+    """`value` less `null_value`."""
+    less_null_low: float | None
+    less_null_high: float | None
+    above_chance: bool
+    above_placebos: bool | None
+    above_null: bool | None
+    parameter: str
+    """The parameter that the rows vary; "" for a method without it."""
+    parameter_value: str
+    default: bool
+    """The setting is the default."""
+    test: str
+    """What p is of: `bootstrap`, `welch`, ..."""
+
+
+RowT = TypeVar("RowT", bound=Mapping[str, object])
 
 Estimate = tuple[float, float | None, float | None]
 """A value with the ends of its 95 % interval, None where no interval was drawn."""
@@ -105,12 +205,12 @@ def number(value: Any) -> float | None:
     return None if value is None or pd.isna(value) else float(value)
 
 
-def estimate(row: Record) -> Estimate:
-    """Return the value of a metrics row with its interval."""
+def estimate(row: EstimateRow | Record) -> Estimate:
+    """Return the value of a row of metrics or estimates with its interval."""
     return float(row["value"]), number(row["low"]), number(row["high"])
 
 
-def test_record(row: Record | None) -> Record:
+def test_record(row: EstimateRow | Record | None) -> EstimateRow:
     """Return the columns of a test against a baseline; empty without one. The table
     that shows it corrects its p."""
     if row is None:
@@ -123,16 +223,16 @@ def test_record(row: Record | None) -> Record:
     }
 
 
-def group_records(records: Iterable[Record], *keys: str) -> list[list[Record]]:
+def group_records(records: Iterable[RowT], *keys: str) -> list[list[RowT]]:
     """Return groups of records that agree in these keys, in the order of their first
     records."""
-    groups: dict[tuple[Any, ...], list[Record]] = {}
+    groups: dict[tuple[object, ...], list[RowT]] = {}
     for record in records:
         groups.setdefault(tuple(record[key] for key in keys), []).append(record)
     return list(groups.values())
 
 
-def over_draws(records: Sequence[Record], draws: int) -> list[Record]:
+def over_draws(records: Sequence[EstimateRow], draws: int) -> list[EstimateRow]:
     """Return the mean over draws of the values that every draw has, with its standard
     deviation as `sd`.
 
@@ -154,15 +254,24 @@ def over_draws(records: Sequence[Record], draws: int) -> list[Record]:
     return means
 
 
-def _least_sure(rows: Sequence[Record]) -> Record | None:
+def _least_sure(rows: Sequence[EstimateRow]) -> EstimateRow | None:
     """Return the row whose test says least for its method; None if one has no test."""
     if any(number(row["p"]) is None for row in rows):
         return None
-    return max(rows, key=lambda row: (row["difference"] <= 0, row["p"]))
+
+    def rank(row: EstimateRow) -> tuple[bool, float]:
+        difference, p = row["difference"], row["p"]
+        assert difference is not None
+        assert p is not None
+        return difference <= 0, p
+
+    return max(rows, key=rank)
 
 
 def _end(
-    rows: Sequence[Record], end: str, outer: Callable[[list[float]], float]
+    rows: Sequence[EstimateRow],
+    end: Literal["low", "high"],
+    outer: Callable[[list[float]], float],
 ) -> float | None:
     """Return the outermost of the rows' ends; None if a row has none."""
     ends = []
@@ -175,12 +284,12 @@ def _end(
 
 
 def averages_of(
-    records: Sequence[Record],
+    records: Sequence[EstimateRow],
     panels: Sequence[Record],
     over: str,
     block: str = "",
     by: Sequence[str] = ("method",),
-) -> list[Record]:
+) -> list[EstimateRow]:
     """Return the means of two or more panels that differ in `over` alone, in one
     `block`; none if `over` is empty.
 
@@ -191,10 +300,11 @@ def averages_of(
         return []
     keys = [] if over == "panel" else [key for key in PANEL_KEYS if key != over]
     groups = [tuple(panel.get(key) for key in (*keys, block)) for panel in panels]
-    by_group: dict[tuple[Any, ...], list[Record]] = {}
+    by_group: dict[tuple[Any, ...], list[EstimateRow]] = {}
     for row in records:
         group = groups[row["panel"]]
-        same = tuple(row[key] for key in ("metric", "selection", *by))
+        columns: Mapping[str, object] = row
+        same = [columns[key] for key in ("metric", "selection", *by)]
         by_group.setdefault((group, *same), []).append(row)
     means = []
     for (group, *_), rows in by_group.items():
@@ -205,14 +315,14 @@ def averages_of(
         mean_row["panel"] = max(row["panel"] for row in rows)
         mean_row["average"] = over
         if over not in ("panel", "length"):
-            mean_row[over] = "average"
+            mean_row[over] = "average"  # type: ignore[literal-required]
         if "setting" not in by:
             mean_row["setting"] = ""
         means.append(mean_row)
     return means
 
 
-def _mean_row(rows: Sequence[Record], over: str) -> Record:
+def _mean_row(rows: Sequence[EstimateRow], over: str) -> EstimateRow:
     """Return the mean of rows that differ in `over`, and the marks that all of them
     carry."""
     (value, low, high), sd = average([estimate(row) for row in rows], over)
@@ -225,12 +335,12 @@ def _mean_row(rows: Sequence[Record], over: str) -> Record:
     }
 
 
-def settings_of_all(rows: Sequence[Record]) -> str:
+def settings_of_all(rows: Sequence[EstimateRow]) -> str:
     """Return the settings of the rows, each once."""
     return " / ".join(dict.fromkeys(row["setting"] for row in rows))
 
 
-def marks_of_all(rows: Sequence[Record]) -> str:
+def marks_of_all(rows: Sequence[EstimateRow]) -> str:
     """Return the marks that all rows carry."""
     marks_of_rows = [set(row["marks"].split(";")) for row in rows]
     marks = set.intersection(*marks_of_rows)

@@ -104,24 +104,19 @@ def windows_of(
     """
     texts = benchmark.set_index("text_id")[["subset", "length", "document", "label"]]
     parts = list(_windows_in_context(index, extraction, decode))
-    frame = (
-        pd.concat(parts, ignore_index=True)
-        if parts
-        else pd.DataFrame(columns=[*_TYPES]).astype(_TYPES)
-    )
-    if frame.empty:
-        message = (
+    if parts:
+        frame = pd.concat(parts, ignore_index=True)
+    else:
+        frame = pd.DataFrame(columns=[*_TYPES]).astype(_TYPES)
+        logger.warning(
             "%s: no text has the %d tokens that a window takes: give longer texts, or "
-            "lower the run's extraction."
+            "lower the run's extraction.",
+            index.manifest["benchmark"],
+            window_tokens(extraction),
         )
-        logger.warning(message, index.manifest["benchmark"], window_tokens(extraction))
-    frame = frame.join(texts, on="text_id")
-    frame["document"] = frame["document"].where(
-        frame["document"].ne(""), frame["text_id"]
-    )
-    frame = frame.sort_values(
-        ["subset", "length", "document", "text_id", "at"], ignore_index=True
-    )[WINDOWS]
+    frame = _with_own_documents(frame.join(texts, on="text_id"))
+    order = ["subset", "length", "document", "text_id", "at"]
+    frame = frame.sort_values(order, ignore_index=True)[WINDOWS]
     logger.info(
         "%s: %d windows in %d texts; %d windows repeat their own text",
         index.manifest["benchmark"],
@@ -130,6 +125,14 @@ def windows_of(
         frame["repeats"].sum(),
     )
     return frame
+
+
+def _with_own_documents(texts: pd.DataFrame) -> pd.DataFrame:
+    """Return texts, of which one without a document is a document of its own."""
+    has_document = texts["document"].ne("")
+    return texts.assign(
+        document=texts["document"].where(has_document, texts["text_id"])
+    )
 
 
 def window_tokens(extraction: Mapping[str, Any]) -> int:
@@ -146,9 +149,8 @@ def _windows_in_context(
         beyond = _past_context(index, key.with_changes(past_context=True), extraction)
         for batch in index.batches(key, _ROWS_AT_ONCE):
             for row in batch.to_pandas().to_dict("records"):
-                windows = _windows_of_text(
-                    [row, *beyond.get(row["text_id"], [])], extraction, decode
-                )
+                stretches = [row, *beyond.get(row["text_id"], [])]
+                windows = _windows_of_text(stretches, extraction, decode)
                 if len(windows):
                     yield windows
 
@@ -196,27 +198,29 @@ def _windows_of_text(
     """Return the windows of one text from the rows of its passes, which follow each
     other."""
     size, stride = extraction["suffix"], extraction["stride"]
-    numbers = {
-        key: np.concatenate([row[key] for row in rows]).astype(kind)
-        for key, kind in _NUMBERS.items()
-    }
-    first = rows[0]["n_tokens"] - len(numbers["logprobs"])  # 1 without a start token
+    numbers = {}
+    for key, kind in _NUMBERS.items():
+        stretches = [row[key] for row in rows]
+        numbers[key] = np.concatenate(stretches).astype(kind)
+    ids = numbers["token_ids"]
+    first = rows[0]["n_tokens"] - len(ids)  # 1 without a start token
     start = max(extraction["context"] - (first == 0), first) - first
-    chosen = slice(start, max(len(numbers["logprobs"]) - size + 1, 0), stride)
-    places = np.arange(len(numbers["logprobs"]))[chosen]
+    chosen = slice(start, max(len(ids) - size + 1, 0), stride)
+    places = np.arange(len(ids))[chosen]
     if not len(places):
         return pd.DataFrame()
-    ids = numbers["token_ids"]
-    sums = {name: values[chosen] for name, values in _sums_of(numbers, size).items()}
+    sums = {}
+    for name, values in _sums_of(numbers, size).items():
+        sums[name] = values[chosen]
     repeats = has_repeats(ids, size)[chosen]
     passages = np.full(len(places), "", dtype=object)
     likeliest = _likeliest(np.where(repeats, np.nan, sums["log_p_top"]), size, stride)
-    passages[likeliest] = decode([ids[places[i] :][:size].tolist() for i in likeliest])
+    suffixes = [ids[place : place + size].tolist() for place in places[likeliest]]
+    passages[likeliest] = decode(suffixes)
     fifty = np.full(len(ids), np.nan)
     if len(ids) >= FIFTY:
-        of_fifty = np.where(
-            has_repeats(ids, FIFTY), np.nan, _sums_of(numbers, FIFTY)["log_p_top"]
-        )
+        of_fifty = _sums_of(numbers, FIFTY)["log_p_top"]
+        of_fifty[has_repeats(ids, FIFTY)] = np.nan
         fifty[FIFTY - first : len(of_fifty)] = of_fifty[FIFTY - first :]
     columns = {
         "text_id": rows[0]["text_id"],
@@ -233,12 +237,10 @@ def _windows_of_text(
 
 def _sums_of(numbers: Mapping[str, np.ndarray], size: int) -> dict[str, np.ndarray]:
     """Return `_sums` of every window of `size` tokens of a text."""
-    return _sums(
-        {
-            name: sliding_window_view(values, size)
-            for name, values in _of_tokens(numbers).items()
-        }
-    )
+    windows = {}
+    for name, values in _of_tokens(numbers).items():
+        windows[name] = sliding_window_view(values, size)
+    return _sums(windows)
 
 
 def _of_tokens(numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -255,11 +257,11 @@ def _of_tokens(numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 def _sums(tokens: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Sum `_of_tokens` [windows, tokens] to columns of `WINDOWS`."""
+    log_p_top = tokens["log_p_top"].sum(axis=1)
+    log_p_top[tokens["outside"].any(axis=1)] = np.nan
     return {
         "log_p": tokens["log_p"].sum(axis=1),
-        "log_p_top": np.where(
-            tokens["outside"].any(axis=1), np.nan, tokens["log_p_top"].sum(axis=1)
-        ),
+        "log_p_top": log_p_top,
         "greedy": tokens["likeliest"].all(axis=1),
     }
 
@@ -289,16 +291,14 @@ def pieces(ids: np.ndarray, decode: Decode) -> np.ndarray:
     """
     alone = decode([[id] for id in ids.tolist()])
     broken = np.array([BROKEN in words for words in alone])
-    begins = np.flatnonzero(~(broken & np.concatenate([[False], broken[:-1]])))
-    ends = [*begins[1:], len(ids)]
-    longer = decode(
-        [
-            ids[max(begin - 1, 0) : end].tolist()
-            for begin, end in zip(begins, ends, strict=True)
-        ]
-    )
+    goes_on = np.append(False, broken[1:] & broken[:-1])
+    begins = np.flatnonzero(~goes_on).tolist()
+    # each with the token before it, whose words are taken off again
+    with_last = []
+    for begin, end in pairwise([*begins, len(ids)]):
+        with_last.append(ids[max(begin - 1, 0) : end].tolist())
     words_of_tokens = np.full(len(ids), "", dtype=object)
-    for begin, words in zip(begins.tolist(), longer, strict=True):
+    for begin, words in zip(begins, decode(with_last), strict=True):
         words_of_tokens[begin] = words[len(alone[begin - 1]) :] if begin else words
     return words_of_tokens
 
@@ -328,9 +328,7 @@ def summarise(
     same subset and length, or all of `elsewhere`, windows of another benchmark. Without
     any, `nonmembers` and `p` are missing. Shares of what has no window are missing.
     """
-    texts = texts.assign(
-        document=texts["document"].where(texts["document"].ne(""), texts["text_id"])
-    )
+    texts = _with_own_documents(texts)
     texts = texts.join(_counts_of_texts(windows, extraction), on="text_id")
     settings = {key: extraction.get(key) for key in ("suffix", "threshold", "tries")}
     settings["least"] = window_tokens(extraction)
@@ -343,27 +341,24 @@ def summarise(
             continue
         here = texts[part.rows(texts)]
         nonmembers = here if elsewhere is None else known
-        nonmembers = nonmembers[
-            nonmembers["label"].eq(0).fillna(False) & nonmembers["measured"].gt(0)
-        ]
+        is_known = nonmembers["label"].eq(0).fillna(False)
+        nonmembers = nonmembers[is_known & nonmembers["measured"].gt(0)]
         sums = nonmembers.groupby("document")[["extractable", "tokens"]].sum()
         shares = sums["extractable"] / sums["tokens"]
         keys = asdict(part) | settings
         if len(sums):
             keys["nonmembers"] = sums["extractable"].sum() / sums["tokens"].sum()
-        rows += [{"unit": "class", **keys, **unit} for unit in _units(here, ["label"])]
+        for unit in _units(here, ["label"]):
+            rows.append({"unit": "class", **keys, **unit})
         for unit in _units(here, ["document", "label"]):
-            # a known document is not compared with itself
-            itself = (
-                elsewhere is None and pd.notna(unit["label"]) and unit["label"] == 0
-            )
-            others = (
-                shares.drop(unit["document"], errors="ignore") if itself else shares
-            )
-            p = float(empirical_p(unit["extractable"], others)) if len(others) else None
-            rows.append(
-                {"unit": "document", **keys, **unit, "known": len(others), "p": p}
-            )
+            others = shares
+            if elsewhere is None and pd.notna(unit["label"]) and unit["label"] == 0:
+                # a known document is not compared with itself
+                others = shares.drop(unit["document"], errors="ignore")
+            row = {"unit": "document", **keys, **unit, "known": len(others), "p": None}
+            if len(others):
+                row["p"] = float(empirical_p(unit["extractable"], others))
+            rows.append(row)
     whole = dict.fromkeys(("label", "length", "known"), "Int64")
     return pd.DataFrame(rows).reindex(columns=SUMMARY).astype(whole)
 
@@ -396,29 +391,23 @@ def _counts_of_texts(
     )
     rows = {}
     for text_id, own in windows.groupby("text_id"):
-        counted, size, tokens = (
-            own[~own["repeats"]],
-            own["suffix"].iloc[0],
-            own["tokens"].iloc[0],
-        )
-        places = {
-            name: counted.loc[counted[name], "at"] for name in ["measured", *SHARES]
-        }
-        tokens_covered: dict[str, float] = {
-            name: count_covered(begins, size) for name, begins in places.items()
-        }
+        counted = own[~own["repeats"]]
+        size, tokens = own["suffix"].iloc[0], own["tokens"].iloc[0]
+        counts = {"tokens": tokens}
+        for name in ("measured", *SHARES):
+            counts[name] = count_covered(counted.loc[counted[name], "at"], size)
+        # windows of `FIFTY` tokens, of which one that repeats the text has no value
+        begins = own.loc[own["fifty"], "at"]
         has_fifty = tokens >= 2 * FIFTY
-        tokens_covered["fifty"] = (
-            count_covered(own.loc[own["fifty"], "at"], FIFTY) if has_fifty else np.nan
-        )
-        number = [len(counted), len(places["extractable"]), len(own) - len(counted)]
-        rows[text_id] = [
-            tokens,
-            *tokens_covered.values(),
-            *number,
-            longest_run(places["extractable"], size),
-        ]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=_COUNTS).astype(float)
+        counts["fifty"] = count_covered(begins, FIFTY) if has_fifty else np.nan
+        extractable = counted.loc[counted["extractable"], "at"]
+        counts["windows"] = len(counted)
+        counts["extractable_windows"] = len(extractable)
+        counts["repeats"] = len(own) - len(counted)
+        counts["longest_run"] = longest_run(extractable, size)
+        rows[text_id] = counts
+    frame = pd.DataFrame.from_dict(rows, orient="index")
+    return frame.reindex(columns=_COUNTS).astype(float)
 
 
 def _units(texts: pd.DataFrame, keys: list[str]) -> list[Record]:
@@ -431,12 +420,16 @@ def _units(texts: pd.DataFrame, keys: list[str]) -> list[Record]:
         shares = counts[["measured", *SHARES]] / counts["tokens"]
         if not counts["measured"] > 0:
             shares[SHARES] = np.nan
-        texts_of_unit = {"texts": len(own), "short": own["tokens"].isna().sum()}
-        numbers = counts.fillna(0).astype(int).to_dict() | shares.to_dict()
-        units.append(dict(zip(keys, key, strict=True)) | texts_of_unit | numbers)
-    return sorted(
-        units, key=lambda unit: -unit["label"] if pd.notna(unit["label"]) else 1
-    )
+        unit: Record = dict(zip(keys, key, strict=True))
+        unit |= {"texts": len(own), "short": own["tokens"].isna().sum()}
+        unit.update(counts.fillna(0).astype(int))
+        unit.update(shares)
+        units.append(unit)
+
+    def place(unit: Record) -> float:
+        return -unit["label"] if pd.notna(unit["label"]) else 1
+
+    return sorted(units, key=place)
 
 
 def count_covered(places: "pd.Series[int]", size: int) -> int:

@@ -41,19 +41,18 @@ def along(
     their best in the method's own grid; of equal values, the row that has an interval.
     """
     row_of_value: dict[str, Record] = {}
-    ranked = sorted(
-        rows.items(),
-        key=lambda item: (-float(item[1]["value"]), pd.isna(item[1]["low"])),
-    )
-    for setting, row in ranked:
+    fixed = None if default is None else written_parameters(default) | {parameter: ""}
+
+    def rank(item: tuple[str, Record]) -> tuple[float, bool]:
+        _, row = item
+        return -float(row["value"]), bool(pd.isna(row["low"]))
+
+    for setting, row in sorted(rows.items(), key=rank):
         parsed = written_parameters(setting)
-        if default is None:
+        if fixed is None:
             is_meant = in_grid(setting, method.split(";")[0], free=parameter)
         else:
-            is_meant = {**parsed, parameter: ""} == {
-                **written_parameters(default),
-                parameter: "",
-            }
+            is_meant = {**parsed, parameter: ""} == fixed
         if parameter in parsed and is_meant:
             row_of_value.setdefault(parsed[parameter], row)
     return sorted(row_of_value.items(), key=lambda item: float(item[0]))

@@ -56,16 +56,17 @@ def level_of(metric: str) -> int | None:
 
 
 def rows_like(
-    frame: "pd.DataFrame", row: Mapping[str, Any], keys: Iterable[str]
+    frame: "pd.DataFrame", row: Mapping[str, object], keys: Iterable[str]
 ) -> "pd.DataFrame":
     """Return the rows of a table that agree with a row in these keys; a missing value
     agrees with a missing one."""
     import pandas as pd
 
     for key in keys:
-        if pd.isna(row[key]):
+        value: Any = row[key]
+        if pd.isna(value):
             is_like = frame[key].isna()
         else:
-            is_like = frame[key].eq(row[key]).fillna(False)
+            is_like = frame[key].eq(value).fillna(False)
         frame = frame[is_like]
     return frame

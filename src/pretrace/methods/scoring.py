@@ -79,6 +79,9 @@ def score(
             runs[0]["benchmark"],
             reason,
         )
+    if not scores:
+        log.info("no text is scored by what the model reads")
+        return
     log.info(
         "%d scores of %d texts in %.1f s", scores, len(texts), time.monotonic() - start
     )

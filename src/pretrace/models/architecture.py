@@ -138,15 +138,17 @@ def check_weights(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -
     """
     check_filled(model, loading, checkpoint)
     # a causal mask has the name of a bias, which would have one dimension
-    vectors = {tensor.name for tensor in checkpoint.tensors() if len(tensor.shape) == 1}
-    biases = {name for name in vectors if name.endswith(".bias")}
-    harmless = {
-        name
-        for name in loading["unexpected_keys"] - biases
-        if _NO_WEIGHT.fullmatch(name)
-    }
-    harmless |= {name for name, _ in model.named_buffers()}
-    if unused := [*loading["unexpected_keys"] - harmless]:
+    biases = set()
+    for tensor in checkpoint.tensors():
+        if len(tensor.shape) == 1 and tensor.name.endswith(".bias"):
+            biases.add(tensor.name)
+    buffers = {name for name, _ in model.named_buffers()}
+    unused = []
+    for name in loading["unexpected_keys"] - buffers:
+        is_harmless = _NO_WEIGHT.fullmatch(name) and name not in biases
+        if not is_harmless:
+            unused.append(name)
+    if unused:
         raise InputError(
             f"{checkpoint.path} has weights that {type(model).__name__} does not use "
             f"as config.json describes it ({_few(unused)}): a part of the model would "

@@ -35,24 +35,22 @@ def generate(
     # top_k 0: transformers' own default is the 50 likeliest tokens
     drawing = {"temperature": temperature, "top_k": 0} if temperature else {}
     longest = max(map(len, prompts))
-    missing = [longest - len(prompt) for prompt in prompts]
-    rows = [
-        [padding or 0] * less + list(prompt)
-        for less, prompt in zip(missing, prompts, strict=True)
-    ]
-    seen = [[0] * less + [1] * (longest - less) for less in missing]
-    own = {
-        "max_new_tokens": most,
-        "pad_token_id": padding,
-        "do_sample": bool(drawing),
+    rows, seen = [], []
+    for prompt in prompts:
+        missing = longest - len(prompt)
+        rows.append([padding or 0] * missing + list(prompt))
+        seen.append([0] * missing + [1] * len(prompt))
+    settings = transformers.GenerationConfig(
+        max_new_tokens=most,
+        pad_token_id=padding,
+        do_sample=bool(drawing),
         **drawing,
-    }
-    ids, mask = (torch.tensor(values, device=model.device) for values in (rows, seen))
+    )
     with torch.inference_mode():
         texts = model.generate(
-            ids,
-            attention_mask=mask,
-            generation_config=transformers.GenerationConfig(**own),
+            torch.tensor(rows, device=model.device),
+            attention_mask=torch.tensor(seen, device=model.device),
+            generation_config=settings,
         )
     added: list[list[int]] = texts[:, longest:].tolist()
     return added

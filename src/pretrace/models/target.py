@@ -107,14 +107,13 @@ class Target:
         """Read the input embedding table [vocabulary, width], and all other weights
         only if its name is unknown."""
         self.checkpoint.verify(self.checkpoint.weights, self.measured)
-        named = [
-            tensor
-            for tensor in self.checkpoint.tensors()
-            if tensor.name.endswith(_EMBEDDINGS)
-        ]
-        # others need their scales
-        whole = [tensor for tensor in named if tensor.dtype in _WHOLE]
-        tables = [tensor for tensor in whole if tensor.shape[0] == self.vocabulary]
+        tables = []
+        for tensor in self.checkpoint.tensors():
+            is_named = tensor.name.endswith(_EMBEDDINGS)
+            # numbers of other types need their scales
+            is_whole = is_named and tensor.dtype in _WHOLE
+            if is_whole and tensor.shape[0] == self.vocabulary:
+                tables.append(tensor)
         if len(tables) != 1:
             return self.load().get_input_embeddings().weight.detach().float().numpy()
         return self.checkpoint.values(tables[0]).float().numpy()

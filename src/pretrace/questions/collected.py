@@ -374,9 +374,8 @@ def _read_released(path: Path, model: str) -> "pa.Table":
     table = _read_columns(path, [*names, model])
     given: dict[str, Any] = {}
     if not table.column_names:
-        known = {name.partition(":")[0] for name in pq.read_schema(path).names} - {
-            *Question.model_fields
-        }
+        known = {name.partition(":")[0] for name in pq.read_schema(path).names}
+        known -= Question.model_fields.keys()
         raise InputError(
             f"{path}: there are no answers of '{model}': {nearest(model, known)}"
         )
@@ -384,15 +383,15 @@ def _read_released(path: Path, model: str) -> "pa.Table":
         letters = table[model].cast("string")
         answer = pc.if_else(pc.is_in(letters, pa.array(OPTION_LETTERS)), letters, None)
     else:
-        if lacking := [name for name in names if name not in table.column_names]:
-            absent = f"there is no column '{lacking[0]}'"
-            raise InputError(
-                f"{path}: {absent}; give the probabilities of all four letters."
-            )
+        for name in names:
+            if name not in table.column_names:
+                raise InputError(
+                    f"{path}: there is no column '{name}'; give the probabilities of "
+                    "all four letters."
+                )
         try:
-            shares = np.column_stack(
-                [table[name].cast("float64").to_numpy() for name in names]
-            )
+            columns_given = [table[name].cast("float64").to_numpy() for name in names]
+            shares = np.column_stack(columns_given)
         except pa.ArrowException:
             shares = np.full((1, 1), np.inf)
         asked = ~np.isnan(shares).all(axis=1)

@@ -147,12 +147,10 @@ class LocalAnswerer:
         spellings = self._alone if written else self._spellings
         frame = self._ids(question.frame) if question.frame else ()
         with torch.inference_mode():
-            tree, past = self._reader.tree(
-                [ids[place] for place in fitting], written, frame
-            )
-            for places, row in self._reader.answers(
-                tree, partial(self._probabilities, spellings), past
-            ):
+            read = [ids[place] for place in fitting]
+            tree, past = self._reader.tree(read, written, frame)
+            readout = partial(self._probabilities, spellings)
+            for places, row in self._reader.answers(tree, readout, past):
                 reading.places.append([fitting[place] for place in places])
                 reading.probabilities.append(row)
         return reading
@@ -351,12 +349,13 @@ class LocalAnswerer:
         for id, text in enumerate(written):
             if text.strip() in ids_of:
                 ids_of[text.strip()].append(id)
-        if lacking := [letter for letter in OPTION_LETTERS if not ids_of[letter]]:
-            raise InputError(
-                f"{self._name}: no token of its vocabulary is the letter {lacking[0]}, "
-                "so it can answer no multiple-choice question; leave de_cop out of its "
-                "runs."
-            )
+        for letter, ids in ids_of.items():
+            if not ids:
+                raise InputError(
+                    f"{self._name}: no token of its vocabulary is the letter {letter}, "
+                    "so it can answer no multiple-choice question; leave de_cop out of "
+                    "its runs."
+                )
         log.info(
             "%s: tokens of each letter: %s",
             self._name,

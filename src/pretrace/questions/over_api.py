@@ -258,18 +258,15 @@ def _first_logprobs(choice: Mapping[str, Any], text: str) -> list[tuple[str, flo
     give from both, or of the completions endpoint, `top_logprobs[0]`.
     """
     logprobs: Any = choice.get("logprobs")
+    tops: list[tuple[str, float]] = []
     try:
         if logprobs and "content" in logprobs:
             positions = logprobs["content"] or []
-            tops = [
-                (top["token"], float(top["logprob"]))
-                for top in positions[0]["top_logprobs"]
-            ]
+            for top in positions[0]["top_logprobs"]:
+                tops.append((top["token"], float(top["logprob"])))
         else:
-            tops = [
-                (token, float(value))
-                for token, value in logprobs["top_logprobs"][0].items()
-            ]
+            for token, value in logprobs["top_logprobs"][0].items():
+                tops.append((token, float(value)))
     except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         if not text:
             return []

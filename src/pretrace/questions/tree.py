@@ -273,35 +273,28 @@ class Reader:
         Right padding under causal attention needs no mask: no token of a branch reads
         the padding after it.
         """
-        inputs = np.zeros(
-            (len(batch), max(len(branch.ids) for branch in batch)), dtype=np.int64
-        )
-        for row, branch in zip(inputs, batch, strict=True):
-            row[: len(branch.ids)] = branch.ids
-        ends = [
-            number * inputs.shape[1] + len(branch.ids) - 1
-            for number, branch in enumerate(batch)
-        ]
+        width = max(len(branch.ids) for branch in batch)
+        inputs = np.zeros((len(batch), width), dtype=np.int64)
+        ends = []  # the place of each branch's last token in the flat batch
+        for row, branch in enumerate(batch):
+            inputs[row, : len(branch.ids)] = branch.ids
+            ends.append(row * width + len(branch.ids) - 1)
         goes_on = any(branch.branches or branch.written for branch in batch)
         cache: Cache | None = None
         if past is not None:
             layer = _Remembering if goes_on else PrefixLayer
-            apart = self.features.reads_apart
-            cache = Cache(
-                layers=[layer(keys, values, apart=apart) for keys, values in past]
-            )
+            layers = []
+            for keys, values in past:
+                layers.append(layer(keys, values, apart=self.features.reads_apart))
+            cache = Cache(layers=layers)
         elif goes_on:
             # Explicit: the default of a sliding-window model drops what the first
             # branches still need to see.
             cache = DynamicCache()
-        read = self.features(
-            to_device(inputs, self.features.device),
-            **(
-                {"use_cache": False}
-                if cache is None
-                else {"past_key_values": cache, "use_cache": True}
-            ),
-        )
+        caching: dict[str, Any] = {"use_cache": cache is not None}
+        if cache is not None:
+            caching["past_key_values"] = cache
+        read = self.features(to_device(inputs, self.features.device), **caching)
         last = read.flatten(0, 1).index_select(
             0, to_device(np.array(ends), read.device)
         )

@@ -6,7 +6,7 @@ from statistics import mode
 
 import pandas as pd
 
-from pretrace.evaluation.averages import Estimate, Record
+from pretrace.evaluation.averages import Estimate, EstimateRow, Record
 from pretrace.questions.known import is_control, is_question
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import (
@@ -116,7 +116,10 @@ def without_controls(methods: Iterable[str]) -> list[str]:
 
 
 def conditions(
-    artifact: Artifact, rows: Sequence[Record], more: str, metrics: Sequence[str] = ()
+    artifact: Artifact,
+    rows: Sequence[EstimateRow | Record],
+    more: str,
+    metrics: Sequence[str] = (),
 ) -> str:
     """Note what every number rests on: metrics (default, the artifact's), texts, start
     token, reference, and `more`."""
@@ -147,7 +150,7 @@ def _titles(artifact: Artifact, names: set[str]) -> set[str]:
     return {artifact.title_of(name) for name in names if name}
 
 
-def _evaluation_sets(artifact: Artifact, rows: Sequence[Record]) -> str:
+def _evaluation_sets(artifact: Artifact, rows: Sequence[EstimateRow | Record]) -> str:
     """Describe the evaluation sets; of several, each with its benchmarks."""
     benchmarks: dict[str, set[str]] = {}
     for row in rows:

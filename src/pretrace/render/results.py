@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pandas as pd
 
 from pretrace.benchmarks.slices import whole_numbers
 from pretrace.evaluation.averages import (
+    EstimateRow,
     Record,
     averages_of,
     number,
@@ -172,7 +173,7 @@ class Results:
             )
         return curves + level
 
-    def like(self, kind: str, panel: Panel, row: Record) -> pd.DataFrame:
+    def like(self, kind: str, panel: Panel, row: Record | EstimateRow) -> pd.DataFrame:
         """Return the rows of a table, `roc`, `density` or `placebos`, beside a metrics
         row of a panel; none without the table.
         """
@@ -340,7 +341,7 @@ def estimates(
     """
     options = artifact.options
     panels = results.panels(artifact)
-    records: list[Record] = []
+    records: list[EstimateRow] = []
     for place, panel in enumerate(panels):
         drawn = [panel.replaced(draw=draw) for draw in options.draws]
         for metric in artifact.metrics:
@@ -374,7 +375,7 @@ def _tested_rows(
     panel: Panel,
     selections: Sequence[str],
     placebos: bool,
-) -> Iterator[Record]:
+) -> Iterator[EstimateRow]:
     """Yield a panel's estimates, each with its test against the baseline."""
 
     def tests_against(test: str, selection: str) -> dict[str, Record]:
@@ -402,7 +403,7 @@ def _tested_rows(
             yield record
 
 
-def _among_placebos(placebos: pd.DataFrame) -> Record:
+def _among_placebos(placebos: pd.DataFrame) -> EstimateRow:
     """Return mean and SD of a row's placebos, its z and rank among them, and their
     number, else None."""
     real: Record = {}
@@ -419,7 +420,7 @@ def _among_placebos(placebos: pd.DataFrame) -> Record:
     }
 
 
-def _published_test(row: Record, test: Record) -> Record:
+def _published_test(row: Record, test: Record) -> EstimateRow:
     """Return the p of the t-test that a paper's star probably is, and the marks of the
     row with that of a low p."""
     marks = marks_in(row["marks"])
@@ -469,15 +470,15 @@ def beside_controls(artifact: Artifact, results: Results) -> pd.DataFrame:
     frame = estimates(artifact, results, ["held_out"], placebos=True).assign(draws=1)
     panels = results.panels(artifact)
     rows = []
-    for row in records_of(frame):
+    for row in estimate_rows(frame):
         rows.append(_over_all_draws(artifact, results, panels[row["panel"]], row))
     frame = with_stars(long_frame(rows))
     return frame.assign(beats_blind=above_baseline(frame))
 
 
 def _over_all_draws(
-    artifact: Artifact, results: Results, panel: Panel, row: Record
-) -> Record:
+    artifact: Artifact, results: Results, panel: Panel, row: EstimateRow
+) -> EstimateRow:
     """Return a method's row as the mean over all draws of shots, with its place among
     the placebos of one draw each."""
     draws = results.draws_of(panel, row["method"])
@@ -487,13 +488,16 @@ def _over_all_draws(
     one = artifact.replaced(
         panels=[panel], methods=[row["method"]], metric=row["metric"], options=options
     )
-    [mean] = records_of(estimates(one, results, ["held_out"]))
+    [mean] = estimate_rows(estimates(one, results, ["held_out"]))
     averaged = row | mean | {"panel": row["panel"], "draws": len(draws)}
     if row["placebos"]:
         of_view = row | {"view": panel.view or "original"}
         placebos = results.like("placebos", panel, of_view)
         others = placebos.loc[placebos["placebo"].astype(bool), "value"]
-        averaged["z"] = (mean["value"] - row["placebo_mean"]) / row["placebo_sd"]
+        placebo_mean, placebo_sd = row["placebo_mean"], row["placebo_sd"]
+        assert placebo_mean is not None
+        assert placebo_sd is not None
+        averaged["z"] = (mean["value"] - placebo_mean) / placebo_sd
         averaged["rank"] = 1 + int((others >= mean["value"]).sum())
     return averaged
 
@@ -529,20 +533,23 @@ def above_baseline(frame: pd.DataFrame) -> "pd.Series[bool]":
     return above.astype("boolean").mask(frame["p_holm"].isna())
 
 
-def keys_of(place: int, panel: Panel, row: Record) -> Record:
+def keys_of(place: int, panel: Panel, row: Record) -> EstimateRow:
     """Return the coordinates of a row of metrics or tests: its panel with its number,
     conditions and method."""
     record: Record = {"panel": place}
     for key in CONDITIONS:
         record[key] = row[key]
-    method = row["method"]
-    return record | panel.record | {"method": method, "control": is_control(method)}
+    record |= panel.record
+    record["method"] = row["method"]
+    record["control"] = is_control(row["method"])
+    return cast(EstimateRow, record)
 
 
-def estimate_record(place: int, panel: Panel, row: Record, **about: Any) -> Record:
+def estimate_record(place: int, panel: Panel, row: Record, **about: Any) -> EstimateRow:
     """Return a row of metrics as an estimate: its coordinates, what is said `about` it,
     its numbers."""
-    return keys_of(place, panel, row) | {"average": "", **about} | number_record(row)
+    record = {**keys_of(place, panel, row), "average": "", **about}
+    return cast(EstimateRow, record | number_record(row))
 
 
 def in_place(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
@@ -607,12 +614,13 @@ def _list_values(frame: pd.DataFrame) -> str:
     return "; ".join(parts)
 
 
-def number_record(row: Record | None) -> Record:
+def number_record(row: Record | None) -> EstimateRow:
     """Return the record of a metrics row; empty if there is none."""
     keys = ("setting", "n_members", "n_nonmembers", "value", "low", "high", "marks")
     if row is None:
-        return dict.fromkeys(keys) | {"setting": "", "marks": ""}
-    return {key: row[key] for key in keys}
+        none: Record = dict.fromkeys(keys)
+        return cast(EstimateRow, none | {"setting": "", "marks": ""})
+    return cast(EstimateRow, {key: row[key] for key in keys})
 
 
 def records_of(frame: pd.DataFrame) -> list[Record]:
@@ -623,13 +631,18 @@ def records_of(frame: pd.DataFrame) -> list[Record]:
     return records
 
 
+def estimate_rows(frame: pd.DataFrame) -> list[EstimateRow]:
+    """Return the rows of a frame of estimates."""
+    return cast(list[EstimateRow], records_of(frame))
+
+
 WHOLE = ("length", "n_members", "n_nonmembers")
 
 
 NUMBERS = ("low", "high", "sd", "difference", "p", "p_holm")
 
 
-def long_frame(records: Sequence[Record] | pd.DataFrame) -> pd.DataFrame:
+def long_frame(records: Sequence[Record | EstimateRow] | pd.DataFrame) -> pd.DataFrame:
     """Make a frame of records; numbers stay numbers, and whole ones whole, if some or
     all are missing."""
     frame = pd.DataFrame(records)

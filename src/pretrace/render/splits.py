@@ -8,6 +8,7 @@ import pandas as pd
 
 from pretrace.evaluation.averages import (
     Estimate,
+    EstimateRow,
     Record,
     group_records,
     marks_of_all,
@@ -16,7 +17,12 @@ from pretrace.evaluation.averages import (
     settings_of_all,
 )
 from pretrace.render.artifact import Panel
-from pretrace.render.results import above_baseline, long_frame, records_of, with_stars
+from pretrace.render.results import (
+    above_baseline,
+    estimate_rows,
+    long_frame,
+    with_stars,
+)
 
 SPLIT = "split"
 """What the column `average` says of a mean over splits."""
@@ -57,7 +63,7 @@ def over_splits(frame: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
     for place, panel in enumerate(panels):
         if panel.label is not None:
             labelled.setdefault(panel.label, []).append(place)
-    means: list[Record] = []
+    means: list[EstimateRow] = []
     averaged: set[int] = set()
     for places in labelled.values():
         if len(places) > 1:
@@ -65,32 +71,37 @@ def over_splits(frame: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
             averaged.update(places)
     if not means:
         return frame
-    others = records_of(frame[~frame["panel"].isin(averaged)])
+    others = estimate_rows(frame[~frame["panel"].isin(averaged)])
     shown = with_stars(long_frame([*others, *means]))
     shown = shown.assign(beats_blind=above_baseline(shown))
     return shown.sort_values("panel", kind="stable", ignore_index=True)
 
 
-def split_means(frame: pd.DataFrame, splits: int) -> list[Record]:
+def split_means(frame: pd.DataFrame, splits: int) -> list[EstimateRow]:
     """Return the mean over the splits of each method that all of them have."""
     of_methods = []
-    for rows in group_records(records_of(frame), "method"):
+    for rows in group_records(estimate_rows(frame), "method"):
         if len(rows) == splits:
             of_methods.append(rows)
     chosen_among = sum(not rows[0]["control"] for rows in of_methods)
     return [_mean(rows, chosen_among) for rows in of_methods]
 
 
-def _mean(rows: Sequence[Record], chosen_among: int) -> Record:
+def _mean(rows: Sequence[EstimateRow], chosen_among: int) -> EstimateRow:
+    def values_of(key: str) -> list[float]:
+        columns: list[Record] = [{**row} for row in rows]
+        return [row[key] for row in columns]
+
     def over(key: str, methods: int = 1) -> Estimate:
-        return mean_over_splits([row[key] for row in rows], methods)
+        return mean_over_splits(values_of(key), methods)
 
     value, low, high = over("value")
     _, best_low, best_high = over("value", chosen_among)
     null_value, _, _ = over("null_value")
     less_null, less_low, less_high = over("less_null", chosen_among)
     difference, _, _ = over("difference")
-    mean = rows[0] | {
+    mean: EstimateRow = {
+        **rows[0],
         "average": SPLIT,
         "bold": False,
         "star": False,
@@ -107,9 +118,10 @@ def _mean(rows: Sequence[Record], chosen_among: int) -> Record:
         "less_null_low": less_low,
         "less_null_high": less_high,
         "difference": difference,
-        "p": p_over_splits([row["difference"] for row in rows]),
+        "p": p_over_splits(values_of("difference")),
     }
-    for key in ("model", "benchmark"):
-        if len({row[key] for row in rows}) > 1:
-            mean[key] = "average"
+    if len({row["model"] for row in rows}) > 1:
+        mean["model"] = "average"
+    if len({row["benchmark"] for row in rows}) > 1:
+        mean["benchmark"] = "average"
     return mean

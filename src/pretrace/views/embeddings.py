@@ -206,11 +206,7 @@ def _nearest_words(
         own = [rows[word] for word in part]
         cosines = table[own] @ table.T
         cosines[range(len(part)), own] = -np.inf
-        best = (
-            torch.from_numpy(cosines)
-            .topk(min(NEAREST, len(words) - 1))
-            .indices.tolist()
-        )
-        for word, others in zip(part, best, strict=True):
+        best = torch.from_numpy(cosines).topk(min(NEAREST, len(words) - 1))
+        for word, others in zip(part, best.indices.tolist(), strict=True):
             nearest[word] = [words[row] for row in others]
     return nearest

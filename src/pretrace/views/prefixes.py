@@ -221,17 +221,12 @@ def _beginnings(
         sizes = sorted({len(text) for text in starts}, reverse=True)
         beginnings = {}
         for id, text in by_length[longest].items():
-            first = next(
-                (
-                    text[:size]
-                    for size in sizes
-                    if text[:size] in starts and _ends(text, size)
-                ),
-                None,
-            )
-            if first is None:
+            for size in sizes:
+                if text[:size] in starts and _ends(text, size):
+                    beginnings[id] = starts[text[:size]]
+                    break
+            else:
                 return {}
-            beginnings[id] = starts[first]
         leading[length] = beginnings
     return leading
 

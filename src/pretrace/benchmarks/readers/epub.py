@@ -5,7 +5,7 @@ import posixpath
 import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -18,6 +18,8 @@ from pretrace.benchmarks.readers.html import (
     NotePlaces,
     decode_markup,
     lay_out,
+    struck_classes,
+    styles_in,
 )
 from pretrace.benchmarks.readers.limits import check_pieces, open_zip
 from pretrace.runtime.errors import InputError
@@ -113,7 +115,7 @@ def read_epub(data: bytes, path: Path) -> LaidOutText:
         if file.part and file.words <= min(MOST * words, max(FEW * words, FEW_WORDS)):
             reading.left_out[file.part] += file.words
             continue
-        leaving = SECTIONS.without(file.reading, words)
+        leaving = book.leaving_of(file.markup).without(file.reading, words)
         own = file.reading
         if leaving.stays:
             own = lay_out(file.markup, path, leaving, book.notes_of(file.name))
@@ -148,6 +150,7 @@ class _Book:
         self.tags = 0
         self.places_of_notes: set[str] = set()
         self.encodings: dict[str, str] = {}
+        self.struck = self._struck_of_styles()
         for tag in self.package.spine:
             item = self.package.items.get(tag["idref"])
             if item is None:
@@ -167,6 +170,23 @@ class _Book:
         if "(" in encoding:
             self.encodings[name] = encoding
         return markup
+
+    def leaving_of(self, markup: str) -> Leaving:
+        """Return what is left out of a file's markup, by the styles of the book and its
+        own."""
+        struck = self.struck | struck_classes(styles_in(markup))
+        return replace(SECTIONS, struck=struck)
+
+    def _struck_of_styles(self) -> frozenset[str]:
+        """Return the classes that the style sheets of the book strike through."""
+        struck: set[str] = set()
+        for item in self.package.items.values():
+            name = self.place(item.get("href", ""))
+            is_style = item.get("media-type") == "text/css"
+            if is_style and name in self.archive.namelist():
+                styles = self.archive.read(name).decode("utf-8", "replace")
+                struck |= struck_classes(styles)
+        return frozenset(struck)
 
     def notes_of(self, name: str) -> NotePlaces:
         """Return the places of notes that files of the book lead to, as links of a file
@@ -206,7 +226,8 @@ class _Book:
         check_pieces(self.tags, "tags", self.path)
         types = [self.guide.get(name, ""), self.items[name].get("properties", "")]
         part = _part_of(name, types) or (FRONT if name in self.set_apart else "")
-        reading = lay_out(markup, self.path, SECTIONS, self.notes_of(name))
+        leaving = self.leaving_of(markup)
+        reading = lay_out(markup, self.path, leaving, self.notes_of(name))
         return _File(name, markup, part, reading)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from pretrace.benchmarks.layout import LaidOutText, count_words
 from pretrace.benchmarks.markup import Tag, read_markup
 from pretrace.benchmarks.readers import limits
+from pretrace.benchmarks.readers.encodings import decode, shown_encoding
 from pretrace.benchmarks.readers.notes import (
     BRACKETED_MARK,
     DELETED,
@@ -20,7 +21,6 @@ from pretrace.benchmarks.readers.notes import (
     NOTES,
     READINGS,
 )
-from pretrace.benchmarks.readers.plain import decode, shown_encoding
 from pretrace.runtime.errors import InputError
 
 _BLOCKS = {
@@ -40,9 +40,13 @@ _PART_OF_TAG = dict.fromkeys(
      "select", "textarea", "iframe", "object", "audio", "video", "canvas"), UNSEEN
 ) | {"nav": NAVIGATION, "footer": NAVIGATION, "form": NAVIGATION, "dialog": NAVIGATION,
      "aside": NOTES,
-     "rt": READINGS, "rp": READINGS, "del": DELETED}  # fmt: skip
+     "rt": READINGS, "rp": READINGS,
+     "del": DELETED, "s": DELETED, "strike": DELETED}  # fmt: skip
 """Tags whose text is left out, and as what. An aside is a note in a book, and beside
 the text of a page."""
+
+_STRUCK = "line-through"
+"""The word of styles for text that is struck through."""
 
 _CHANGING = {*_BLOCKS, *_PART_OF_TAG, "pre", "sup"}
 """Tags without which a place changes only by an attribute."""
@@ -90,7 +94,7 @@ def read_html(data: bytes, path: Path) -> LaidOutText:
     """Read a saved page: its main part, if it has one with most of the words."""
     markup, encoding = decode_markup(data, path)
     limits.check_pieces(markup.count("<"), "tags", path)
-    leaving = Leaving(of_page=True)
+    leaving = Leaving(of_page=True, struck=struck_classes(styles_in(markup)))
     reading = lay_out(markup, path, leaving)
     if reading.lists_of_links:
         leaving = replace(leaving, lists=reading.lists_of_links)
@@ -110,13 +114,37 @@ def decode_markup(data: bytes, path: Path) -> tuple[str, str]:
     """Return HTML, or XML, and its encoding: by what it says, or else as other
     texts."""
     told = re.search(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", data[:2000])
+    if told is None:
+        return decode(data, path)
     try:
-        name = told[1].decode().lower() if told else "utf-8"
+        name = told[1].decode().lower()
         # as browsers read them
         name = "cp1252" if name in ("iso-8859-1", "us-ascii") else name
         return data.decode(name), shown_encoding(name)
     except (UnicodeDecodeError, LookupError):
         return decode(data, path)
+
+
+def styles_in(markup: str) -> str:
+    """Return the styles that markup has in tags of their own."""
+    styles = []
+    for piece in markup.lower().split("<style")[1:]:
+        styles.append(piece.partition(">")[2].partition("</style")[0])
+    return "\n".join(styles)
+
+
+def struck_classes(styles: str) -> frozenset[str]:
+    """Return the classes, in small letters, whose text styles (CSS) strike through."""
+    classes: set[str] = set()
+    for rule in styles.lower().split("}"):
+        selectors, _, declared = rule.rpartition("{")
+        if _STRUCK in declared:
+            classes.update(_LAST_CLASS.findall(selectors))
+    return frozenset(classes)
+
+
+# of `p.old span.gone, .struck`: gone, struck; of `a.gone:hover`, none
+_LAST_CLASS = re.compile(r"\.([\w-]+)\s*(?=,|$)")
 
 
 @dataclass(frozen=True)
@@ -126,7 +154,8 @@ class Leaving:
     `sections` are types of an EPUB's sections -> what they are; `of_page`, what
     surrounds the text of a saved page; `around_main`, all that is not in its main part.
     What `stays` is left in, whatever its tags are called. `lists` are the numbers of
-    lists of links, which surround the text, too.
+    lists of links, which surround the text, too. The text of `struck` classes is struck
+    through.
     """
 
     sections: Mapping[str, str] = field(default_factory=dict)
@@ -134,6 +163,7 @@ class Leaving:
     around_main: bool = False
     stays: frozenset[str] = frozenset()
     lists: frozenset[int] = frozenset()
+    struck: frozenset[str] = frozenset()
 
     def without(self, reading: LaidOutText, words: int) -> "Leaving":
         """Leave in what was left out of a reading, if it is most of the `words` of the
@@ -156,8 +186,11 @@ class Leaving:
         if tag.name in _PART_OF_TAG:
             return _PART_OF_TAG[tag.name]
         is_hidden = "hidden" in attributes or attributes.get("aria-hidden") == "true"
-        if is_hidden or _HIDDEN.search(attributes.get("style", "")):
+        style = attributes.get("style", "")
+        if is_hidden or _HIDDEN.search(style):
             return UNSEEN
+        if _STRUCK in style.lower():
+            return DELETED
         role = attributes.get("role", "").lower()
         if role in _ROLES_OF_NAVIGATION:
             return NAVIGATION
@@ -165,6 +198,8 @@ class Leaving:
             return UNSEEN
         types = attributes.get("epub:type", "").lower().split()
         names = _names(attributes)
+        if not self.struck.isdisjoint(attributes.get("class", "").lower().split()):
+            return DELETED
         if any(map(NOTE_NAME.fullmatch, [role, *names])) or any(
             map(NOTE_TYPE.fullmatch, types)
         ):

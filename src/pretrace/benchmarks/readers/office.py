@@ -2,15 +2,15 @@
 RTF."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.layout import LaidOutText, count_words
+from pretrace.benchmarks.readers.encodings import BROKEN
 from pretrace.benchmarks.readers.limits import check_members, check_pieces, open_zip
 from pretrace.benchmarks.readers.notes import DELETED, NOTES, READINGS
-from pretrace.benchmarks.readers.plain import BROKEN
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import writable
 
@@ -32,8 +32,11 @@ _SIGNS = {
     f"{_W}softHyphen": "\xad",
 }
 _LEFT_OUT = {f"{_W}moveFrom": DELETED, f"{_W}del": DELETED, f"{_W}rt": READINGS}
-"""Tags whose text is left out: where moved text was; readings of characters. Deleted
-text has other tags than text."""
+"""Tags whose text is left out: deleted text, where moved text was; readings of
+characters."""
+
+_TEXTS = {_TEXT, f"{_W}delText"}
+_STRIKES = (f"{_W}strike", f"{_W}dstrike")
 
 _OF_NOTES = (
     f"{_W}footnoteReference",
@@ -59,16 +62,21 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
     document = docx.Document(BytesIO(data))
     # python-docx would look through all styles for each paragraph
     styles = document.styles.element.style_lst
-    contents = set()
+    contents, struck = set(), set()
     for style in styles:
         if (style.name_val or "").lower().startswith("toc"):
             contents.add(style.styleId)
+        if _is_struck(style):
+            struck.add(style.styleId)
     about = document.core_properties
     reading = LaidOutText(
         "", "DOCX", title=about.title or "", author=about.author or ""
     )
     blocks: dict[Any, list[str]] = {}
-    for paragraph, string, left_as in _strings_of_docx(document.element.body):
+    body = document.element.body
+    for paragraph, string, left_as in _strings_of_docx(body, struck):
+        if left_as is None and paragraph.style in struck:
+            left_as = DELETED
         if left_as is None:
             blocks.setdefault(paragraph, []).append(string)
         else:
@@ -88,9 +96,14 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
     return reading
 
 
-def _strings_of_docx(body: Any) -> Iterator[tuple[Any, str, str | None]]:
+def _strings_of_docx(
+    body: Any, struck: Container[str]
+) -> Iterator[tuple[Any, str, str | None]]:
     """Yield (paragraph, string, as what it is left out) in the order of the text: in
-    tables and text boxes, too."""
+    tables and text boxes, too.
+
+    `struck` are the styles whose text is struck through.
+    """
     paragraphs: list[Any] = []
     left_as: list[str] = []
     skipped = None
@@ -109,14 +122,13 @@ def _strings_of_docx(body: Any) -> Iterator[tuple[Any, str, str | None]]:
                 left_as.append(_LEFT_OUT[tag])
             elif (
                 paragraphs
-                and (tag == _TEXT or tag in _SIGNS)
+                and (tag in _TEXTS or tag in _SIGNS)
                 and element.getparent().tag == _RUN
             ):
-                yield (
-                    paragraphs[-1],
-                    _SIGNS.get(tag, element.text or ""),
-                    left_as[-1] if left_as else None,
-                )
+                run = element.getparent()
+                is_struck = _is_struck(run) or run.style in struck
+                part = left_as[-1] if left_as else DELETED if is_struck else None
+                yield paragraphs[-1], _SIGNS.get(tag, element.text or ""), part
         elif tag == _PARAGRAPH:
             paragraphs.pop()
         elif tag in _LEFT_OUT:
@@ -127,15 +139,25 @@ def _is_shown(run: Any) -> bool:
     """Return whether a run is text: neither hidden nor the number of a note."""
     if any(child.tag in _OF_NOTES for child in run):
         return False
-    hidden = run.find(f"{_W}rPr/{_HIDDEN}")
-    return hidden is None or hidden.get(f"{_W}val") in _OFF
+    return not _has(run, _HIDDEN)
+
+
+def _is_struck(holder: Any) -> bool:
+    """Return whether a run or a style strikes its text through."""
+    return any(_has(holder, strike) for strike in _STRIKES)
+
+
+def _has(holder: Any, name: str) -> bool:
+    """Return whether a run or a style has a property that is on."""
+    own = holder.find(f"{_W}rPr/{name}")
+    return own is not None and own.get(f"{_W}val") not in _OFF
 
 
 # ODT
 
-_TEXT_NS, _OFFICE_NS, _SVG_NS = (
+_TEXT_NS, _OFFICE_NS, _SVG_NS, _STYLE_NS = (
     f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}"
-    for name in ("text", "office", "svg-compatible")
+    for name in ("text", "office", "svg-compatible", "style")
 )
 _ODT_PARAGRAPHS = {f"{_TEXT_NS}p", f"{_TEXT_NS}h"}
 _ODT_SIGNS = {f"{_TEXT_NS}tab": "\t", f"{_TEXT_NS}line-break": "\n"}
@@ -168,6 +190,12 @@ def read_odt(data: bytes, path: Path) -> LaidOutText:
                 f"{path}: the document is encrypted; save a copy without a password."
             )
         root = etree.fromstring(archive.read("content.xml"), parser)
+        struck = _struck_of_odt(root)
+        if "styles.xml" in archive.namelist():
+            styles = etree.fromstring(archive.read("styles.xml"), parser)
+            # its automatic styles are of headers, and called as those of the text
+            for named in styles.iter(f"{_OFFICE_NS}styles"):
+                struck |= _struck_of_odt(named)
         about = {}
         if "meta.xml" in archive.namelist():
             for element in etree.fromstring(archive.read("meta.xml"), parser).iter(
@@ -178,7 +206,8 @@ def read_odt(data: bytes, path: Path) -> LaidOutText:
         "", "ODT", title=about.get("title", ""), author=about.get("initial-creator", "")
     )
     blocks: dict[Any, list[str]] = {}
-    for paragraph, string, left_as in _strings_of_odt(root.find(f"{_OFFICE_NS}body")):
+    body = root.find(f"{_OFFICE_NS}body")
+    for paragraph, string, left_as in _strings_of_odt(body, struck):
         if left_as is None:
             blocks.setdefault(paragraph, []).append(string)
         elif left_as:
@@ -190,19 +219,40 @@ def read_odt(data: bytes, path: Path) -> LaidOutText:
     return reading
 
 
-def _strings_of_odt(body: Any) -> Iterator[tuple[Any, str, str | None]]:
-    """Yield (paragraph, string, as what it is left out) in the order of the text."""
+def _struck_of_odt(root: Any) -> set[str]:
+    """Return the names of the styles in a part of a file that strike their text
+    through."""
+    struck = set()
+    for style in root.iter(f"{_STYLE_NS}style"):
+        for properties in style.iter(f"{_STYLE_NS}text-properties"):
+            lines = {properties.get(f"{_STYLE_NS}{key}") for key in _STRIKES_ODT}
+            if lines - {None} and "none" not in lines:
+                struck.add(style.get(f"{_STYLE_NS}name", ""))
+    return struck
+
+
+_STRIKES_ODT = ("text-line-through-style", "text-line-through-type")
+
+
+def _strings_of_odt(
+    body: Any, struck: Container[str]
+) -> Iterator[tuple[Any, str, str | None]]:
+    """Yield (paragraph, string, as what it is left out) in the order of the text;
+    `struck` are the styles whose text is struck through."""
     from lxml import etree
 
     paragraphs: list[Any] = []
     left_as: list[str] = []
     for event, element in etree.iterwalk(body, events=("start", "end")):
         tag = element.tag
+        part = _ODT_LEFT_OUT.get(tag)
+        if part is None and element.get(f"{_TEXT_NS}style-name") in struck:
+            part = DELETED
         if event == "start":
             if tag in _ODT_PARAGRAPHS:
                 paragraphs.append(element)
-            if tag in _ODT_LEFT_OUT:
-                left_as.append(_ODT_LEFT_OUT[tag])
+            if part is not None:
+                left_as.append(part)
             count = int(element.get(f"{_TEXT_NS}c", 1)) if tag == _BLANKS else 0
             string = _ODT_SIGNS.get(tag, " " * min(count, 100)) + _collapsed(
                 element.text
@@ -210,7 +260,7 @@ def _strings_of_odt(body: Any) -> Iterator[tuple[Any, str, str | None]]:
         else:
             if tag in _ODT_PARAGRAPHS:
                 paragraphs.pop()
-            if tag in _ODT_LEFT_OUT:
+            if part is not None:
                 left_as.pop()
             string = _collapsed(element.tail)
         if paragraphs and string:
@@ -224,10 +274,6 @@ def _collapsed(string: str | None) -> str:
 # RTF
 
 _UNTOLD = (
-    (
-        re.compile(r"\\(?:deleted|v)(?![a-z0-9-])"),
-        r"\\footnote",
-    ),  # deleted and hidden text, left out as a note is
     # the signs before the lines of a list
     (re.compile(r"\\listtext(?![a-z])"), r"\\pntext"),
     (re.compile(r"HYPERLINK"), "LINK"),  # of which striprtf writes the address, too
@@ -240,7 +286,7 @@ _ABOUT_RTF = r"\{{\\{} ([^{{}}]*)\}}"
 
 
 def read_rtf(data: bytes, path: Path) -> LaidOutText:
-    """Read RTF without notes, deleted and hidden text, and signs of lists."""
+    """Read RTF without notes, deleted, struck and hidden text, and signs of lists."""
     from striprtf.striprtf import rtf_to_text
 
     if not data.startswith(b"{\\rtf"):
@@ -257,9 +303,54 @@ def read_rtf(data: bytes, path: Path) -> LaidOutText:
             about[key] = writable(told)
     for pattern, word in _UNTOLD:
         source = pattern.sub(word, source)
+    source, deleted = _seen_of_rtf(source)
     # RTF writes characters beyond 16 bits as two halves
     lines = writable(rtf_to_text(source, errors="replace")).split("\n")
     reading = LaidOutText("\n\n".join(filter(None, map(str.strip, lines))), "RTF")
     reading.title, reading.author = about.get("title", ""), about.get("author", "")
     reading.removed["damaged characters"] = reading.text.count(BROKEN)
+    told = rtf_to_text(rf"{{\rtf1\ansi {deleted}}}", errors="replace")
+    reading.left_out[DELETED] += count_words(told)
     return reading
+
+
+_PART_OF_RTF = re.compile(
+    r"\\(?P<word>[a-z]+)(?P<number>-?\d*) ?|\\'[0-9a-f]{2}|\\.|[{}]|[^\\{}]+",
+    re.IGNORECASE | re.DOTALL,
+)
+_UNTOLD_OF_RTF = {"v", "stylesheet"}
+_UNSEEN_OF_RTF = {"deleted", "strike", "striked"} | _UNTOLD_OF_RTF
+_SIGNS_OF_RTF = {
+    "u", "tab", "line", "emdash", "endash", "lquote", "rquote", "ldblquote", "rdblquote",
+    "bullet",
+}  # fmt: skip
+"""Words of RTF that are characters."""
+
+
+def _seen_of_rtf(source: str) -> tuple[str, str]:
+    """Return RTF without text that is deleted, struck through or hidden, and the text
+    that is deleted or struck through.
+
+    A word of RTF holds until it is taken back, as by `\\strike0`, or its group ends.
+    """
+    seen: list[str] = []
+    deleted: list[str] = []
+    groups: list[frozenset[str]] = [frozenset()]
+    for part in _PART_OF_RTF.finditer(source):
+        word = part["word"]
+        if part[0] == "{":
+            groups.append(groups[-1])
+        elif part[0] == "}" and len(groups) > 1:
+            groups.pop()
+        elif word == "plain":
+            groups[-1] &= {"deleted"}
+        elif word in _UNSEEN_OF_RTF:
+            is_on = part["number"] != "0"
+            groups[-1] = groups[-1] | {word} if is_on else groups[-1] - {word}
+        is_text = part[0] not in "{}" and (word is None or word in _SIGNS_OF_RTF)
+        if not (is_text and groups[-1]):
+            seen.append(part[0])
+            deleted.append(" " * is_text)
+        elif groups[-1].isdisjoint(_UNTOLD_OF_RTF):
+            deleted.append(part[0])
+    return "".join(seen), "".join(deleted)

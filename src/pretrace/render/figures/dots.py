@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from pretrace.evaluation.averages import Record, estimate, number
+from pretrace.evaluation.averages import EstimateRow, estimate, number
 from pretrace.evaluation.metrics import FEW_DOCUMENTS, marks_in
 from pretrace.evaluation.placebos import ends_of_time, first_of_any
 from pretrace.questions.known import is_control
@@ -49,6 +49,7 @@ from pretrace.render.phrases import (
 from pretrace.render.results import (
     Results,
     beside_controls,
+    estimate_rows,
     for_the_best,
     of_panels,
     records_of,
@@ -382,7 +383,7 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
         beaten &= models[control].fillna(True)
     clear = models[models["above_chance"] & beaten]
     best = clear.loc[clear.groupby("panel")["value"].idxmax()]
-    found = records_of(best[~best["null_model"]])
+    found = estimate_rows(best[~best["null_model"]])
     shown = []
     for row in found[:MOST_NAMED]:
         panel = panels[row["panel"]].heading
@@ -405,7 +406,7 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     return f"{sentence} {false_alarms(alarms, nulls, 'tests', ONE_SIDED)}"
 
 
-def best_text(row: Record) -> str:
+def best_text(row: EstimateRow) -> str:
     """Return the value of the best method with the interval that pays for the choice,
     or the SD over its draws."""
     if row["draws"] > 1:
@@ -457,11 +458,11 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
 
     A column that no panel fills is left out.
     """
-    best = records_of(frame[frame["best"]])
+    best = estimate_rows(frame[frame["best"]])
     if not best:
         return []
     blind = {}
-    for row in records_of(frame[frame["method"] == BLIND]):
+    for row in estimate_rows(frame[frame["method"] == BLIND]):
         blind[row["model"], row["label"]] = row
     metrics = sorted({metric_label(row["metric"]) for row in best})
     methods = frame[~frame["control"]].groupby(["model", "label"])["method"].nunique()
@@ -490,16 +491,16 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
 LESS_NULL = "less a model's that read neither"
 
 
-def _rank_text(row: Record) -> str:
+def _rank_text(row: EstimateRow) -> str:
     """Return the place of a value among its placebos; empty without any."""
     rank = number(row["rank"])
     if not rank:
         return ""
-    mean = row["placebo_mean"]
-    return f"{rank:.0f} of {row['placebos'] + 1:.0f}, mean {mean:.2f}"
+    among = 1 + (row["placebos"] or 0)
+    return f"{rank:.0f} of {among:.0f}, mean {row['placebo_mean']:.2f}"
 
 
-def _less_null_text(row: Record) -> str:
+def _less_null_text(row: EstimateRow) -> str:
     """Return how far a value lies above the null model's on the same texts, with its
     interval if there are splits."""
     above = number(row["less_null"])
@@ -512,7 +513,7 @@ def _less_null_text(row: Record) -> str:
     return f"{text} [{format_signed(low, 2)}, {format_signed(high, 2)}]"
 
 
-def _meaning(row: Record, blind: Record | None) -> str:
+def _meaning(row: EstimateRow, blind: EstimateRow | None) -> str:
     """Say in a sentence what the best method of a panel shows, given the bag of words
     and the placebos there."""
     if row["null_model"]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import pandas as pd
 
-from pretrace.evaluation.averages import Record, estimate, number
+from pretrace.evaluation.averages import EstimateRow, estimate, number
 from pretrace.questions.known import is_control
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import BLIND, join_words, marked_label, method_label
@@ -22,10 +22,10 @@ from pretrace.render.results import (
     STAR_LEVEL,
     Results,
     beside_controls,
+    estimate_rows,
     estimates,
     for_the_best,
     long_frame,
-    records_of,
 )
 from pretrace.render.splits import beside_null, split_means
 from pretrace.render.tables.table import (
@@ -59,14 +59,14 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
             continue
         with_placebos.add(place)
         rows = []
-        for row in records_of(own):
+        for row in estimate_rows(own):
             rows.append((marked_label(row["method"]), _cells(row), row["control"]))
         blocks += rows_of(panel.name, rows)
         reading.append(_read_controls(panel, own))
     families = " ".join(multiplicity_note(len(panels), "panel"))
     more = ["Held-out settings.", INTERVALS, *other_texts_note(panels, frame)]
     notes = [
-        conditions(artifact, records_of(frame), " ".join(more)),
+        conditions(artifact, estimate_rows(frame), " ".join(more)),
         "Placebos: each document of the members in turn plays the non-members, against "
         "the other members; mean ± standard deviation of the values. z: distance of "
         "the benchmark's value from their mean, in standard deviations. Rank: its "
@@ -98,7 +98,7 @@ def _read_without_placebos(frame: pd.DataFrame) -> Iterable[str]:
     yield from false_alarms_of(frame)
 
 
-def _cells(record: Record) -> Iterable[tuple[str, Cell]]:
+def _cells(record: EstimateRow) -> Iterable[tuple[str, Cell]]:
     z, rank, beats = number(record["z"]), number(record["rank"]), record["beats_blind"]
     beating = "no"
     if pd.isna(beats):
@@ -108,7 +108,8 @@ def _cells(record: Record) -> Iterable[tuple[str, Cell]]:
     placebos = {"value": record["placebo_mean"], "sd": record["placebo_sd"]}
     place = Cell()
     if rank:
-        words = f"{rank:.0f} of {record['placebos'] + 1:.0f}"
+        among = 1 + (record["placebos"] or 0)
+        words = f"{rank:.0f} of {among:.0f}"
         place = Cell(words=words, bold=rank == 1 and not record["control"])
     yield "Benchmark", cell_of({**record, "star": False})
     yield "Placebos", cell_of(placebos)
@@ -140,7 +141,7 @@ def split_table(artifact: Artifact, results: Results) -> Table:
         *by_method(null, panels, metrics, title=f"Single splits, {NULL}"),
     ]
     notes = [
-        conditions(artifact, records_of(shown), f"Held-out settings. {INTERVALS}"),
+        conditions(artifact, estimate_rows(shown), f"Held-out settings. {INTERVALS}"),
         "A split draws its texts anew, says by a coin which of them are members, and "
         "has a training of its own. One model that read neither class reads the texts "
         "of all splits. Means have Student's 95 % interval over the splits, whose "
@@ -149,7 +150,7 @@ def split_table(artifact: Artifact, results: Results) -> Table:
     ]
     reading = [*_read_splits(means, null, count), *false_alarms_of(shown)]
     averages = [*means[TRAINED].values(), *means[NULL].values()]
-    frame = long_frame([*records_of(shown), *averages])
+    frame = long_frame([*estimate_rows(shown), *averages])
     return table_of(artifact, blocks, notes, frame, " ".join(reading))
 
 
@@ -167,13 +168,13 @@ def _of_splits(artifact: Artifact, results: Results) -> pd.DataFrame:
     return beside_null(with_false_alarms(artifact, shown))
 
 
-def _means_of(frame: pd.DataFrame) -> dict[str, Record]:
+def _means_of(frame: pd.DataFrame) -> dict[str, EstimateRow]:
     """Return the mean over the panels of each method that all of them have."""
     return {row["method"]: row for row in split_means(frame, frame["panel"].nunique())}
 
 
 def _mean_cells(
-    method: str, means: Mapping[str, Mapping[str, Record]]
+    method: str, means: Mapping[str, Mapping[str, EstimateRow]]
 ) -> list[tuple[str, Cell]]:
     """Return the means of both kinds of models as far as they are known, and their
     difference."""
@@ -190,7 +191,7 @@ def _mean_cells(
 
 
 def _read_splits(
-    means: Mapping[str, Mapping[str, Record]], null: pd.DataFrame, count: int
+    means: Mapping[str, Mapping[str, EstimateRow]], null: pd.DataFrame, count: int
 ) -> Iterable[str]:
     """Say what the best method reaches over the splits, and in the null model."""
     seeing = [row for row in means[TRAINED].values() if not row["control"]]
@@ -215,7 +216,7 @@ def _read_controls(panel: Panel, frame: pd.DataFrame) -> str:
     sentences = [exceeding_placebos(panel, frame)]
     tested = frame[~frame["control"] & frame["beats_blind"].notna()]
     winners = tested.loc[tested["beats_blind"], "method"].map(method_label).tolist()
-    for blind in records_of(frame[frame["method"] == BLIND]):
+    for blind in estimate_rows(frame[frame["method"] == BLIND]):
         verdict = "none could be tested"
         if winners:
             verdict = join_words(winners)

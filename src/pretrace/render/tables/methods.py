@@ -2,12 +2,12 @@
 what choosing settings adds."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.averages import Record, averages_of
+from pretrace.evaluation.averages import EstimateRow, Record, averages_of
 from pretrace.evaluation.metrics import marks_in
 from pretrace.questions.known import is_control
 from pretrace.render.artifact import SELECTIONS, Artifact, Panel
@@ -26,6 +26,7 @@ from pretrace.render.results import (
     Results,
     corrected,
     estimate_record,
+    estimate_rows,
     estimates,
     keys_of,
     long_frame,
@@ -201,7 +202,7 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
     return table_of(artifact, blocks, notes, frame)
 
 
-def _value_label(row: Record) -> str:
+def _value_label(row: EstimateRow) -> str:
     if not row["parameter"]:
         return marked_label(row["method"])
     parameter = PARAMETER_LABELS.get(row["parameter"], row["parameter"])
@@ -220,7 +221,7 @@ def pairwise_tests(artifact: Artifact, results: Results) -> Table:
     0.05; the long data have every interval and p.
     """
     panels = results.panels(artifact)
-    rows: list[Record] = []
+    rows: list[EstimateRow] = []
     for place, panel in enumerate(panels):
         rows += _tests(artifact, results, panel, place)
     frame = long_frame(rows)
@@ -244,16 +245,14 @@ def pairwise_tests(artifact: Artifact, results: Results) -> Table:
 
 def _tests(
     artifact: Artifact, results: Results, panel: Panel, place: int
-) -> Iterable[Record]:
+) -> Iterable[EstimateRow]:
     keys: dict[str, Any] = {"selection": "held_out", "test": "bootstrap"}
     if artifact.methods:
         keys["baseline"] = [*artifact.methods, CHANCE]
     rows = results.rows(artifact, panel, "tests", **keys)
     for row in records_of(rows.sort_values("baseline", kind="stable")):
-        record = keys_of(place, panel, row)
-        for key in TEST_COLUMNS:
-            record[key] = row[key]
-        yield record
+        numbers = {key: row[key] for key in TEST_COLUMNS}
+        yield cast(EstimateRow, keys_of(place, panel, row) | numbers)
 
 
 TEST_COLUMNS = (
@@ -295,7 +294,9 @@ def selection_gap(artifact: Artifact, results: Results) -> Table:
     grid.
     """
     panels = results.panels(artifact)
-    gaps = records_of(_gaps(estimates(artifact, results, ["best_on_test", "held_out"])))
+    gaps = estimate_rows(
+        _gaps(estimates(artifact, results, ["best_on_test", "held_out"]))
+    )
     averages = averages_of(gaps, [panel.to_json() for panel in panels], "panel")
     frame = long_frame([*gaps, *averages])
     notes = [

@@ -1,5 +1,6 @@
 """Tables of answers to questions, over documents: DE-COP tables 1, 3, 4, 11 and 12."""
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ import pandas as pd
 
 from pretrace.benchmarks.audit_design import FEWEST_DOCUMENTS
 from pretrace.evaluation.averages import (
+    EstimateRow,
     Record,
     averages_of,
     difference,
@@ -67,7 +69,7 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
     Bold is the widest gap. `options.average: panel` adds the means over the panels.
     """
     panels = results.panels(artifact)
-    records: list[Record] = []
+    records: list[EstimateRow] = []
     for place, panel in enumerate(panels):
         records += _accuracies(artifact, results, panel, place)
     if not records:
@@ -95,7 +97,7 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
 
 def _accuracies(
     artifact: Artifact, results: Results, panel: Panel, place: int
-) -> Iterable[Record]:
+) -> Iterable[EstimateRow]:
     """Yield the accuracies of each method and setting, and their difference as the
     metric `gap`."""
     keys: dict[str, Any] = {"selection": "grid", "method": [*QUESTION_METHODS]}
@@ -104,7 +106,7 @@ def _accuracies(
         own = artifact.replaced(metric=metric)
         rows += records_of(results.rows(own, panel, **keys))
     for of_setting in group_records(rows, "method", "setting"):
-        shown: dict[str, Record] = {}
+        shown: dict[str, EstimateRow] = {}
         for row in of_setting:
             variant = named_variant(row["method"], row["setting"])
             shown[row["metric"]] = estimate_record(
@@ -120,7 +122,7 @@ def _accuracies(
             yield _gap(*(shown[metric] for metric in ACCURACIES))
 
 
-def _gap(members: Record, nonmembers: Record) -> Record:
+def _gap(members: EstimateRow, nonmembers: EstimateRow) -> EstimateRow:
     """Return how much higher the accuracy of members is, as a row of the metric
     `gap`."""
     value, low, high = difference(estimate(members), estimate(nonmembers))
@@ -135,7 +137,7 @@ def _gap(members: Record, nonmembers: Record) -> Record:
     }
 
 
-def _order(record: Record) -> tuple[Any, ...]:
+def _order(record: EstimateRow) -> tuple[Any, ...]:
     """Order rows by the registry of methods, controls last; a method comes before its
     variants."""
     method = record["method"].split(";")[0]
@@ -144,7 +146,7 @@ def _order(record: Record) -> tuple[Any, ...]:
     return is_control(method), place, record["method"] != method, values
 
 
-def setting_label(row: Record) -> str:
+def setting_label(row: EstimateRow) -> str:
     """Name a question method, with the number of tokens that its setting gives, if
     any."""
     method, label = row["method"].split(";")[0], marked_label(row["method"])
@@ -167,7 +169,7 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
     panels = results.panels(artifact)
     shown = artifact.options.metrics
     metrics = [*shown, P_VALUE]
-    records: list[Record] = []
+    records: list[EstimateRow] = []
     for place, panel in enumerate(panels):
         records += _tested_rows(artifact, results, panel, place, shown)
     order = artifact.order_methods(row["method"] for row in records)
@@ -225,7 +227,7 @@ def _tested_rows(
     panel: Panel,
     place: int,
     metrics: Sequence[str],
-) -> Iterable[Record]:
+) -> Iterable[EstimateRow]:
     """Yield the metrics of each method, and its test of the difference of means; one
     without a test has no p."""
 
@@ -240,7 +242,8 @@ def _tested_rows(
     tested = results.by("method", of_means, panel, "tests", test="welch")
     for method, row in (chosen("auc") | tested).items():
         test = tested.get(method, {})
-        yield keys_of(place, panel, row) | {
+        yield {
+            **keys_of(place, panel, row),
             "average": "",
             "metric": P_VALUE,
             **number_record(None),
@@ -249,7 +252,7 @@ def _tested_rows(
             "low": test.get("low"),
             "high": test.get("high"),
             "p_holm": None,
-            "value": test.get("p"),
+            "value": test.get("p", math.nan),
             "star": False,
         }
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from pretrace.evaluation.averages import Record, group_records, number
+from pretrace.evaluation.averages import EstimateRow, Record, group_records, number
 from pretrace.evaluation.metrics import FEW_TEXTS, marks_in
 from pretrace.evaluation.significance import chance
 from pretrace.render.artifact import Artifact, Panel
@@ -23,7 +23,7 @@ from pretrace.render.names import (
     metric_label,
 )
 from pretrace.render.phrases import DASH, decimals, false_alarms, format_signed, is_wide
-from pretrace.render.results import STAR_LEVEL, csv_text, for_the_best, records_of
+from pretrace.render.results import STAR_LEVEL, csv_text, estimate_rows, for_the_best
 from pretrace.runtime.files import write_text
 
 SMALLEST_WRITTEN = 1e-6  # a smaller p is written with an exponent
@@ -80,7 +80,7 @@ class Cell:
         return f"{text} [{self._written(self.low, 2)}, {self._written(self.high, 2)}]"
 
 
-def cell_of(record: Record) -> Cell:
+def cell_of(record: EstimateRow | Record) -> Cell:
     """Return a row of metrics as a cell with its `bold`, `star`, `runner_up` and its
     marks' signs; a gap is signed."""
     value, star = number(record.get("value")), bool(record.get("star", False))
@@ -190,7 +190,7 @@ def by_method(
     *,
     title: str = "",
     block: str = "",
-    label: Callable[[Record], str] = lambda row: marked_label(row["method"]),
+    label: Callable[[EstimateRow], str] = lambda row: marked_label(row["method"]),
     by: Sequence[str] = ("method",),
 ) -> list[Block]:
     """Return a block with methods down, or what differs in `by`, in the order of the
@@ -198,9 +198,9 @@ def by_method(
 
     An average comes after the last panel of its mean. No block without rows.
     """
-    rows = group_records(records_of(frame), *by)
+    rows = group_records(estimate_rows(frame), *by)
 
-    def place(row: Record) -> tuple[int, bool, int]:
+    def place(row: EstimateRow) -> tuple[int, bool, int]:
         return row["panel"], bool(row["average"]), metrics.index(row["metric"])
 
     heads = {}
@@ -219,7 +219,7 @@ def by_method(
 
 
 def _head(
-    record: Record, panels: Sequence[Panel], metrics: Sequence[str], block: str
+    record: EstimateRow, panels: Sequence[Panel], metrics: Sequence[str], block: str
 ) -> tuple[str, ...]:
     """Return the header of an estimate: its panel or average, without what `block`
     says; its metric, of several."""
