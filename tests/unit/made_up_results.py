@@ -309,21 +309,15 @@ PLACEBO_VALUES = (0.45, 0.55, 0.62, 0.58)
 def placebos_frame(metrics: pd.DataFrame) -> pd.DataFrame:
     """Four placebos of each chosen setting, with the same values for all methods."""
     chosen = metrics[metrics["selection"] != "grid"].drop_duplicates(PLACEBO_KEYS)
-    ranks = []
-    for value in chosen["value"]:
-        ranks.append(1 + sum(other >= value for other in PLACEBO_VALUES))
-    own = chosen.assign(
-        document="new",
-        placebo=False,
-        mean=np.mean(PLACEBO_VALUES),
-        sd=np.std(PLACEBO_VALUES, ddof=1),
-        z=(chosen["value"] - np.mean(PLACEBO_VALUES)) / np.std(PLACEBO_VALUES, ddof=1),
-        rank=ranks,
-        placebos=len(PLACEBO_VALUES),
-    )
-    alone = dict.fromkeys(("mean", "sd", "z", "rank", "placebos"), np.nan) | {
-        "placebo": True
-    }
+    mean = np.mean(PLACEBO_VALUES)
+    sd = np.std(PLACEBO_VALUES, ddof=1)
+    own = chosen.assign(document="new", placebo=False, mean=mean, sd=sd)
+    own["z"] = (own["value"] - mean) / sd
+    higher = own["value"].to_numpy() <= np.array(PLACEBO_VALUES)[:, None]
+    own["rank"] = 1 + higher.sum(axis=0)
+    own["placebos"] = len(PLACEBO_VALUES)
+    alone = dict.fromkeys(("mean", "sd", "z", "rank", "placebos"), np.nan)
+    alone["placebo"] = True
     others = []
     for number, value in enumerate(PLACEBO_VALUES):
         others.append(chosen.assign(document=f"old{number}", value=value, **alone))

@@ -63,17 +63,13 @@ def changed(rows: list[dict], *numbers: int, **values) -> list[dict]:
 def overlapping(words: int, *numbers: int) -> list[dict]:
     """The suspects, some of which begin with the first words of the known text of the
     same number."""
-    return [
-        {
-            **row,
-            "text": " ".join(
-                [*KNOWN[number]["text"].split()[:words], *row["text"].split()[words:]]
-            ),
-        }
-        if number in numbers
-        else row
-        for number, row in enumerate(SUSPECTS)
-    ]
+    rows = [*SUSPECTS]
+    for number in numbers:
+        known = KNOWN[number]["text"].split()
+        own = rows[number]["text"].split()
+        text = " ".join(known[:words] + own[words:])
+        rows[number] = {**rows[number], "text": text}
+    return rows
 
 
 def written(path: Path, rows: list[dict]) -> Path:
@@ -312,20 +308,15 @@ def test_texts_without_spaces_are_measured_in_characters(tmp_path):
         text = "".join(chr(draw.randint(0x4E00, 0x9FA5)) for _ in range(length))
         return {"text": text, "label": label, "document": text[:8]}
 
-    rows = [
-        *(chinese(None, 200) for _ in range(5)),
-        *(chinese(0, 64) for _ in range(30)),
-    ]
+    longer = [chinese(None, 200) for _ in range(5)]
+    known = [chinese(0, 64) for _ in range(30)]
     with pytest.raises(
         InputError, match=r"have 200 characters, the known non-members .* 64"
     ):
-        audited(tmp_path, rows, "zh")
-    rows = [
-        chinese(None, 64),
-        *(chinese(0, 64) for _ in range(30)),
-        *(chinese(None, 64) for _ in range(7)),
-    ]
-    rows[0]["text"] = rows[1]["text"][:40] + rows[0]["text"][40:]
+        audited(tmp_path, longer + known, "zh")
+    first, *others = (chinese(None, 64) for _ in range(8))
+    first["text"] = known[0]["text"][:40] + first["text"][40:]
+    rows = [first, *known, *others]
     (remark,) = audited(tmp_path, rows, "zh")
     assert re.search(
         r"1 of 8 suspects .*20% of their runs of 16 characters .*:1, 51%, mostly with .*:2\.",

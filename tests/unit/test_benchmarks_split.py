@@ -198,34 +198,25 @@ def test_segments_are_head_middle_and_the_last_two_of_addresses_that_are_whole_o
     of_first = table[table["document"] == "1946-Someone-1"]
     texts = set()
     for row in of_first.itertuples():
-        texts.add(
-            (
-                row.subset,
-                row.length,
-                int(row.text.split()[0].partition(":")[2]) // row.length,
-            )
-        )
+        first_word, *_ = row.text.split()
+        place = int(first_word.partition(":")[2])
+        texts.add((row.subset, row.length, place // row.length))
     assert texts == {
         ("head", 16, 0), ("middle", 16, 4), ("tail", 16, 7), ("tail", 16, 8),
         ("head", 8, 0), ("middle", 8, 9), ("tail", 8, 16), ("tail", 8, 17),
     }  # fmt: skip
-    longest = (
-        table[table["length"] == 16]
-        .groupby(["document", "subset"])["text"]
-        .agg(" | ".join)
-    )
+    of_longest = table[table["length"] == 16].groupby(["document", "subset"])
+    longest = of_longest["text"].agg(" | ".join)
     for row in table[table["length"] == 8].itertuples():
         assert row.text in longest[row.document, row.subset], (
             "a short segment lies in a long one of its subset"
         )
     assert (table.groupby("document")["label"].nunique() == 1).all()
     label = table.groupby("document")["label"].first().sort_index()
-    pairs = [
-        set(label.iloc[place : place + 2]) for place in range(0, len(label) - 1, 2)
-    ]
-    assert pairs == [{0, 1}] * len(pairs), (
-        "of each two that follow each other, one is a member"
-    )
+    for place in range(0, len(label) - 1, 2):
+        assert set(label.iloc[place : place + 2]) == {0, 1}, (
+            "of each two that follow each other, one is a member"
+        )
 
 
 @pytest.mark.parametrize(

@@ -76,34 +76,28 @@ def test_cells_are_separate():
 
 def test_a_set_of_a_draw_holds_its_texts_and_methods_without_prefix_carry_its_draw():
     benchmark = texts(LABEL)
-    drawn = []
+    tables = [scores(benchmark, {("plain", ""): noise(200)})]
+    sets = [EvaluationSet()]
     for draw in (0, 1):
-        drawn.append(
-            scores(benchmark, {("other", ""): noise(200, seed=1 + draw)}, draw=draw)
-        )
-    table = pd.concat([scores(benchmark, {("plain", ""): noise(200)}), *drawn])
-    sets = [EvaluationSet()] + [
-        EvaluationSet(
-            "without_prefixes", draw, set(benchmark["text_id"][10 * (draw + 1) :])
-        )
-        for draw in (0, 1)
-    ]
-    metrics, tests = run(table, benchmark, evaluation_sets=sets)
-    default = metrics[
-        (metrics["selection"] == "default") & (metrics["metric"] == "auc")
-    ]
-    numbers = {}
-    for row in default.itertuples():
-        numbers[
-            (row.evaluation_set, row.method, None if pd.isna(row.draw) else row.draw)
-        ] = (row.n_members, row.value)
-    assert {key: n for key, (n, _) in numbers.items()} == {
+        values = noise(200, seed=1 + draw)
+        tables.append(scores(benchmark, {("other", ""): values}, draw=draw))
+        left = set(benchmark["text_id"][10 * (draw + 1) :])
+        sets.append(EvaluationSet("without_prefixes", draw, left))
+    metrics, tests = run(pd.concat(tables), benchmark, evaluation_sets=sets)
+    is_default = metrics["selection"] == "default"
+    members = {}
+    areas = {}
+    for row in metrics[is_default & (metrics["metric"] == "auc")].itertuples():
+        draw = None if pd.isna(row.draw) else row.draw
+        members[row.evaluation_set, row.method, draw] = row.n_members
+        areas[row.evaluation_set, row.method, draw] = row.value
+    assert members == {
         ("all", "plain", None): 100,
         ("without_prefixes", "plain", 0): 95, ("without_prefixes", "other", 0): 95,
         ("without_prefixes", "plain", 1): 90, ("without_prefixes", "other", 1): 90,
     }  # fmt: skip
     expected = auc(noise(200)[20:], LABEL[20:])
-    assert numbers["without_prefixes", "plain", 1][1] == pytest.approx(expected)
+    assert areas["without_prefixes", "plain", 1] == pytest.approx(expected)
     pairs = tests[(tests["baseline"] == "other") & (tests["test"] == "t_as_published")]
     numbers = set(zip(pairs["evaluation_set"], pairs["draw"], strict=True))
     assert numbers == {("without_prefixes", 0), ("without_prefixes", 1)}
@@ -190,8 +184,12 @@ def test_prefix_texts_leave_their_own_draw_alone_and_balanced_cuts_the_larger_cl
     assert sets["without_prefixes", 1] == everything - {"64-00005", "64-00021"}
     for draw in (0, 1):
         assert sets["balanced", draw] < sets["without_prefixes", draw]
-    assert set(sets) == {("all", None)} | {
-        (name, draw) for name in ("without_prefixes", "balanced") for draw in (0, 1)
+    assert set(sets) == {
+        ("all", None),
+        ("without_prefixes", 0),
+        ("without_prefixes", 1),
+        ("balanced", 0),
+        ("balanced", 1),
     }
 
 

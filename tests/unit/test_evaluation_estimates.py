@@ -67,14 +67,11 @@ def test_hexagons_are_those_of_matplotlib():
     y = -rng.gamma(2, 2, 500)
     extent = (0.0, float(x.max()), float(np.quantile(y, 0.01)), 0.0)
     drawn = Figure().subplots().hexbin(x, y, gridsize=HEXAGONS, extent=extent, mincnt=1)
-    ours = (
-        pd.DataFrame(np.stack(hexagons(x, y, extent), axis=1).round(9))
-        .value_counts()
-        .to_dict()
-    )
-    theirs = dict(
-        zip(map(tuple, drawn.get_offsets().round(9)), drawn.get_array(), strict=True)
-    )
+    centres = np.stack(hexagons(x, y, extent), axis=1).round(9)
+    ours = pd.DataFrame(centres).value_counts().to_dict()
+    theirs = {}
+    for centre, count in zip(drawn.get_offsets(), drawn.get_array(), strict=True):
+        theirs[tuple(centre.round(9))] = count
     assert ours == theirs
 
 

@@ -158,23 +158,18 @@ def test_labels_drawn_within_documents_are_exchanged_there():
     rng = np.random.default_rng(4)
     document = np.repeat(np.arange(4), [3, 4, 5, 3])
     suspect = np.r_[True, np.diff(document) > 0]
-    texts = AuditedTexts(
-        rng.normal(size=(15, 1)) + document[:, None],
-        document,
-        np.zeros(15, int),
-        suspect,
-        within=True,
-    )
-    found = units(texts)
+    scores = rng.normal(size=(15, 1)) + document[:, None]
+    slices = np.zeros(15, int)
+    found = units(AuditedTexts(scores, document, slices, suspect, within=True))
     assert found.ways == 3 * 4 * 5 * 3 == ways(suspect, document)
     assert found.p(seed=0) == pytest.approx(brute_force(found.mean, suspect, document))
-    weights = np.array([3, 4, 5, 3])
+    texts = np.array([3, 4, 5, 3])
     gaps = []
     for d in range(4):
-        gaps.append(found.mean[document == d][0] - found.mean[document == d][1:].mean())
-    assert found.effect == pytest.approx(
-        np.average(gaps, weights=(weights - 1) / weights)
-    )
+        canary, *twins = found.mean[document == d]
+        gaps.append(canary - np.mean(twins))
+    expected = np.average(gaps, weights=(texts - 1) / texts)
+    assert found.effect == pytest.approx(expected)
 
 
 def test_every_relabelling_comes_once_where_all_are_made():
@@ -190,10 +185,10 @@ def test_every_relabelling_comes_once_where_all_are_made():
 def test_a_mean_of_few_texts_is_measured_by_how_much_such_means_vary():
     rng = np.random.default_rng(6)
     found = units(texts_of([2] * 10 + [30] * 10, 10, rng, icc=0.0))
-    spread = [
-        found.standardised[rows].std() for rows in (found.texts == 2, found.texts == 30)
-    ]
-    assert max(spread) / min(spread) < 2 < found.mean[:10].std() / found.mean[10:].std()
+    of_few = found.standardised[found.texts == 2].std()
+    of_many = found.standardised[found.texts == 30].std()
+    means_ratio = found.mean[:10].std() / found.mean[10:].std()
+    assert 1 / 2 < of_few / of_many < 2 < means_ratio
     swapped = replace(found, suspect=~found.suspect)
     assert swapped.standardised == pytest.approx(found.standardised), (
         "labels play no part"
@@ -203,11 +198,11 @@ def test_a_mean_of_few_texts_is_measured_by_how_much_such_means_vary():
 def test_a_document_has_its_rank_among_the_known_ones():
     found = units(texts_of([4] * 14, 3, np.random.default_rng(7), shift=1.0))
     for unit in range(3):
-        expected = (1 + (found.mean[3:] >= found.mean[unit]).sum()) / 12
+        own = found.mean[unit]
+        known = found.mean[3:]
+        expected = (1 + (known >= own).sum()) / 12
         assert found.conformal_p[unit] == pytest.approx(expected)
-        assert found.above_known[unit] == pytest.approx(
-            found.mean[unit] - found.mean[3:].mean()
-        )
+        assert found.above_known[unit] == pytest.approx(own - known.mean())
     assert np.isnan(found.conformal_p[3:]).all()
 
 

@@ -34,9 +34,8 @@ def chosen_by_hand(metric, columns, label, fold):
         values_of = {}
         for setting, values in columns.items():
             values_of[setting] = value_of(metric, values[where], label[where])
-        return max(
-            values_of, key=lambda setting: np.nan_to_num(values_of[setting], nan=-1.0)
-        )
+        ranked = {name: np.nan_to_num(v, nan=-1.0) for name, v in values_of.items()}
+        return max(ranked, key=ranked.get)
 
     folds = [best(rows & ~own) for own in inside]
     if len({*folds}) == 1:
@@ -54,9 +53,9 @@ def chosen_by_hand(metric, columns, label, fold):
     numbers = {}
     for name, setting in (("default", default), ("best_on_test", on_test)):
         numbers[name] = (setting, value_of(metric, columns[setting][rows], label[rows]))
-    return numbers | {
-        "held_out": ("|".join(folds), value_of(metric, pooled[rows], label[rows]))
-    }
+    held_out = value_of(metric, pooled[rows], label[rows])
+    numbers["held_out"] = ("|".join(folds), held_out)
+    return numbers
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -65,20 +64,18 @@ def test_every_selection_is_that_of_scikit_learn_by_hand(seed):
     of different scales."""
     rng = np.random.default_rng(seed)
     label = np.where(rng.random(200) < 0.1, np.nan, LABEL)
-    fold = np.where(
-        label == 1, rng.integers(0, 5, 200), rng.integers(0, 5 - seed % 2, 200)
-    )
+    of_members = rng.integers(0, 5, 200)
+    of_others = rng.integers(0, 5 - seed % 2, 200)
+    fold = np.where(label == 1, of_members, of_others)
     gains = rng.normal(size=(6, 5))
     # a scale of its own for each setting, which nothing may pool
     tuned = {}
     for k in range(1, 6):
-        tuned[k] = k + 10.0**k * np.round(
-            rng.normal(size=200) + gains[k, fold] * LABEL, 1
-        )
+        values = rng.normal(size=200) + gains[k, fold] * LABEL
+        tuned[k] = k + 10.0**k * np.round(values, 1)
     plain = np.where(rng.random(200) < 0.1, np.nan, rng.normal(size=200))
-    settings = {("tuned", f"k={k}"): tuned[k] for k in (3, 1, 2, 5, 4)} | {
-        ("plain", ""): plain
-    }
+    settings = {("tuned", f"k={k}"): tuned[k] for k in (3, 1, 2, 5, 4)}
+    settings["plain", ""] = plain
     metrics, _ = run(settings, texts(label, fold=fold))
     grid = metrics[metrics["selection"] == "grid"].set_index(["setting", "metric"])
     assert len(grid) == 6 * len(METRICS)
@@ -92,13 +89,11 @@ def test_every_selection_is_that_of_scikit_learn_by_hand(seed):
             for setting, values in columns.items():
                 rows = np.isfinite(values) & np.isfinite(label)
                 row = grid.loc[(setting, metric)]
-                assert row["value"] == pytest.approx(
-                    value_of(metric, values[rows], label[rows])
-                )
+                expected = value_of(metric, values[rows], label[rows])
+                assert row["value"] == pytest.approx(expected)
                 assert row["n_members"] == (label[rows] == 1).sum()
-            for name, (setting, value) in chosen_by_hand(
-                metric, columns, label, fold
-            ).items():
+            by_hand = chosen_by_hand(metric, columns, label, fold)
+            for name, (setting, value) in by_hand.items():
                 row = only(metrics, method=method, selection=name, metric=metric)
                 assert row["setting"] == setting
                 assert row["value"] == pytest.approx(value)

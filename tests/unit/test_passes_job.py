@@ -83,19 +83,15 @@ def test_views_of_log_probabilities_have_null_columns_for_the_rest(job):
 
 
 def test_each_subset_and_length_is_a_cell_of_its_own(job):
-    benchmark = pd.concat(
-        [benchmark_of(TEXTS[:2], 32, "b"), benchmark_of(TEXTS[2:4], 64, "a")]
-    )
+    short = benchmark_of(TEXTS[:2], 32, "b")
+    long = benchmark_of(TEXTS[2:4], 64, "a")
+    benchmark = pd.concat([short, long])
     benchmark["text_id"] = list("dcba")
     manifest = job([request(lengths=[64]), request(subsets=["b"])], benchmark=benchmark)
-    assert [(entry["subset"], entry["length"]) for entry in manifest["views"]] == [
-        ("a", 64),
-        ("b", 32),
-    ]
-    assert [row["text_id"] for row in rows(job, manifest, subset="b", length=32)] == [
-        "c",
-        "d",
-    ]
+    cells = [(entry["subset"], entry["length"]) for entry in manifest["views"]]
+    assert cells == [("a", 64), ("b", 32)]
+    of_b = rows(job, manifest, subset="b", length=32)
+    assert [row["text_id"] for row in of_b] == ["c", "d"]
     with pytest.raises(InputError, match="no length '128'"):
         job([request(lengths=[128])], benchmark=benchmark)
 
@@ -242,10 +238,12 @@ def test_the_store_is_asked_by_everything_that_the_numbers_depend_on(job, tmp_pa
     assert key() == key(batch_tokens=32, threads=2) == usual
     reseeded = tiny_models.tiny_model("llama", tmp_path / "reseeded", seed=1)
     register_local(reseeded, tmp_path / "reseeded.json")
+    *first, fifth, sixth = TEXTS
+    renamed = benchmark_of(TEXTS).assign(text_id=list("abcdef"))
     others = [
-        key(texts=[*TEXTS[:-1], TEXTS[-1] + "."]),
-        key(texts=[*TEXTS[:-2], TEXTS[-1], TEXTS[-2]]),
-        key(benchmark=benchmark_of(TEXTS).assign(text_id=list("abcdef"))),
+        key(texts=[*first, fifth, sixth + "."]),
+        key(texts=[*first, sixth, fifth]),
+        key(benchmark=renamed),
         key([request(start_token="none")]),
         key([request(start_token="</s>")]),
         key([request(statistics="logprobs")]),

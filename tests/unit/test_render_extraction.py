@@ -45,9 +45,8 @@ def test_the_colour_of_a_token_is_that_of_the_likeliest_window_that_covers_it():
     random = np.random.default_rng(0)
     for size, stride in ((4, 1), (4, 3), (3, 5), (1, 1)):
         places = np.arange(3, 40 - size, stride)
-        log_p = np.where(
-            random.random(len(places)) < 0.3, np.nan, -20 * random.random(len(places))
-        )
+        is_left_out = random.random(len(places)) < 0.3
+        log_p = np.where(is_left_out, np.nan, -20 * random.random(len(places)))
         text = pd.DataFrame(
             {"at": places, "log_p_top": log_p, "suffix": size, "tokens": 40}
         )
@@ -55,13 +54,12 @@ def test_the_colour_of_a_token_is_that_of_the_likeliest_window_that_covers_it():
         for token, place in enumerate(likeliest_windows(text)):
             over = text[(text["at"] <= token) & (token < text["at"] + size)]
             likely = over[over["log_p_top"] > ground]
-            expected = (
-                NONE
-                if over.empty
-                else GROUND
-                if likely.empty
-                else likely.loc[likely["log_p_top"].idxmax(), "at"]
-            )
+            if over.empty:
+                expected = NONE
+            elif likely.empty:
+                expected = GROUND
+            else:
+                expected = likely.loc[likely["log_p_top"].idxmax(), "at"]
             assert place == expected
 
 
@@ -90,6 +88,7 @@ def every_token(
     places = range(2, len(tokens) - size + 1)
     rows = []
     for place in places:
+        passage = " ".join(tokens[place : place + size])
         rows.append(
             {
                 "subset": "",
@@ -106,9 +105,7 @@ def every_token(
                 "log_p_fifty": np.nan,
                 "repeats": False,
                 "token": f" {tokens[place]}",
-                "passage": " ".join(tokens[place : place + size])
-                if place == likeliest
-                else "",
+                "passage": passage if place == likeliest else "",
             }
         )
     return pd.DataFrame(rows).astype({"label": "Int64", "length": "Int64"})

@@ -112,12 +112,14 @@ def test_prefixes_before_models_that_ignore_them_are_cautioned_about(load):
     panels = [{key: run[key] for key in ("model", "benchmark")} for run in runs]
     shown = ("con_recall_table2", "con_recall_figure5", "blind_audit", "dc_pdd_table2")
     artifacts = load(study(runs=runs, artifacts=dict.fromkeys(shown, panels))).artifacts
-    cautioned = {
-        slug: [*artifact.cautions, ""][0] for slug, artifact in artifacts.items()
-    }
-    assert {slug for slug, said in cautioned.items() if said} == set(shown[:3])
-    assert cautioned["con_recall_table2"].startswith(
-        "These small models cannot test ReCall or Con-ReCall: pico-en small."
+    cautioned = {slug for slug in artifacts if any(artifacts[slug].cautions[:1])}
+    assert cautioned == set(shown[:3])
+    assert (
+        artifacts["con_recall_table2"]
+        .cautions[0]
+        .startswith(
+            "These small models cannot test ReCall or Con-ReCall: pico-en small."
+        )
     )
 
 
@@ -129,10 +131,9 @@ def test_what_is_evaluated_depends_on_the_runs_and_not_on_what_is_shown(load):
         "surp_figure3": {"panels": [place | {"subset": "*", "length": 64}]},
         "repetitions": {"panels": [place], "options": {"across": {"draw": [0, 3]}}},
     }
-    first, second = (
-        Plan(load(study(runs=runs, artifacts={slug: shown[slug] for slug in slugs})))
-        for slugs in (["con_recall_table2"], [*shown])
-    )
+    table = {"con_recall_table2": shown["con_recall_table2"]}
+    first = Plan(load(study(runs=runs, artifacts=table)))
+    second = Plan(load(study(runs=runs, artifacts=shown)))
     one_shown = first.pair(*place.values())
     all_shown = second.pair(*place.values())
     assert one_shown.draws == all_shown.draws == [0, 3]

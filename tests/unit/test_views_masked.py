@@ -114,23 +114,20 @@ def test_candidates_are_what_the_model_gives_for_one_noisy_token_at_a_time(tiny)
     ids = torch.tensor([tokenizer(text)["input_ids"]])
     noise = dropout_noise(len(encoded.indices), 32, seed=5)
     assert noise.float().mean().item() == pytest.approx(1 - DROPOUT, abs=0.1)
-    for place, (candidates, probabilities) in enumerate(
-        candidates_of(encoded, model, 5)
-    ):
+    found = candidates_of(encoded, model, 5)
+    # the first token is [CLS]
+    for place, (candidates, probabilities) in enumerate(found, 1):
         embedded = model.bert.embeddings.word_embeddings(ids).detach().clone()
-        embedded[0, place + 1] = torch.where(
-            noise[place], embedded[0, place + 1] / 0.3, torch.zeros(32)
-        )
+        left = embedded[0, place] / 0.3
+        embedded[0, place] = torch.where(noise[place - 1], left, torch.zeros(32))
         with torch.no_grad():
-            expected = torch.softmax(
-                model(inputs_embeds=embedded).logits[0, place + 1], dim=-1
-            )
+            logits = model(inputs_embeds=embedded).logits[0, place]
+        expected = logits.softmax(dim=-1)
         best = expected.topk(6)
-        own = ids[0, place + 1].item()
+        own = ids[0, place].item()
         assert candidates == [own, *best.indices.tolist()]
-        assert probabilities == pytest.approx(
-            [expected[own].item(), *best.values.tolist()], abs=1e-5
-        )
+        likeliest = [expected[own].item(), *best.values.tolist()]
+        assert probabilities == pytest.approx(likeliest, abs=1e-5)
 
 
 def test_tokens_beyond_the_context_are_not_swapped(tiny):
@@ -176,9 +173,9 @@ def table() -> tuple[np.ndarray, Any]:
     rng = np.random.default_rng(0)
     centre = {"ruler": np.eye(8)[0], "place": np.eye(8)[1]}
     rows = [centre[KIND[word]] if word in KIND else -np.ones(8) for word in words]
-    return np.array(rows) + rng.normal(0, 0.05, (len(words), 8)) + 100 * np.eye(8)[
-        7
-    ], word_tokenizer(words)
+    noise = rng.normal(0, 0.05, (len(words), 8))
+    common = 100 * np.eye(8)[7]
+    return np.array(rows) + noise + common, word_tokenizer(words)
 
 
 def changes(before: str, after: str) -> list[tuple[str, str]]:
