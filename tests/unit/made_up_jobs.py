@@ -140,8 +140,11 @@ def of_predictions(logp, y):
     entropy = -(p * logp).sum(-1)
     variance = (p * (logp + entropy[:, None]) ** 2).sum(-1)
     own = logp.gather(1, y[:, None])
-    top = logp.new_tensor(
-        [row[row >= row.sort(descending=True).values[39]].logsumexp(0) for row in logp]
-    )
+    top = []
+    for row in logp:
+        fortieth = row.sort(descending=True).values[39]
+        top.append(row[row >= fortieth].logsumexp(0))
     ranks = (logp > own).sum(-1).double()
-    return torch.stack([own[:, 0], entropy, variance, logp.amax(-1), ranks, top])
+    highest = logp.amax(-1)
+    rows = [own[:, 0], entropy, variance, highest, ranks, torch.stack(top)]
+    return torch.stack(rows)

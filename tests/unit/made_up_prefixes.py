@@ -59,12 +59,8 @@ def log_likelihood(benchmark: pd.DataFrame, kind: str, shots: int) -> np.ndarray
         "member": 0.04 * shots * (1 - 0.5 * member),
         "nonmember": 0.05 * shots * (1 - 0.9 * member),
     }
-    noise = (
-        np.random.default_rng([shots, len(kind)]).normal(size=len(benchmark))
-        * 0.02
-        * shots
-    )
-    return -3 + 0.35 * member + own + lift[kind] + noise
+    noise = np.random.default_rng([shots, len(kind)]).normal(size=len(benchmark))
+    return -3 + 0.35 * member + own + lift[kind] + noise * 0.02 * shots
 
 
 def scores(benchmark: pd.DataFrame) -> pd.DataFrame:
@@ -151,20 +147,18 @@ def manifest(folder: Path, benchmark: pd.DataFrame) -> dict[str, Any]:
     """The passes of each subset: plain, and after every number of shots of either kind;
     written to the store."""
     views = []
-    kinds = [
-        ("", None, None),
-        *((kind, shots, 0) for kind in KINDS.values() for shots in SHOTS),
-    ]
+    kinds = [("", None, None)]
+    for prefix in KINDS.values():
+        kinds += [(prefix, shots, 0) for shots in SHOTS]
     for kind, shots, draw in kinds:
         values = log_likelihood(benchmark, kind, shots or 0)
         for subset in SUBSETS:
             rows_of_subset = (benchmark["subset"] == subset).to_numpy()
             name = f"{subset}-{kind}-{shots}.parquet"
             ids = benchmark.loc[rows_of_subset, "text_id"]
-            frame = pd.DataFrame(
-                {"text_id": ids, "logprobs": [[v] for v in values[rows_of_subset]]}
-            )
-            write_parquet(folder / "store" / name, frame)
+            logprobs = [[value] for value in values[rows_of_subset]]
+            path = folder / "store" / name
+            write_parquet(path, pd.DataFrame({"text_id": ids, "logprobs": logprobs}))
             views.append(
                 {
                     "view": "original",
@@ -177,9 +171,7 @@ def manifest(folder: Path, benchmark: pd.DataFrame) -> dict[str, Any]:
                     "past_context": False,
                     "subset": subset,
                     "length": LENGTH,
-                    "files": [
-                        {"file": name, "sha256": sha256_file(folder / "store" / name)}
-                    ],
+                    "files": [{"file": name, "sha256": sha256_file(path)}],
                     "statistics": "logprobs" if kind else "full",
                     "texts": int(rows_of_subset.sum()),
                     "skipped": 0,

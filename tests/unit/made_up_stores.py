@@ -132,24 +132,22 @@ def _table(rows: list[dict[str, Any]], full: bool) -> pa.Table:
         "variant": pa.int32(),
         "token_ids": pa.list_(pa.int32()),
         "logprobs": floats,
-        "entropies": floats,
-        "variances": floats,
-        "highest": floats,
-        "ranks": pa.list_(pa.int32()),
-        "top40": floats,
         "n_tokens": pa.int32(),
         "truncated": pa.bool_(),
         "shots_used": pa.int32(),
         "skipped": pa.string(),
     }
-    hidden = (
-        {"top40"} if full else {"entropies", "variances", "highest", "ranks", "top40"}
-    )
-    columns = {}
-    for name, kind in types.items():
-        columns[name] = pa.array(
-            [None if name in hidden else row[name] for row in rows], type=kind
-        )
+    of_full_passes = {
+        "entropies": floats,
+        "variances": floats,
+        "highest": floats,
+        "ranks": pa.list_(pa.int32()),
+    }
+    columns = {"top40": pa.nulls(len(rows), floats)}
+    for name, kind in (types | of_full_passes).items():
+        is_shown = full or name in types
+        values = [row[name] if is_shown else None for row in rows]
+        columns[name] = pa.array(values, type=kind)
     return pa.table(columns)
 
 

@@ -198,16 +198,11 @@ def test_every_format_gives_the_same_table(tmp_path, ending):
 def test_classes_with_names_are_not_taken_by_their_numbers(tmp_path):
     import datasets
 
-    features = datasets.Features(
-        {
-            "text": datasets.Value("string"),
-            "label": datasets.ClassLabel(names=["member", "nonmember"]),
-        }
-    )
+    classes = datasets.ClassLabel(names=["member", "nonmember"])
+    features = datasets.Features({"text": datasets.Value("string"), "label": classes})
     given = {"text": ["a b", "c d", "e f"], "label": [0, 1, None]}
-    datasets.Dataset.from_dict(given, features=features).to_parquet(
-        str(tmp_path / "train.parquet")
-    )
+    table = datasets.Dataset.from_dict(given, features=features)
+    table.to_parquet(str(tmp_path / "train.parquet"))
     with pytest.raises(
         InputError, match=r"row 1: label is 'member'; say under labels what it means"
     ):
@@ -218,10 +213,12 @@ def test_classes_with_names_are_not_taken_by_their_numbers(tmp_path):
         InputError, match=r"row 2: label is 'nonmember', .*did you mean 'non-member'"
     ):
         table_of(tmp_path, labels={"member": 1, "non-member": 0})
-    for values in ((True, False), (2, 3), ("yes", "no")):
-        given = [{"text": f"text {n}", "label": values[n % 2]} for n in range(4)]
-        folder = written(tmp_path / str(values[0]), {"train.jsonl": made.jsonl(given)})
-        labels = {values[0]: 0, values[1]: 1}
+    for first, second in ((True, False), (2, 3), ("yes", "no")):
+        given = []
+        for number, label in enumerate((first, second, first, second)):
+            given.append({"text": f"text {number}", "label": label})
+        folder = written(tmp_path / str(first), {"train.jsonl": made.jsonl(given)})
+        labels = {first: 0, second: 1}
         assert table_of(folder, labels=labels)["label"].tolist() == [0, 1, 0, 1]
 
 

@@ -239,15 +239,13 @@ def scored(path: Path, effect: float = 0.0) -> ScoredBenchmark:
     """
     table = build("key", {"source": "local", "path": "mine.jsonl"}, [path])
     scores = []
-    for text, label, document in zip(
-        table["text"], table["label"], table["document"], strict=True
-    ):
-        rng = np.random.default_rng(seed_of("score", text))
-        of_document = np.random.default_rng(seed_of("document", document)).normal()
-        read = label == 1 and seed_of(document) % 4
-        scores.append(
-            of_document + rng.standard_t(3) + 0.3 * len(text) + effect * bool(read)
-        )
+    for row in table.itertuples():
+        of_text = np.random.default_rng(seed_of("score", row.text)).standard_t(3)
+        of_document = np.random.default_rng(seed_of("document", row.document)).normal()
+        score = of_document + of_text + 0.3 * len(row.text)
+        if row.label == 1 and seed_of(row.document) % 4:
+            score += effect
+        scores.append(score)
     frame = pd.DataFrame(
         {
             "unit": "text",

@@ -516,23 +516,21 @@ def test_a_name_is_one_in_all_its_spellings_and_a_missing_one_is_none(
 
 
 def test_numbers_are_names_and_missing_values_of_any_type_are_none(tmp_path):
+    nan = float("nan")
+    text = {"text": "a b"}
     rows = [
-        {"text": "a b", "label": label, "document": name, "length": length}
-        for label, name, length in (
-            (1.0, 7.0, 2),
-            (0.0, 7, 2.0),
-            (float("nan"), float("nan"), float("nan")),
-            (None, None, None),
-        )
+        text | {"label": 1.0, "document": 7.0, "length": 2},
+        text | {"label": 0.0, "document": 7, "length": 2.0},
+        text | {"label": nan, "document": nan, "length": nan},
+        text | {"label": None, "document": None, "length": None},
     ]
     expected = [(1, "7", 2), (0, "7", 2), (None, "", None), (None, "", None)]
     (tmp_path / "t.parquet").write_bytes(pd.DataFrame(rows).to_parquet())
     (tmp_path / "t.jsonl").write_bytes(made.jsonl(rows))
     for name in ("t.parquet", "t.jsonl"):
         own = texts_of(given_rows(tmp_path / name))
-        assert [(text.label, text.document, text.length) for text in own] == expected, (
-            name
-        )
+        read = [(text.label, text.document, text.length) for text in own]
+        assert read == expected, name
 
 
 def test_only_columns_that_are_needed_are_read(tmp_path):

@@ -60,24 +60,19 @@ def made_up(
     rng = np.random.default_rng(seed)
     count = audited + known
     document = np.arange(count) // texts_each
-    shared = rng.normal(size=count // texts_each + 1)[document] * 0.3 + rng.normal(
-        size=count
-    )
+    of_document = rng.normal(size=count // texts_each + 1)[document] * 0.3
+    shared = of_document + rng.normal(size=count)
     label = np.where(np.arange(count) < audited, np.nan, 0)
     columns = {}
     for name in ["loss", "zlib", "lowercase", "ref", "recall"][:methods]:
-        columns[name, ""] = (
-            0.7 * shared
-            + np.sqrt(1 - 0.7**2) * rng.normal(size=count)
-            + shift * np.isnan(label)
-        )
+        own = np.sqrt(1 - 0.7**2) * rng.normal(size=count)
+        columns[name, ""] = 0.7 * shared + own + shift * np.isnan(label)
     words = [" ".join(rng.choice(VOCABULARY, 30)) for _ in range(count)]
     names = [f"d{number}" for number in document]
     benchmark = texts(label, fold=document % 5, document=names, length=32, text=words)
     benchmark["text_id"] = [f"t{number:05d}" for number in range(count)]
-    return ScoredBenchmark(
-        "texts", scores(benchmark, columns, start_token="none"), benchmark
-    )
+    frame = scores(benchmark, columns, start_token="none")
+    return ScoredBenchmark("texts", frame, benchmark)
 
 
 def audited(
@@ -152,9 +147,8 @@ def test_each_unit_is_compared_with_the_known_documents():
     assert own["q"].to_numpy() == pytest.approx(false_discovery_control(own["p"]))
     assert own["n"].tolist() == [15, 15]
     higher = [(ranks[document == known] >= ranks[5]).mean() for known in range(2, 17)]
-    assert rows(frame, "text").loc["t00005", "p"] == pytest.approx(
-        (1 + sum(higher)) / 16
-    )
+    p_of_text = rows(frame, "text").loc["t00005", "p"]
+    assert p_of_text == pytest.approx((1 + sum(higher)) / 16)
 
 
 def test_label_1_is_in_question_where_no_text_is_without_a_label():
@@ -508,18 +502,15 @@ def test_what_a_few_known_works_look_like_does_not_make_a_score_higher(feature):
     texts = []
     for odd, own in zip(few, words, strict=True):
         texts.append(HALF[feature](own) if odd else " ".join(own))
+    benchmark = scored.benchmark.assign(text=texts)
     lower = scored.scores.assign(score=scored.scores["score"] - 3 * np.tile(few, 2))
-    frame = audited(
-        ScoredBenchmark("texts", lower, scored.benchmark.assign(text=texts))
-    )
+    frame = audited(ScoredBenchmark("texts", lower, benchmark))
     assert verdict(frame).p <= 0.05
     assert verdict(frame).kind == "invalid"
     assert controls(frame).loc[EXPLAINED, "p"] > 0.05
     score = lower["score"] + 3 * np.tile(scored.benchmark["label"].isna(), 2)
     higher = scored.scores.assign(score=score)
-    frame = audited(
-        ScoredBenchmark("texts", higher, scored.benchmark.assign(text=texts))
-    )
+    frame = audited(ScoredBenchmark("texts", higher, benchmark))
     assert controls(frame).loc[EXPLAINED, "p"] <= 0.05, "what was read is still higher"
 
 
@@ -530,16 +521,12 @@ def test_form_that_explains_a_higher_score_is_told_where_no_other_check_sees_it(
     capitals = np.random.default_rng(7).integers(0, 15, 30) + 3 * (np.arange(30) < 10)
     words = [text.split() for text in scored.benchmark["text"]]
     texts = []
-    for own, code in zip(words, document, strict=True):
-        texts.append(
-            " ".join([*map(str.upper, own[: capitals[code]]), *own[capitals[code] :]])
-        )
-    higher = scored.scores.assign(
-        score=0.3 * scored.scores["score"] + 0.15 * capitals[document]
-    )
-    frame = audited(
-        ScoredBenchmark("texts", higher, scored.benchmark.assign(text=texts))
-    )
+    for own, count in zip(words, capitals[document], strict=True):
+        texts.append(" ".join([*map(str.upper, own[:count]), *own[count:]]))
+    score = 0.3 * scored.scores["score"] + 0.15 * capitals[document]
+    higher = scored.scores.assign(score=score)
+    benchmark = scored.benchmark.assign(text=texts)
+    frame = audited(ScoredBenchmark("texts", higher, benchmark))
     failed = controls(frame)["flagged"]
     assert failed[failed].index.tolist() == [EXPLAINED]
     assert verdict(frame).p <= 0.05
@@ -661,9 +648,8 @@ def test_a_document_that_looks_unlike_the_known_ones_is_not_named():
     words = [text.split() for text in scored.benchmark["text"]]
     texts = []
     for odd, own in zip(first, words, strict=True):
-        texts.append(
-            " ".join([*map(str.upper, own[: 9 if odd else 4]), *own[9 if odd else 4 :]])
-        )
+        count = 9 if odd else 4
+        texts.append(" ".join([*map(str.upper, own[:count]), *own[count:]]))
     frame = audited(
         ScoredBenchmark("texts", scored.scores, scored.benchmark.assign(text=texts))
     )

@@ -25,12 +25,10 @@ def texts_of(sizes, suspects, rng, *, icc=0.2, shift=0.0, methods=1):
     code = np.repeat(np.arange(len(sizes)), sizes)
     shared = rng.normal(size=len(sizes))[code]
     own = rng.normal(size=(len(code), methods))
-    scores = (
-        np.sqrt(icc) * shared[:, None]
-        + np.sqrt(1 - icc) * own
-        + shift * (code < suspects)[:, None]
-    )
-    return AuditedTexts(scores, code, np.zeros_like(code), code < suspects)
+    is_suspect = code < suspects
+    scores = np.sqrt(icc) * shared[:, None] + np.sqrt(1 - icc) * own
+    scores += shift * is_suspect[:, None]
+    return AuditedTexts(scores, code, np.zeros_like(code), is_suspect)
 
 
 def units(texts, combined=(0,)) -> Units:
@@ -122,20 +120,27 @@ def test_welchs_t_is_summed_over_strata():
     values = rng.normal(size=18)
     stratum = np.arange(18) % 2
     suspect = np.isin(np.arange(18), [0, 2, 4, 1, 3, 5, 7, 9])
-    numerator = variance = 0.0
-    sides = {}
+    parts = {}
+    pooled_variance = {}
     for side in (True, False):
-        own = [values[(suspect == side) & (stratum == code)] for code in (0, 1)]
-        squares = sum(((part - part.mean()) ** 2).sum() for part in own)
-        sides[side] = own, squares / sum(len(part) - 1 for part in own)
+        squares = 0.0
+        freedom = 0
+        for code in (0, 1):
+            part = values[(suspect == side) & (stratum == code)]
+            squares += ((part - part.mean()) ** 2).sum()
+            freedom += len(part) - 1
+            parts[side, code] = part
+        pooled_variance[side] = squares / freedom
+    numerator = 0.0
+    variance = 0.0
     for code in (0, 1):
-        ours = sides[True][0][code]
-        theirs = sides[False][0][code]
+        ours = parts[True, code]
+        theirs = parts[False, code]
         weight = len(ours) * len(theirs) / 9
         numerator += weight * (ours.mean() - theirs.mean())
-        variance += weight**2 * (
-            sides[True][1] / len(ours) + sides[False][1] / len(theirs)
-        )
+        of_ours = pooled_variance[True] / len(ours)
+        of_theirs = pooled_variance[False] / len(theirs)
+        variance += weight**2 * (of_ours + of_theirs)
     found = above(values, suspect[:, None].astype(float), stratum)
     assert found == pytest.approx(numerator / np.sqrt(variance))
 
@@ -144,13 +149,12 @@ def test_documents_exchange_with_those_of_the_same_slices():
     """Some documents have short texts, some long ones, some both."""
     rng = np.random.default_rng(3)
     document = np.repeat(np.arange(15), 2)
-    slices = np.array([[0, 0], [1, 1], [0, 1]])[np.arange(15) % 3].ravel()
-    texts = AuditedTexts(rng.normal(size=(30, 1)), document, slices, document % 5 == 0)
-    found = units(texts)
+    slices = np.tile([0, 0, 1, 1, 0, 1], 5)
+    scores = rng.normal(size=(30, 1))
+    found = units(AuditedTexts(scores, document, slices, document % 5 == 0))
     assert len(np.unique(found.stratum)) == 3
-    assert found.p(seed=0) == pytest.approx(
-        brute_force(found.standardised, found.suspect, found.stratum)
-    )
+    expected = brute_force(found.standardised, found.suspect, found.stratum)
+    assert found.p(seed=0) == pytest.approx(expected)
 
 
 def test_labels_drawn_within_documents_are_exchanged_there():

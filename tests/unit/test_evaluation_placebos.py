@@ -35,34 +35,25 @@ def texts_table() -> pd.DataFrame:
     document = np.repeat(DOCUMENTS, OF_EACH)
     words = []
     for row, name in enumerate(document):
-        words.append(
-            [name] * int(rng.integers(0, 3))
-            + [f"{name}w{row % OF_EACH}n{n}" for n in range(30)]
-        )
+        own = [f"{name}w{row % OF_EACH}n{n}" for n in range(30)]
+        words.append(" ".join([name] * int(rng.integers(0, 3)) + own))
     fold = np.arange(len(document)) % OF_EACH % 5
-    text = list(map(" ".join, words))
-    return texts(document != "new", fold=fold, document=document, length=32, text=text)
+    return texts(document != "new", fold=fold, document=document, length=32, text=words)
 
 
 def scored(benchmark: pd.DataFrame, draws: tuple[int, ...] = ()) -> pd.DataFrame:
     """`loss` of every text, `blind`, and `recall` for each draw: random, with an effect
     of documents."""
     rng = np.random.default_rng(1)
-    effect = benchmark["document"].map(
-        dict(zip(DOCUMENTS, rng.normal(size=len(DOCUMENTS)), strict=True))
-    )
-    values = [effect + rng.normal(size=len(benchmark)) for _ in range(1 + len(draws))]
-    plain = scores(
-        benchmark,
-        {
-            ("loss", ""): values[0],
-            ("blind", ""): benchmark["text_id"].map(learned(benchmark)),
-        },
-    )
-    drawn = []
+    effects = pd.Series(rng.normal(size=len(DOCUMENTS)), index=DOCUMENTS)
+    effect = benchmark["document"].map(effects)
+    loss = effect + rng.normal(size=len(benchmark))
+    of_words = benchmark["text_id"].map(learned(benchmark))
+    tables = [scores(benchmark, {("loss", ""): loss, ("blind", ""): of_words})]
     for draw in draws:
-        drawn.append(scores(benchmark, {("recall", ""): values[1 + draw]}, draw=draw))
-    return pd.concat([plain, *drawn])
+        recall = effect + rng.normal(size=len(benchmark))
+        tables.append(scores(benchmark, {("recall", ""): recall}, draw=draw))
+    return pd.concat(tables)
 
 
 def learned(table: pd.DataFrame) -> dict[str, float]:
@@ -96,27 +87,10 @@ def placebo_table(benchmark: pd.DataFrame, document: str) -> pd.DataFrame:
     anew."""
     members = benchmark[benchmark["label"].eq(1)]
     members = members.assign(label=members["document"].ne(document).astype(int))
-    rows = members.to_dict("records")
-    own = []
-    for row in rows:
-        own.append(
-            Text(
-                *(
-                    row[key]
-                    for key in (
-                        "text_id",
-                        "text",
-                        "label",
-                        "subset",
-                        "length",
-                        "document",
-                    )
-                )
-            )
-        )
-    return members.assign(
-        fold=assign_folds(own, seed_of("placebo_folds", "b", document)).numbers
-    )
+    columns = ["text_id", "text", "label", "subset", "length", "document"]
+    own = [Text(*row) for row in members[columns].itertuples(index=False)]
+    folds = assign_folds(own, seed_of("placebo_folds", "b", document))
+    return members.assign(fold=folds.numbers)
 
 
 def values_of(table: pd.DataFrame, **keys: Any) -> pd.DataFrame:
@@ -172,24 +146,18 @@ def test_rank_mean_and_spread_are_of_the_placebos(table):
 
 def test_a_draw_of_prefixes_belongs_to_the_document_of_its_shots(texts_table):
     prefixes = draw_prefixes(texts_table, pool=3, draws=1, seed=0, placebos=2, texts=8)
-    documents = (
-        prefixes.drop_duplicates("draw")
-        .set_index("draw")["nonmembers"]
-        .replace("", "new")
-        .to_dict()
-    )
+    of_draws = prefixes.drop_duplicates("draw").set_index("draw")["nonmembers"]
+    documents = of_draws.replace("", "new").to_dict()
     assert documents[0] == "new"
     assert len(set(documents.values())) == 3
     ids = {}
     for chosen in evaluation_sets(texts_table, prefixes):
         if chosen.name == "without_prefixes":
             ids[chosen.draw] = chosen.ids
-    recall = (
-        scored(texts_table, draws=(0, 1, 2))
-        .query("method == 'recall'")
-        .set_index(["draw", "id"])["score"]
-    )
-    rows = computed(scored(texts_table, draws=(0, 1, 2)), texts_table, prefixes)
+    given = scored(texts_table, draws=(0, 1, 2))
+    of_recall = given[given["method"] == "recall"]
+    recall = of_recall.set_index(["draw", "id"])["score"]
+    rows = computed(given, texts_table, prefixes)
     rows = values_of(rows, method="recall", evaluation_set="without_prefixes")
     assert set(rows.index) == set(documents.values())
     for draw, document in documents.items():
@@ -208,13 +176,11 @@ def test_shots_of_a_placebo_come_from_its_document_and_from_the_other_members(
     prefixes = draw_prefixes(texts_table, pool=3, draws=1, seed=0, placebos=6, texts=8)
     document = texts_table.set_index("text_id")["document"]
     for (_, placebo), rows in prefixes.groupby(["draw", "nonmembers"]):
-        own = rows.assign(document=document[rows["text_id"]].to_numpy())
-        assert set(own.loc[own["kind"] == "nonmember", "document"]) == {
-            placebo or "new"
-        }
-        assert not {placebo or "new", "new"} & set(
-            own.loc[own["kind"] == "member", "document"]
-        )
+        sources = document[rows["text_id"]].to_numpy()
+        is_nonmember = (rows["kind"] == "nonmember").to_numpy()
+        nonmembers = placebo or "new"
+        assert set(sources[is_nonmember]) == {nonmembers}
+        assert not {nonmembers, "new"} & set(sources[~is_nonmember])
 
 
 def test_too_many_documents_of_non_members_or_placebos_are_refused(texts_table):

@@ -219,9 +219,8 @@ def test_edge_cases_score_finite_numbers_in_every_setting(
         "option_likelihood": ["margin", "likeliest"],
     }
     for id in TEXT_METHODS:
-        for params in settings(
-            id, {"form": forms[id]} if id in forms else others.get(id, {})
-        ):
+        grid = {"form": forms[id]} if id in forms else others.get(id, {})
+        for params in settings(id, grid):
             assert math.isfinite(score(id, text, **params)), (id, params)
 
 

@@ -28,12 +28,9 @@ def test_neighbor_has_a_row_for_each_generator_and_averages_its_first_neighbours
     for view, there in (("transpositions-4", 4), ("neighbours_by_bert-3", 3)):
         for setting, used in (("neighbours=2", 2), ("", there)):
             for id in store.benchmark["text_id"]:
-                theirs = np.mean(
-                    [mean_logprob(store, id, view, variant) for variant in range(used)]
-                )
-                assert scores[view, setting, id] == pytest.approx(
-                    mean_logprob(store, id) - theirs
-                )
+                theirs = [mean_logprob(store, id, view, n) for n in range(used)]
+                expected = mean_logprob(store, id) - np.mean(theirs)
+                assert scores[view, setting, id] == pytest.approx(expected)
 
 
 def test_neighbor_leaves_out_skipped_neighbours_and_texts_without_any(store, log_lines):

@@ -468,17 +468,16 @@ def test_scaled_and_capped_logits_of_bfloat16_are_not_rounded(kind):
     """Numbers are those of the same hidden states, finished in float32 by the model's
     own code."""
     torch.manual_seed(0)
-    config = getattr(transformers, f"{kind}Config")(
-        **SIZES, num_key_value_heads=4, **HEADS[kind]
-    )
-    model = transformers.AutoModelForCausalLM.from_config(
-        config, dtype=torch.bfloat16
-    ).eval()
+    make_config = getattr(transformers, f"{kind}Config")
+    config = make_config(**SIZES, num_key_value_heads=4, **HEADS[kind])
+    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+    model.eval()
     with torch.no_grad():
         for weight in model.parameters():
             weight.add_(0.3 * torch.randn_like(weight))
     tokens = GENERATOR.integers(4, 299, 60).tolist()
-    [computed] = Engine(model, "tiny", 4096).statistics(
+    engine = Engine(model, "tiny", 4096)
+    [computed] = engine.statistics(
         requests_of([tokens]), PromptPrefix((1,)), statistics="full"
     )
     with torch.inference_mode():
@@ -488,7 +487,6 @@ def test_scaled_and_capped_logits_of_bfloat16_are_not_rounded(kind):
             transformers.modeling_outputs.BaseModelOutputWithPast(hidden)
         )
         logits = model.float()(input_ids=torch.zeros(1, 1, dtype=torch.long)).logits[0]
-    expected = (
-        logits.double().log_softmax(-1).gather(1, torch.tensor(tokens)[:, None])[:, 0]
-    )
+    log_p = logits.double().log_softmax(-1)
+    expected = log_p[torch.arange(len(tokens)), tokens]
     np.testing.assert_allclose(computed[0], expected, atol=1e-4, rtol=0)

@@ -93,10 +93,8 @@ def test_a_store_that_exists_is_still_found(
     for key in keys:
         (store / f"{key}.parquet").write_bytes(b"a stored pass")
         cost = Cost().record() | {"batch_tokens": 64, "gpu": None}
-        write_json(
-            store / f"{key}.json",
-            cost | {"sha256": sha256_file(store / f"{key}.parquet")},
-        )
+        cost["sha256"] = sha256_file(store / f"{key}.parquet")
+        write_json(store / f"{key}.json", cost)
     target: Any = SimpleNamespace(  # without weights: nothing can be computed
         tokenizer=Characters(),
         digest="d" * 64,
@@ -120,6 +118,5 @@ def test_a_store_that_exists_is_still_found(
         ],
     )
     written = read_json(tmp_path / "manifest.json")["views"]
-    assert {row["files"][0]["file"] for row in written} == {
-        f"{key}.parquet" for key in keys
-    }
+    files = {row["files"][0]["file"] for row in written}
+    assert files == {f"{key}.parquet" for key in keys}

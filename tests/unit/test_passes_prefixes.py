@@ -114,9 +114,8 @@ def test_attention_to_a_shared_prefix_is_that_of_torch(
     past = 20
     width = 16
     query = torch.randn(texts, heads[0], tokens, width, generator=drawn)
-    key, value = torch.randn(
-        2, texts, heads[1], past + tokens, width, generator=drawn
-    ).unbind()
+    sizes = (2, texts, heads[1], past + tokens, width)
+    key, value = torch.randn(sizes, generator=drawn)
     for states in (key, value):
         states[:, :, :past] = states[:1, :, :past].clone()
     seen = torch.ones(tokens, past + tokens, dtype=torch.bool).tril(past)
@@ -125,9 +124,9 @@ def test_attention_to_a_shared_prefix_is_that_of_torch(
     mask = seen.expand(texts, 1, -1, -1)
     module = torch.nn.Module()
     module.num_key_value_groups = heads[0] // heads[1]
-    own = (
-        put_ahead(states[:1, :, :past], states[:, :, past:]) for states in (key, value)
-    )
+    own = []
+    for states in (key, value):
+        own.append(put_ahead(states[:1, :, :past], states[:, :, past:]))
     computed, _ = attention.attention_to_shared_prefix(
         module, query, *own, mask if window else None, scaling=0.7
     )
@@ -157,14 +156,11 @@ def test_fewer_shots_are_those_of_a_prefix_of_their_own(tiny_model, kind):
 @pytest.mark.parametrize("kind", ["llama", "gemma2"])
 def test_a_shot_without_tokens_changes_nothing(tiny_model, kind):
     engine = Engine(tiny_model(kind), "tiny", 60)
-    plain = engine.statistics(
-        requests_of(TEXTS), PromptPrefix((0,), SHOTS[:2]), statistics="logprobs"
-    )
-    with_empty = engine.statistics(
-        requests_of(TEXTS),
-        PromptPrefix((0,), ((), SHOTS[0], (), SHOTS[1])),
-        statistics="logprobs",
-    )
+    requests = requests_of(TEXTS)
+    two = PromptPrefix((0,), SHOTS[:2])
+    plain = engine.statistics(requests, two, statistics="logprobs")
+    four = PromptPrefix((0,), ((), SHOTS[0], (), SHOTS[1]))
+    with_empty = engine.statistics(requests, four, statistics="logprobs")
     for alone, other in zip(plain, with_empty, strict=True):
         np.testing.assert_array_equal(alone, other)
     check(engine, tiny_model(kind), PromptPrefix((0,), ((),)))

@@ -43,15 +43,13 @@ def rank_bounds(model, start, tokens):
     ids = torch.tensor([[*start, *tokens]])
     first = max(len(start), 1)
     with torch.no_grad():
-        logp = (
-            model(input_ids=ids, use_cache=False)
-            .logits[0, first - 1 : -1]
-            .double()
-            .log_softmax(-1)
-        )
+        logits = model(input_ids=ids, use_cache=False).logits[0, first - 1 : -1]
+    logp = logits.double().log_softmax(-1)
     own = logp.gather(1, ids[0, first:, None])
+    likelier = (logp > own + 1e-5).sum(-1)
+    as_likely = (logp > own - 1e-5).sum(-1)
     # without itself
-    return (logp > own + 1e-5).sum(-1).numpy(), (logp > own - 1e-5).sum(-1).numpy() - 1
+    return likelier.numpy(), as_likely.numpy() - 1
 
 
 @pytest.fixture(scope="module", params=tiny_models.KINDS)
@@ -159,7 +157,8 @@ def test_slices_of_the_vocabulary_give_what_whole_rows_give(bias):
     shift = torch.randn(5000).bfloat16()
     shift[(weight == weight[7]).all(1)] = 0.5
     targets = torch.randint(0, 5000, (150,))
-    targets[::3], hidden[1::3] = 7, 3 * weight[7]
+    targets[::3] = 7
+    hidden[1::3] = 3 * weight[7]
     head = OutputHead(weight, shift if bias else None)
     for statistics in TOKEN_STATISTICS:
         in_slices = head.statistics(hidden, targets, statistics)
@@ -169,17 +168,14 @@ def test_slices_of_the_vocabulary_give_what_whole_rows_give(bias):
             head._whole(hidden[part], targets[part], whole[:, part])
         torch.testing.assert_close(in_slices, whole, atol=2e-5, rtol=0)
         if statistics == "top40":
-            logits = hidden.double() @ weight.double().t() + (
-                shift.double() if bias else 0
-            )
+            logits = hidden.double() @ weight.double().t()
+            if bias:
+                logits += shift.double()
             expected = of_predictions(logits.log_softmax(-1), targets)
-            torch.testing.assert_close(
-                in_slices[5].double(), expected[5], atol=1e-4, rtol=0
-            )
-            assert torch.equal(
-                in_slices[RANKS],
-                (logits > logits.gather(1, targets[:, None])).sum(-1).float(),
-            )
+            likeliest = in_slices[5].double()
+            torch.testing.assert_close(likeliest, expected[5], atol=1e-4, rtol=0)
+            own = logits.gather(1, targets[:, None])
+            assert torch.equal(in_slices[RANKS], (logits > own).sum(-1).float())
 
 
 def test_tokens_that_tie_with_the_40th_count_among_the_likeliest_and_have_one_rank():

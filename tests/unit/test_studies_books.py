@@ -72,7 +72,8 @@ def test_as_many_passages_of_each_work_come_from_the_same_places_and_whole_works
     for text in texts:
         words = " ".join(whole[text.document].text.split())
         place = words.index(" ".join(text.text.split()))
-        assert 0.09 < place / len(words) < (place + len(text.text)) / len(words) < 0.91
+        end = place + len(text.text)
+        assert 0.09 < place / len(words) < end / len(words) < 0.91
     labels = {text.document: text.label for text in texts}
     assert {name for name, label in labels.items() if label is None} == {
         "novel",

@@ -124,46 +124,33 @@ def create_dataset(
 def test_the_authors_draw_is_that_of_their_code_and_the_other_draws_stay() -> None:
     # as WikiMIA: no documents, more texts of one class, shorter texts that begin longer
     # ones, some equal ones
-    table = (
-        TABLE[TABLE["label"].eq(1) | TABLE["document"].ne("a0")]
-        .assign(document="")
-        .reset_index(drop=True)
-    )
+    table = TABLE[TABLE["label"].eq(1) | TABLE["document"].ne("a0")]
+    table = table.assign(document="").reset_index(drop=True)
     table.loc[[0, 1, 2], "text"] = table["text"].iloc[3]
     plain = draw_prefixes(table, pool=7, draws=3, seed=0)
     prefixes = draw_prefixes(table, pool=7, draws=3, seed=0, authors_draw=True)
     others = prefixes[prefixes["draw"] > 0].reset_index(drop=True)
-    pd.testing.assert_frame_equal(
-        others, plain[plain["draw"] > 0].reset_index(drop=True)
-    )
-    drawn = (
-        prefixes[prefixes["draw"].eq(0)]
-        .groupby(["length", "kind"])["text_id"]
-        .agg(list)
-    )
+    plain_others = plain[plain["draw"] > 0].reset_index(drop=True)
+    pd.testing.assert_frame_equal(others, plain_others)
+    first = prefixes[prefixes["draw"].eq(0)]
+    drawn = first.groupby(["length", "kind"])["text_id"].agg(list)
     left = evaluated_ids(prefixes, table, 0)
     pairs = balanced_ids(prefixes, table, 0, left)
     for length in (32, 64, 128):
         data = table[table["length"].eq(length)].sort_values("text_id")
-        full_data, *shots = create_dataset(
-            [*zip(data["text_id"], data["label"], strict=True)], 7
-        )
-        assert [drawn[length, "member"], drawn[length, "nonmember"]] == shots
-        assert left & set(data["text_id"]) == set(data["text_id"]) - {
-            id for ids in shots for id in ids
-        }
-        assert pairs & set(data["text_id"]) == set(full_data)
+        labelled = [*zip(data["text_id"], data["label"], strict=True)]
+        full_data, members, nonmembers = create_dataset(labelled, 7)
+        assert drawn[length, "member"] == members
+        assert drawn[length, "nonmember"] == nonmembers
+        ids = set(data["text_id"])
+        assert left & ids == ids.difference(members, nonmembers)
+        assert pairs & ids == set(full_data)
     assert pairs < left
+    small = nested(documents=1, count=2, lengths=(32, 128))
     with pytest.raises(
         InputError, match="a pool of 9 member texts leaves none of the 8 of length 32"
     ):
-        draw_prefixes(
-            nested(documents=1, count=2, lengths=(32, 128)),
-            pool=9,
-            draws=1,
-            seed=0,
-            authors_draw=True,
-        )
+        draw_prefixes(small, pool=9, draws=1, seed=0, authors_draw=True)
 
 
 def test_equal_texts_are_one_shot_and_unlabelled_ones_none() -> None:
@@ -217,23 +204,20 @@ def test_shots_nest_and_stand_in_drawn_order_for_a_pass_too(tmp_path: Path) -> N
         & PREFIXES["kind"].eq("nonmember")
         & PREFIXES["length"].eq(64)
     ]
-    seven = TABLE.set_index("text_id")["text"][
-        drawn.sort_values("position")["text_id"]
-    ].tolist()
+    text_of = TABLE.set_index("text_id")["text"]
+    seven = text_of[drawn.sort_values("position")["text_id"]].tolist()
+    place = Slice("", 64)
     for count in range(1, 8):
         shots = Shots(Prefix("nonmember"), draw=1, count=count)
-        assert shot_texts(shots, Slice("", 64), TABLE, PREFIXES) == seven[:count]
-        assert (
-            read(PassKey(Reading("original", "none", shots=shots), Slice("", 64)))
-            == seven[:count]
-        )
+        assert shot_texts(shots, place, TABLE, PREFIXES) == seven[:count]
+        key = PassKey(Reading("original", "none", shots=shots), place)
+        assert read(key) == seven[:count]
+    eight = Shots(Prefix("nonmember"), draw=1, count=8)
     with pytest.raises(
         InputError,
         match="8 nonmember shots of length 64 are asked for, and draw 1 has 7",
     ):
-        shot_texts(
-            Shots(Prefix("nonmember"), draw=1, count=8), Slice("", 64), TABLE, PREFIXES
-        )
+        shot_texts(eight, place, TABLE, PREFIXES)
 
 
 def test_no_word_of_the_pool_stays_in_the_evaluation_of_its_draw() -> None:
@@ -346,8 +330,9 @@ def test_shots_go_through_the_targets_view_only_where_the_prefix_is_manipulated(
     None
 ):
     place = (Slice("", 32), TABLE, PREFIXES)
-    plain = shot_texts(Shots(Prefix("member"), 0, 2), *place)
-    assert shot_texts(Shots(Prefix("member"), 0, 2), *place, view="delete-10") == plain
+    two = Shots(Prefix("member"), 0, 2)
+    plain = shot_texts(two, *place)
+    assert shot_texts(two, *place, view="delete-10") == plain
     manipulated = (Shots(Prefix("member", manipulated=True), 0, 2), *place)
     drawn = PREFIXES[
         PREFIXES["draw"].eq(0)
