@@ -4,7 +4,6 @@ in another."""
 import random
 from collections import Counter, defaultdict
 from itertools import pairwise
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -32,7 +31,7 @@ def counts(
     return numbers
 
 
-def test_texts_without_documents_are_stratified_by_label_subset_and_length() -> None:
+def test_texts_without_documents_are_stratified_by_label_subset_and_length():
     rng = random.Random(0)
     texts = []
     for i in range(997):
@@ -55,7 +54,7 @@ def test_texts_without_documents_are_stratified_by_label_subset_and_length() -> 
             assert max(sizes) - min(sizes) <= slack
 
 
-def test_folds_depend_on_seed_and_ids_and_not_on_the_order_of_the_texts() -> None:
+def test_folds_depend_on_seed_and_ids_and_not_on_the_order_of_the_texts():
     texts = [text(i, i % 2, document=f"d{i % 30}") for i in range(300)]
     shuffled = random.Random(1).sample(texts, len(texts))
 
@@ -85,7 +84,7 @@ OF_BOTH_CLASSES = [text(i, i % 2, document=f"d{i // 10}") for i in range(100)]
 )
 def test_documents_and_matched_ones_stay_whole_where_each_class_has_five(
     texts, whole, each
-) -> None:
+):
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "document"
     where = defaultdict(set)
@@ -96,7 +95,7 @@ def test_documents_and_matched_ones_stay_whole_where_each_class_has_five(
     assert counts(texts, folds.numbers, "label") == expected
 
 
-def test_blocks_of_matched_documents_share_a_fold_by_their_place() -> None:
+def test_blocks_of_matched_documents_share_a_fold_by_their_place():
     """Two documents of each class are too few to stay whole."""
     texts = []
     for i in range(40):
@@ -112,7 +111,7 @@ def test_blocks_of_matched_documents_share_a_fold_by_their_place() -> None:
         assert len(set(member)) == 5
 
 
-def test_a_class_of_few_documents_means_blocks_in_the_order_of_the_document() -> None:
+def test_a_class_of_few_documents_means_blocks_in_the_order_of_the_document():
     texts = []
     for i in range(100):
         texts.append(text(i, int(i < 50), document="one" if i < 50 else f"d{i % 7}"))
@@ -123,7 +122,7 @@ def test_a_class_of_few_documents_means_blocks_in_the_order_of_the_document() ->
     assert sum(a != b for a, b in pairwise(runs)) == 4
 
 
-def test_overlapping_spans_share_a_fold() -> None:
+def test_overlapping_spans_share_a_fold():
     """Lengths 30 and 50 do not nest: texts that share words must be found by their
     spans."""
     spans = [(start, start + 30) for start in range(0, 900, 30)]
@@ -139,9 +138,7 @@ def test_overlapping_spans_share_a_fold() -> None:
                 assert fold_a == fold_b
 
 
-def test_without_spans_a_text_shares_the_fold_of_the_longer_ones_that_contain_it() -> (
-    None
-):
+def test_without_spans_a_text_shares_the_fold_of_the_longer_ones_that_contain_it():
     words = [f"w{i}" for i in range(448)]
     texts = []
     for length in (16, 32, 64):
@@ -165,7 +162,7 @@ def test_without_spans_a_text_shares_the_fold_of_the_longer_ones_that_contain_it
 
 
 @pytest.mark.parametrize("documents", [3, 40])
-def test_equal_texts_share_a_fold_across_documents_and_classes(documents: int) -> None:
+def test_equal_texts_share_a_fold_across_documents_and_classes(documents):
     texts = []
     for i in range(100):
         texts.append(
@@ -180,7 +177,7 @@ def test_equal_texts_share_a_fold_across_documents_and_classes(documents: int) -
     assert folds[90:] == folds[:10]
 
 
-def test_unlabelled_texts_and_fewer_than_folds_get_folds_too() -> None:
+def test_unlabelled_texts_and_fewer_than_folds_get_folds_too():
     expected = dict.fromkeys(range(5), 2)
     assert (
         Counter(assign_folds([text(i, None) for i in range(10)], seed=1).numbers)
@@ -191,9 +188,7 @@ def test_unlabelled_texts_and_fewer_than_folds_get_folds_too() -> None:
     ) <= {0, 1, 2, 3, 4}
 
 
-def test_a_class_has_few_documents_below_five_and_a_text_without_one_counts_as_one() -> (
-    None
-):
+def test_a_class_has_few_documents_below_five_and_a_text_without_one_counts_as_one():
     labels = [1] * 6 + [0] * 6 + [None]
     documents = [*"abcdee", *"vwxyyy", "z"]
     assert classes_with_few_documents(labels, documents) == {0}
@@ -201,9 +196,7 @@ def test_a_class_has_few_documents_below_five_and_a_text_without_one_counts_as_o
     assert classes_with_few_documents([None, None], ["a", "a"]) == set()
 
 
-def test_rows_are_sorted_by_subset_length_and_id_and_survive_the_file(
-    tmp_path: Path,
-) -> None:
+def test_rows_are_sorted_by_subset_length_and_id_and_survive_the_file(tmp_path):
     keys = [
         ("b", 32, "1"),
         ("a", 64, "2"),
@@ -237,8 +230,6 @@ def test_rows_are_sorted_by_subset_length_and_id_and_survive_the_file(
         ([Text("a", "x", 2)], "benchmark mine: 'a' has label 2, not 0, 1 or null"),
     ],
 )
-def test_a_loader_that_breaks_the_promises_is_stopped(
-    texts: list[Text], said: str
-) -> None:
+def test_a_loader_that_breaks_the_promises_is_stopped(texts, said):
     with pytest.raises(InputError, match=said):
         finish(texts, name="mine", seed=0)

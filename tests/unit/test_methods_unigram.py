@@ -4,7 +4,7 @@ stream."""
 from math import log
 
 import pytest
-from made_up_stores import Store, a_run, score_of
+from made_up_stores import a_run, score_of
 
 from pretrace.methods import METHODS, LabelledTexts
 from pretrace.models.training.stream import training_stream
@@ -20,7 +20,7 @@ def unigram(texts: list[str], stream: list[str], language: str = "en") -> list[f
     return [scores[id] for id in ids]
 
 
-def test_the_score_is_the_mean_log_frequency_of_the_words_with_one_added() -> None:
+def test_the_score_is_the_mean_log_frequency_of_the_words_with_one_added():
     """The stream holds 5 words, a three times and b twice; so its unigram model divides
     by 5 + 2 + 1."""
     scores = unigram(["a b", "a a a b", "c"], ["a b", "a b a"])
@@ -32,7 +32,7 @@ def test_the_score_is_the_mean_log_frequency_of_the_words_with_one_added() -> No
     assert scores == pytest.approx(expected)
 
 
-def test_chinese_words_are_cut_by_jieba() -> None:
+def test_chinese_words_are_cut_by_jieba():
     assert (
         unigram(["中国人民", "北京"], ["中国人民", "中国"], "zh")[0]
         > unigram(["中国人民"], ["北京"], "zh")[0]
@@ -40,8 +40,8 @@ def test_chinese_words_are_cut_by_jieba() -> None:
 
 
 def test_it_counts_every_subsets_members_as_often_as_they_are_trained_on_and_stands_where_it_is_named(
-    store: Store,
-) -> None:
+    store,
+):
     table = store.benchmark
     half = table["text_id"].str[-1].astype(int) % 2 == 0
     subset = half.map({True: "1x", False: "3x"})

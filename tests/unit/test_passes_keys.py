@@ -80,9 +80,7 @@ def test_batches_are_as_large_as_suits_the_device_unless_a_number_is_set(
 
 
 @pytest.mark.parametrize("golden", KEYS)
-def test_a_store_that_exists_is_still_found(
-    tmp_path: Path, golden: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_exists_is_still_found(tmp_path, golden, monkeypatch):
     # the made-up tokenizer has no files to check
     check = Mock(facts=lambda starts: {"remarks": []})
     monkeypatch.setattr(job, "TextCheck", lambda target: check)

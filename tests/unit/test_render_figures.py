@@ -2,7 +2,6 @@
 study found, on one page."""
 
 import re
-from pathlib import Path
 
 import made_up_results as made_up
 import matplotlib as mpl
@@ -13,7 +12,6 @@ import pytest
 from pretrace.render.figures import lines
 from pretrace.render.figures.dots import LINES, headline_lines
 from pretrace.render.figures.drawing import Facet, legend_columns, line_styles
-from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 
 SETTINGS = {
@@ -32,7 +30,7 @@ SCATTER = made_up.artifact("entropy_scatter")
 HEADLINE = made_up.artifact("headline")
 
 
-def test_a_user_matplotlibrc_changes_nothing(results: Results, tmp_path: Path):
+def test_a_user_matplotlibrc_changes_nothing(results, tmp_path):
     plain = made_up.written(made_up.draw(ABLATION, results), tmp_path / "plain")
     with mpl.rc_context({"font.size": 20, "axes.facecolor": "red", "savefig.dpi": 50}):
         assert (
@@ -42,7 +40,7 @@ def test_a_user_matplotlibrc_changes_nothing(results: Results, tmp_path: Path):
 
 
 def test_a_roc_figure_says_how_many_texts_tie_at_the_highest_score(
-    monkeypatch, tmp_path: Path
+    monkeypatch, tmp_path
 ):
     drawn = made_up.scores_frame
     row = made_up.metric_row
@@ -76,7 +74,7 @@ def test_a_roc_figure_says_how_many_texts_tie_at_the_highest_score(
     ).reading
 
 
-def test_a_long_title_is_within_its_own_column(results: Results):
+def test_a_long_title_is_within_its_own_column(results):
     long = "SmolLM2-135M on addresses of 2026 against 2005-2020 (with shots), 32 words"
     frame = pd.DataFrame(
         {"series": "loss", "x": [1.0, 2.0], "value": -0.4, "low": -0.5, "high": -0.3}
@@ -94,9 +92,7 @@ def test_a_long_title_is_within_its_own_column(results: Results):
             assert end < limit
 
 
-def test_a_figure_names_the_models_that_could_not_be_asked(
-    results: Results, tmp_path: Path
-):
+def test_a_figure_names_the_models_that_could_not_be_asked(results, tmp_path):
     gone = {"name": "gpt-old", "model": "gpt-old", "reason": "it was retired"}
     files = made_up.render(
         ROC | {"missing": [gone], "methods": ["loss", "blind"]}, results, tmp_path
@@ -155,7 +151,7 @@ def test_the_headline_counts_what_no_control_explains_and_a_null_model_is_no_tes
 
 
 def test_a_panel_of_the_headline_has_a_row_for_each_of_its_own_methods_under_its_label(
-    results: Results,
+    results,
 ):
     panels = [made_up.PANEL | {"label": "new against old"}, made_up.OTHER_PANEL]
     axes = made_up.draw(
@@ -168,7 +164,7 @@ def test_a_panel_of_the_headline_has_a_row_for_each_of_its_own_methods_under_its
     assert titles == ["(a) new against old", "(b) other_speeches, 64 words, tiny-135m"]
 
 
-def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results: Results):
+def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results):
     frame = made_up.draw(HEADLINE, results).frame
     heading, name, *found = headline_lines(frame)
     best = frame[frame["best"]].iloc[0]
@@ -212,9 +208,7 @@ def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results: Results):
         ),
     ],
 )
-def test_what_cannot_be_drawn_is_an_error_that_says_why(
-    artifact, said: str, results: Results
-):
+def test_what_cannot_be_drawn_is_an_error_that_says_why(artifact, said, results):
     with pytest.raises(InputError, match=re.escape(said)):
         made_up.draw(artifact, results)
 

@@ -381,4 +381,4 @@ def test_the_recorded_peak_is_that_of_the_fullest_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: len(used))
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda gpu=0: used[gpu])
-    assert cost._peak_gpu_memory_mb() == 3
+    assert cost.Cost().record()["peak_gpu_memory_mb"] == 3

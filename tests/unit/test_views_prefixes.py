@@ -2,7 +2,6 @@
 evaluated."""
 
 import random
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -62,9 +61,7 @@ TABLE = nested()
 PREFIXES = draw_prefixes(TABLE, pool=7, draws=3, seed=0)
 
 
-def test_each_draw_has_a_pool_of_distinct_texts_of_each_class_subset_and_length() -> (
-    None
-):
+def test_each_draw_has_a_pool_of_distinct_texts_of_each_class_subset_and_length():
     table = pd.concat([nested(subset="old"), nested(subset="new")], ignore_index=True)
     prefixes = draw_prefixes(table, pool=7, draws=3, seed=0)
     assert list(prefixes.columns) == PREFIX_COLUMNS
@@ -81,7 +78,7 @@ def test_each_draw_has_a_pool_of_distinct_texts_of_each_class_subset_and_length(
         assert set(own["label"]) == {int(kind == "member")}
 
 
-def test_shorter_lengths_use_the_leading_words_of_the_longest() -> None:
+def test_shorter_lengths_use_the_leading_words_of_the_longest():
     text = TABLE.set_index("text_id")["text"]
     pools = PREFIXES.set_index(["draw", "kind", "length", "position"])["text_id"]
     for draw, kind, position in {(d, k, p) for d, k, _, p in pools.index}:
@@ -90,7 +87,7 @@ def test_shorter_lengths_use_the_leading_words_of_the_longest() -> None:
             assert text[pools[draw, kind, length, position]].split() == longest[:length]
 
 
-def test_draws_and_seeds_differ_and_the_order_of_rows_does_not_matter() -> None:
+def test_draws_and_seeds_differ_and_the_order_of_rows_does_not_matter():
     pools = []
     for draw in range(3):
         pools.append(frozenset(PREFIXES.loc[PREFIXES["draw"].eq(draw), "text_id"]))
@@ -121,7 +118,7 @@ def create_dataset(
     return full_data, member_data[:num_shots], nonmember_data[:num_shots]
 
 
-def test_the_authors_draw_is_that_of_their_code_and_the_other_draws_stay() -> None:
+def test_the_authors_draw_is_that_of_their_code_and_the_other_draws_stay():
     # as WikiMIA: no documents, more texts of one class, shorter texts that begin longer
     # ones, some equal ones
     table = TABLE[TABLE["label"].eq(1) | TABLE["document"].ne("a0")]
@@ -153,7 +150,7 @@ def test_the_authors_draw_is_that_of_their_code_and_the_other_draws_stay() -> No
         draw_prefixes(small, pool=9, draws=1, seed=0, authors_draw=True)
 
 
-def test_equal_texts_are_one_shot_and_unlabelled_ones_none() -> None:
+def test_equal_texts_are_one_shot_and_unlabelled_ones_none():
     rows = [
         {"text_id": f"{i}", "text": f"text {i // 4}", "label": 1} for i in range(16)
     ]
@@ -184,19 +181,19 @@ def test_equal_texts_are_one_shot_and_unlabelled_ones_none() -> None:
 
 
 @pytest.mark.parametrize("pool", [8, 9])
-def test_a_pool_that_leaves_nothing_to_evaluate_is_an_error(pool: int) -> None:
+def test_a_pool_that_leaves_nothing_to_evaluate_is_an_error(pool):
     says = rf"a pool of {pool} member texts leaves none of the 8 of length 128.*`pool`"
     with pytest.raises(InputError, match=says):
         draw_prefixes(nested(documents=1), pool=pool, draws=1, seed=0)
 
 
-def test_without_a_class_there_is_no_prefix() -> None:
+def test_without_a_class_there_is_no_prefix():
     members = benchmark_of([{"text_id": f"{i}", "text": f"text {i}"} for i in range(9)])
     with pytest.raises(InputError, match="there are no nonmember texts"):
         draw_prefixes(members, pool=1, draws=1, seed=0)
 
 
-def test_shots_nest_and_stand_in_drawn_order_for_a_pass_too(tmp_path: Path) -> None:
+def test_shots_nest_and_stand_in_drawn_order_for_a_pass_too(tmp_path):
     write_parquet(tmp_path / "prefixes.parquet", PREFIXES)
     read = shots_reader(TABLE, tmp_path / "prefixes.parquet", None, {})
     drawn = PREFIXES[
@@ -220,7 +217,7 @@ def test_shots_nest_and_stand_in_drawn_order_for_a_pass_too(tmp_path: Path) -> N
         shot_texts(eight, place, TABLE, PREFIXES)
 
 
-def test_no_word_of_the_pool_stays_in_the_evaluation_of_its_draw() -> None:
+def test_no_word_of_the_pool_stays_in_the_evaluation_of_its_draw():
     """The words of the made-up texts are unique, so any shared word is an overlap."""
     out = [excluded_ids(PREFIXES, TABLE, draw) for draw in range(3)]
     for draw in range(3):
@@ -253,8 +250,8 @@ SPEECH = [f"s{i}" for i in range(60)]
     ],
 )
 def test_texts_overlap_where_they_share_the_words_of_a_document(
-    text: list[str], document: str, overlaps: bool
-) -> None:
+    text, document, overlaps
+):
     table = benchmark_of([
         {"text_id": "pool", "text": " ".join(SPEECH[10:40]), "document": "a"},
         {"text_id": "other", "text": " ".join(text), "document": document},
@@ -264,7 +261,7 @@ def test_texts_overlap_where_they_share_the_words_of_a_document(
     )
 
 
-def test_words_are_compared_whole() -> None:
+def test_words_are_compared_whole():
     table = benchmark_of(
         [
             {"text_id": "pool", "text": "this art works"},
@@ -274,7 +271,7 @@ def test_words_are_compared_whole() -> None:
     assert overlapping_ids(table, ["pool"]) == {"pool"}
 
 
-def test_balanced_cuts_the_larger_class_and_keeps_nothing_excluded() -> None:
+def test_balanced_cuts_the_larger_class_and_keeps_nothing_excluded():
     rows = []
     for length in (32, 64):
         for label, n in ((0, 18), (1, 30)):
@@ -307,7 +304,7 @@ def test_balanced_cuts_the_larger_class_and_keeps_nothing_excluded() -> None:
     )
 
 
-def test_a_prefix_is_named_by_what_it_is() -> None:
+def test_a_prefix_is_named_by_what_it_is():
     names = ["member", "nonmember", "zero_access", "member;separator=space",
              "member;separator=start_token",
              "nonmember;separator=newline;manipulate_prefix=true"]  # fmt: skip
@@ -326,9 +323,7 @@ def test_a_prefix_is_named_by_what_it_is() -> None:
             Prefix.from_name(wrong)
 
 
-def test_shots_go_through_the_targets_view_only_where_the_prefix_is_manipulated() -> (
-    None
-):
+def test_shots_go_through_the_targets_view_only_where_the_prefix_is_manipulated():
     place = (Slice("", 32), TABLE, PREFIXES)
     two = Shots(Prefix("member"), 0, 2)
     plain = shot_texts(two, *place)
@@ -347,7 +342,7 @@ def test_shots_go_through_the_targets_view_only_where_the_prefix_is_manipulated(
         shot_texts(*manipulated, view="paraphrase", stored={"paraphrase": {}})
 
 
-def test_zero_access_shots_are_the_models_completions_of_that_length() -> None:
+def test_zero_access_shots_are_the_models_completions_of_that_length():
     rows = []
     for n in (32, 64):
         for i in (1, 0, 2):
