@@ -9,6 +9,7 @@ import random
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import yaml
@@ -63,6 +64,15 @@ def words(draw: random.Random, count: int) -> str:
         word.capitalize() if place % 9 == 0 else word + "." * (place % 9 == 8)
         for place, word in enumerate(made)
     )
+
+
+def synonyms() -> list[list[str]]:
+    """Made-up words of two syllables, in pairs that a made-up WordNet has as
+    synonyms."""
+    pairs = []
+    for first, second in combinations(_SYLLABLES, 2):
+        pairs.append([first + second, second + first])
+    return pairs
 
 
 def parquet(rows: Sequence[dict[str, Any]]) -> bytes:
@@ -243,7 +253,9 @@ def decop(
         ):
             for _ in range(own_passages):
                 row = {
-                    f"Example_{letter}": words(draw, int(share_of_words * count))
+                    f"Example_{letter}": _with_a_name(
+                        words(draw, int(share_of_words * count))
+                    )
                     for letter in "ABCD"
                 }
                 row |= {
@@ -253,6 +265,12 @@ def decop(
                 }
                 rows.append(row | ({"Length": size} if books else {}))
     return ("" if books else "\ufeff").encode() + comma_separated(rows)
+
+
+def _with_a_name(text: str) -> str:
+    """Make the third word a name, which name cloze masks."""
+    first, second, third, *others = text.split()
+    return " ".join([first, second, third.capitalize(), *others])
 
 
 def patents(rows: int = 8, characters: int = 1200) -> bytes:

@@ -1,5 +1,6 @@
 """A few synsets in the format of WordNet's files (wndb(5WN)), as NLTK installs them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 SYNSETS = {
@@ -14,9 +15,10 @@ SYNSETS = {
 EXCEPTIONS = {"verb": "ran run\n", "noun": "men man\n"}
 
 
-def write_wordnet(folder: Path) -> Path:
+def write_wordnet(folder: Path, nouns: Sequence[list[str]] = ()) -> Path:
+    """Write the synsets, and those of further `nouns`, into a folder; return it."""
     folder.mkdir(parents=True)
-    for pos, synsets in SYNSETS.items():
+    for pos, synsets in {**SYNSETS, "noun": [*SYNSETS["noun"], *nouns]}.items():
         content, offsets = "  1 a licence in indented lines\n", {}
         for words in synsets:
             offset = len(content.encode())

@@ -146,6 +146,14 @@ MARKUP = {
         '<p>So <span class="pagenum">[Pg 3]</span>it <a class="page-number">p. 12</a>is.</p>',
         "So it is.",
     ),
+    "numbers of lines": (
+        '<p>Arms and <span class="linenum">5</span>the <b class="line-no">line</b>.</p>',
+        "Arms and the line.",
+    ),
+    "read aloud alone": (
+        '<p>So<span class="sr-only">no</span><i class="x visually-hidden">no</i> it is.</p>',
+        "So it is.",
+    ),
     "furigana": ("<p><ruby>漢<rp>(</rp><rt>かん</rt><rp>)</rp></ruby>字</p>", "漢字"),
     "deleted and hidden": (
         '<p>A <del>bad </del><ins>good </ins><b hidden>no</b><b style="display: none">no</b>text.</p>',
@@ -424,6 +432,20 @@ def test_an_rtf_is_read_without_notes_deleted_and_hidden_text(tmp_path):
     assert reading.text == "One café \U0001f600\n\nTwo\n\nthree."
     assert reading.title == "A Title"
     assert reading.author == "A. Writer"
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("Keep ~~struck~~ this.[^1]\n\n[^1]: A note.", "Keep this."),
+        ("Wor~~s~~d ~~two\nlines~~ next.", "Word next."),
+        ("~~~\ncode\n~~~\n\nA ~~ b ~~ c.", "~~~\ncode\n~~~\n\nA ~~ b ~~ c."),
+    ],
+)
+def test_markdown_is_read_without_notes_and_struck_text(tmp_path, written, read):
+    path = tmp_path / "a.md"
+    path.write_text(f"{written}\n", encoding="utf-8")
+    assert read_document(path).text == read
 
 
 SAID = (

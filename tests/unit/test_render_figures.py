@@ -9,7 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pretrace.render.artifact import Panel
 from pretrace.render.figures import lines
+from pretrace.render.figures.bars import draw_bars
 from pretrace.render.figures.dots import LINES, headline_lines
 from pretrace.render.figures.drawing import Facet, legend_columns, line_styles
 from pretrace.runtime.errors import InputError
@@ -211,6 +213,51 @@ def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results):
 def test_what_cannot_be_drawn_is_an_error_that_says_why(artifact, said, results):
     with pytest.raises(InputError, match=re.escape(said)):
         made_up.draw(artifact, results)
+
+
+def _named(axis):
+    """Values over bars, and names along x."""
+    return [*axis.texts, *axis.get_xticklabels()]
+
+
+@pytest.mark.parametrize("facets", [3, 4])
+def test_names_and_values_do_not_lie_on_one_another(results: Results, facets):
+    names = ("LLaMA-2-7B", "LLaMA-2-13B", "LLaMA-2-70B")
+    points = pd.DataFrame(
+        {"series": "loss", "x": [0, 1, 2], "value": 0.5, "low": 0.4, "high": 0.6}
+    )
+    facet = Facet("answers", points, "model", "AUC", dict(enumerate(names)))
+    styles = line_styles(["loss"])
+    bars = []
+    for group in ("members", "non-members"):
+        for place in range(4):
+            bars.append({"group": group, "series": f"way {place}", "value": 0.25})
+    frame = pd.DataFrame(bars).assign(low=0.24, high=0.26)
+    drawn = (
+        lines.draw_lines([facet] * facets, styles, {"loss": "Loss"}),
+        draw_bars(
+            results, [Panel(**made_up.PANEL)] * facets, [frame] * facets, "share", {}
+        ).figure,
+    )
+    for figure in drawn:
+        for axis in figure.axes:
+            shown = [text for text in _named(axis) if text.get_text()]
+            # of turned names the boxes overlap, and the letters do not
+            boxes = [
+                text.get_window_extent()
+                for text in shown
+                if text.get_rotation() in (0, 90)
+            ]
+            for place, box in enumerate(boxes):
+                assert not any(box.overlaps(other) for other in boxes[:place])
+
+
+def test_four_axes_are_two_by_two():
+    points = pd.DataFrame({"series": "loss", "x": [0, 1], "value": 0.5})
+    facet = Facet("answers", points.assign(low=0.4, high=0.6), "model", "AUC")
+    figure = lines.draw_lines([facet] * 4, line_styles(["loss"]), {"loss": "Loss"})
+    grid = figure.axes[0].get_gridspec()
+    assert (grid.nrows, grid.ncols) == (2, 2)
 
 
 def test_a_legend_is_as_wide_as_its_figure_allows():

@@ -9,9 +9,11 @@ import pandas as pd
 import pytest
 from made_up_results import changed, row_of
 
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.phrases import decimals
 from pretrace.render.results import Results, csv_text
-from pretrace.render.tables.table import Table, latex, markdown
+from pretrace.render.tables.methods import also_in_parts
+from pretrace.render.tables.table import Table, beyond_chance, latex, markdown
 from pretrace.runtime.errors import InputError
 
 BOTH = [made_up.PANEL, made_up.OTHER_PANEL]
@@ -89,6 +91,39 @@ def test_a_missing_method_is_a_dash_and_never_a_zero(results, tmp_path):
         made_up.OTHER
     }
     assert shown.frame["value"].notna().all()
+
+
+@pytest.mark.parametrize(
+    ("lows", "average_low", "is_bold"),
+    [
+        ((0.6, 0.55), None, True),
+        # a mean of one value above chance and one that is not
+        ((0.9, 0.45), None, False),
+        # its own interval decides
+        ((0.9, 0.45), 0.6, True),
+        ((0.9, 0.55), 0.45, False),
+    ],
+)
+def test_an_average_is_bold_by_its_interval_or_by_all_of_its_columns(
+    lows, average_low, is_bold
+):
+    panels = [
+        Panel(model=model, benchmark="speeches", length=32) for model in ("a", "b")
+    ]
+    rows = []
+    for place, (panel, low) in enumerate(zip(panels, lows, strict=True)):
+        rows.append({"panel": place, "model": panel.model, "average": "", "low": low})
+    average = {"panel": 1, "model": "average", "average": "model", "low": average_low}
+    frame = pd.DataFrame([*rows, average]).assign(
+        selection="default", method="loss", metric="auc", value=0.92, high=0.95
+    )
+    frame = frame.assign(n_nonmembers=100, marks="", control=False)
+    artifact = Artifact.model_validate(
+        made_up.artifact("method_table", options={"average": "model"})
+    )
+    column = ["selection", "panel", "average", "metric"]
+    is_beyond = also_in_parts(artifact, panels, frame, beyond_chance(frame, column))
+    assert is_beyond.tolist()[-1] == is_bold
 
 
 def test_texts_that_a_spreadsheet_would_run_as_formulas_are_quoted_in_csv():

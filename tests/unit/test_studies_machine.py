@@ -93,9 +93,26 @@ def test_weights_of_60_gb_need_gpus_of_as_much(
     plan = plan_of(
         tmp_path, models=models, runs=[RUN | {"model": "large", "methods": ["loss"]}]
     )
-    assert [
-        line.startswith("large: its weights take 60 GB") for line in machine.lacks(plan)
-    ] == [True] * told
+    lines = machine.lacks(plan)
+    assert len(lines) == told
+    amount = "1 GPU" if gpus == 1 else f"{gpus} GPUs"
+    assert all(f"large (60 GB on {amount})" in line for line in lines)
+
+
+def test_all_that_is_too_large_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(machine, "gpu_gigabytes", lambda: [24.0])
+    models = {}
+    for name, runtime in (("large", 1300), ("larger", 1400)):
+        models[name] = LARGE | {"resources": {"gpu": 2, "runtime": runtime}}
+    runs = [RUN | {"model": name, "methods": ["loss"]} for name in models]
+    plan = plan_of(tmp_path, models=models, runs=runs)
+    [of_gpus] = machine.lacks(plan)
+    assert of_gpus.startswith("the GPUs of this machine (24 GB) do not hold")
+    assert "large (60 GB on 2 GPUs), larger (60 GB on 2 GPUs)" in of_gpus
+    (tmp_path / "partitions.yaml").write_text(PARTITIONS)
+    [of_partitions] = machine.lacks(plan, tmp_path / "partitions.yaml")
+    assert "large (1300 minutes," in of_partitions
+    assert "larger (1400 minutes," in of_partitions
 
 
 PARTITIONS = """
@@ -122,5 +139,5 @@ def test_a_job_that_no_partition_takes_is_told(tmp_path, resources, told):
     plan = plan_of(
         tmp_path, models=models, runs=[RUN | {"model": "large", "methods": ["loss"]}]
     )
-    lines = [line for line in machine.lacks(plan, path) if "large ask for" in line]
+    lines = [line for line in machine.lacks(plan, path) if "jobs of large (" in line]
     assert len(lines) == told

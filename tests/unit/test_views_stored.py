@@ -253,6 +253,13 @@ def test_a_view_that_cannot_be_made_has_no_texts_and_says_why(tmp_path, log_line
     )
 
 
+def test_synonyms_that_change_no_text_are_no_view(monkeypatch, tmp_path):
+    made_up = replace(VIEWS["synonym-10"], function=lambda text, seed: [text])
+    monkeypatch.setitem(VIEWS, "synonym-10", made_up)
+    write_view(tmp_path / "v.parquet", lambda: computed_view("synonym-10", BENCHMARK))
+    assert "changes none of" in (unmade_reason(tmp_path / "v.parquet") or "")
+
+
 def test_synonyms_are_stored_as_the_function_of_each_text_gives_them(monkeypatch):
     made_up = replace(
         VIEWS["synonym-10"], function=lambda text, seed: [f"{seed} {text}"]

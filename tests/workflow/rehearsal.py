@@ -152,7 +152,7 @@ class Rehearsal:
             return
         shutil.rmtree(folder, ignore_errors=True)  # stopped while it was copied
         copy_project(folder)
-        write_wordnet(folder / "nltk" / "corpora" / "wordnet")
+        write_wordnet(folder / "nltk" / "corpora" / "wordnet", made.synonyms())
         paper_hub.read_elsewhere(self.project, hub, books)
         target = folder / "src" / "pretrace" / "models" / "target.py"
         target.write_text(

@@ -102,7 +102,7 @@ def run_paper(
 @pytest.fixture(scope="module")
 def paper(tmp_path_factory):
     project = copy_project(tmp_path_factory.mktemp("paper") / "project")
-    write_wordnet(project.path / "nltk" / "corpora" / "wordnet")
+    write_wordnet(project.path / "nltk" / "corpora" / "wordnet", made.synonyms())
     with Hub() as hub:
         small(project, hub)
         fill(project, hub, project.path / "tiny")

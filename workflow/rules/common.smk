@@ -12,8 +12,10 @@ from pretrace.evaluation.statistics import STATISTICS
 from pretrace.runtime.code import code_digest
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.identity import Identities, Job
+from pretrace.runtime.logs import say
 from pretrace.studies import Plan, load_study
 from pretrace.studies.estimate import measured, order_of_length
+from pretrace.studies.failures import FailedJob, ways_on
 from pretrace.studies.minutes import minutes_of
 from pretrace.studies.workflow import (
     announce,
@@ -204,6 +206,24 @@ def lift_rate_limit():
     limit = workflow.scheduling_settings.max_jobs_per_timespan
     if limit is not None and (limit.max_jobs, limit.timespan) == (100, 1):
         workflow.scheduler.job_rate_limiter = None
+
+
+def failed_jobs():
+    """Yield the jobs of this run that failed, with the tables and figures that wait for
+    them."""
+    depending = workflow.dag.depending
+    for failed in workflow.scheduler.failed:
+        for job in getattr(failed, "jobs", [failed]):
+            waiting = set()
+            for later in workflow.dag.bfs(depending, job):
+                if later.rule.name in ("render_table", "render_figure"):
+                    waiting.add(later.wildcards.artifact)
+            yield FailedJob(
+                job.rule.name,
+                dict(job.wildcards.items()),
+                str(job.log[0]) if job.log else "no log",
+                frozenset(waiting),
+            )
 
 
 def each_attempt(amount):

@@ -49,7 +49,10 @@ _DOUBLE, _SINGLE = (
     "[\u201c\u201d\u201e\u201f\u00ab\u00bb]",
     "[\u2018\u2019\u201a\u201b\u2039\u203a]",
 )
-_NO_BREAK, _NO_WIDTH = "[\u00a0\u2002-\u200a\u202f\u205f]", "[\u200b\u2060\ufeff]"
+_NO_BREAK, _NO_WIDTH = (
+    "[\u00a0\u2002-\u200a\u202f\u205f]",
+    "[\u200b\u200e\u200f\u2060\ufeff]",
+)
 _DASH = "[\u2014\u2015\u2e3a\u2e3b]"
 _RANGE = r"(?<=\d)\u2013(?=\d)"  # between two numbers, where people type a hyphen
 

@@ -298,8 +298,7 @@ def averages_of(
     """
     if not over:
         return []
-    keys = [] if over == "panel" else [key for key in PANEL_KEYS if key != over]
-    groups = [tuple(panel.get(key) for key in (*keys, block)) for panel in panels]
+    groups = averaged_groups(panels, over, block)
     by_group: dict[tuple[Any, ...], list[EstimateRow]] = {}
     for row in records:
         group = groups[row["panel"]]
@@ -320,6 +319,15 @@ def averages_of(
             mean_row["setting"] = ""
         means.append(mean_row)
     return means
+
+
+def averaged_groups(
+    panels: Sequence[Record], over: str, block: str = ""
+) -> list[tuple[Any, ...]]:
+    """Return the group of each panel: those that `averages_of` takes a mean over have
+    the same."""
+    keys = [] if over == "panel" else [key for key in PANEL_KEYS if key != over]
+    return [tuple(panel.get(key) for key in (*keys, block)) for panel in panels]
 
 
 def _mean_row(rows: Sequence[EstimateRow], over: str) -> EstimateRow:

@@ -6,7 +6,7 @@ from statistics import mode
 
 import pandas as pd
 
-from pretrace.evaluation.averages import Estimate, EstimateRow, Record
+from pretrace.evaluation.averages import Estimate, EstimateRow, Record, number
 from pretrace.questions.known import is_control, is_question
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import (
@@ -142,8 +142,16 @@ def conditions(
     notes = [f"{named}; {texts}"]
     for what, names in inputs.items():
         if names - {""}:
-            notes.append(f"{what}: {join_words(sorted(names - {''}))}.")
+            notes.append(f"{what}: {_listed(names - {''})}.")
     return " ".join([*notes, more])
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Join names in order: by commas, or by semicolons where a name has a comma."""
+    ordered = sorted(names)
+    if any("," in name for name in ordered):
+        return "; ".join(ordered)
+    return join_words(ordered)
 
 
 def _titles(artifact: Artifact, names: set[str]) -> set[str]:
@@ -151,12 +159,18 @@ def _titles(artifact: Artifact, names: set[str]) -> set[str]:
 
 
 def _evaluation_sets(artifact: Artifact, rows: Sequence[EstimateRow | Record]) -> str:
-    """Describe the evaluation sets; of several, each with its benchmarks."""
+    """Describe the evaluation sets; of several, each with its benchmarks, or its models
+    on them where sets share a benchmark."""
+    of_benchmark: dict[str, set[str]] = {}
+    for row in rows:
+        of_benchmark.setdefault(row["benchmark"], set()).add(row["evaluation_set"])
+    is_shared = any(len(sets) > 1 for sets in of_benchmark.values())
     benchmarks: dict[str, set[str]] = {}
     for row in rows:
-        benchmarks.setdefault(row["evaluation_set"], set()).add(
-            artifact.title_of(row["benchmark"])
-        )
+        name = artifact.title_of(row["benchmark"])
+        if is_shared:
+            name = f"{artifact.title_of(row['model'])} on {name}"
+        benchmarks.setdefault(row["evaluation_set"], set()).add(name)
     sets = sorted(benchmarks) or [artifact.evaluation_set]
     named = []
     for name in sets:
@@ -171,7 +185,18 @@ DASHES = (
     "A dash means that a method does not apply, was not run, or lacks shots that fit "
     "into the model's context; the report's warnings name such shots."
 )
-INTERVALS = f"Brackets hold 95 % intervals by stratified bootstrap. {DASHES}"
+
+
+def brackets_and_dashes(rows: Iterable[EstimateRow | Record]) -> str:
+    """Return what a dash means, after what brackets hold if a row has an interval and
+    no SD in its place."""
+    for row in rows:
+        has_interval = number(row.get("low")) is not None
+        if has_interval and number(row.get("sd")) is None:
+            return f"Brackets hold 95 % intervals by stratified bootstrap. {DASHES}"
+    return DASHES
+
+
 OF_THIS_SIZE = (
     "A true positive rate and its interval are for test sets of this size: with few "
     "non-members the rate is on average higher than with many."

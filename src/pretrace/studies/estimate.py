@@ -38,6 +38,9 @@ from pretrace.views import PARAPHRASES
 CARDS = {"A100": 250e12, "H100": 790e12, "H200": 790e12}
 """Operations a second of large products of matrices in bfloat16. Measured on an H200;
 an H100 computes as fast, and an A100 has 312 of the H200's 989 by their data sheets."""
+IN_FLOAT32 = {"A100": 19.5e12, "H100": 67e12, "H200": 67e12}
+"""Operations a second in float32, by their data sheets: what models of this type reach
+at most. torch computes them without TF32."""
 SHARES_OF_PEAK = ((160e6, 0.06), (1.1e9, 0.22), (7e9, 0.57), (30e9, 0.64))
 """(parameters, share of these operations that plain passes over short texts reach),
 measured on an H200."""
@@ -104,7 +107,7 @@ class Job(NamedTuple):
 
 def operations_a_second(card: str, model: Model) -> float:
     """Return the operations a second of a model on a card: by its size, between the
-    measured ones by its logarithm."""
+    measured ones by its logarithm; in float32 at most those of the card."""
     parameters = model.entry.parameters or 1
     (_, share), *_, (largest, most) = SHARES_OF_PEAK
     if parameters > largest:
@@ -113,7 +116,10 @@ def operations_a_second(card: str, model: Model) -> float:
         if small <= parameters <= large:
             way = math.log(parameters / small) / math.log(large / small)
             share = low + (high - low) * way
-    return CARDS[card] * share
+    reached = CARDS[card] * share
+    if model.entry.dtype == "float32" and not model.entry.quantise:
+        return min(reached, IN_FLOAT32[card])
+    return reached
 
 
 Counted = Mapping[str, Sizes]
@@ -301,9 +307,10 @@ def table(plan: Plan, jobs: Sequence[Job]) -> list[str]:
         lines += _times(jobs, card)
     lines.append(
         "Times: as measured on an H200 for passes over short texts in 16 bits, without "
-        "loading models and counting corpora. Questions and other cards were not "
-        "measured. A model on N GPUs holds all and computes on one at a time. Weights "
-        "need a few GB more in memory; batches shrink until they fit."
+        "loading models and counting corpora. Questions, float32 and other cards were "
+        "not measured: float32 is taken to reach what data sheets say. A model on N "
+        "GPUs holds all and computes on one at a time. Weights need a few GB more in "
+        "memory; batches shrink until they fit."
     )
     return lines
 

@@ -96,20 +96,28 @@ def gpu_gigabytes() -> list[float]:
 
 
 def _small_gpus(plan: Plan, memory: list[float]) -> Iterator[str]:
-    """Yield which models are larger than the GPUs that they ask for; `memory` of each
-    GPU of this machine in GB."""
+    """Yield a sentence on the models that are larger than the GPUs that they ask for, if
+    there are any; `memory` of each GPU of this machine in GB."""
     if not memory or plan.study.settings.device == "cpu":
         return
+    too_large = []
     for model in plan.models_read:
         gpus = model.resources.gpu
         weights = gigabytes(model.entry)
         if gpus and weights > sum(sorted(memory)[-gpus:]):
-            yield (
-                f"{model.slug}: its weights take {weights:.0f} GB, and {gpus} GPU of "
-                f"this machine have {sum(sorted(memory)[-gpus:]):.0f} GB. Give its "
-                f"entry resources: {{gpu: N}} with more GPUs and device_map: auto, "
-                "quantise: 8 or 4, or set max_parameters lower."
-            )
+            too_large.append(f"{model.slug} ({weights:.0f} GB on {_gpus(gpus)})")
+    if too_large:
+        sizes = ", ".join(f"{size:.0f} GB" for size in memory)
+        yield (
+            f"the GPUs of this machine ({sizes}) do not hold the weights of "
+            f"{', '.join(too_large)}. Give their entries resources: {{gpu: N}} with "
+            "more GPUs and device_map: auto, quantise: 8 or 4, or set max_parameters "
+            "lower."
+        )
+
+
+def _gpus(number: int) -> str:
+    return "1 GPU" if number == 1 else f"{number} GPUs"
 
 
 class Partition(Keys):
@@ -138,8 +146,8 @@ class Partition(Keys):
 
 
 def small_partitions(plan: Plan, path: Path) -> Iterator[str]:
-    """Yield which models no partition of a cluster takes, by the file of its partitions
-    (`slurm-partition-config`)."""
+    """Yield a sentence on the models that no partition of a cluster takes, if there are
+    any, by the file of its partitions (`slurm-partition-config`)."""
     partitions = []
     for keys in (read_yaml(path).get("partitions") or {}).values():
         limits = {
@@ -154,12 +162,13 @@ def small_partitions(plan: Plan, path: Path) -> Iterator[str]:
         if not any(partition.takes(model) for partition in partitions):
             asked = (
                 f"{model.longest_attempt} minutes, {job.mem_mb} MB, {job.threads} "
-                f"threads and {job.gpu} GPUs"
+                f"threads, {_gpus(job.gpu)}"
             )
             refused[asked].append(model.slug)
-    for asked, slugs in refused.items():
+    jobs = [f"{', '.join(slugs)} ({asked})" for asked, slugs in refused.items()]
+    if jobs:
         yield (
-            f"no partition of {path} takes a job of {asked}, which {', '.join(slugs)} "
-            "ask for: lower `resources` in the models' entries or max_runtime, or give "
-            "the partitions' limits as the cluster has them (sinfo)."
+            f"no partition of {path} takes the jobs of {'; '.join(jobs)}: lower "
+            "`resources` in the models' entries or max_runtime, or give the "
+            "partitions' limits as the cluster has them (sinfo)."
         )

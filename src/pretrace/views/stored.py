@@ -120,10 +120,21 @@ def _made(
 
 def computed_view(name: str, benchmark: "pd.DataFrame") -> "pd.DataFrame":
     """Make the table of a view that is a function of the text and of data of this
-    machine, as WordNet's synonyms."""
+    machine, as WordNet's synonyms.
+
+    Raises `InputError` if no text changes, as texts of another language do not.
+    """
     variants = {}
+    is_changed = False
     for text_id, text in zip(benchmark["text_id"], benchmark["text"], strict=True):
         variants[text_id] = VIEWS[name].variants(text, seed_of(name, text_id))
+        is_changed |= variants[text_id] != [text]
+    if not is_changed:
+        raise InputError(
+            f"view {name} changes none of {len(benchmark)} texts: they have no word "
+            "with a synonym in WordNet, which is English, or are so short that the "
+            "share is less than a word; leave the view out."
+        )
     return _logged(name, variants, total=len(benchmark))
 
 

@@ -76,9 +76,13 @@ _EDGES_OF_PRINT = {"header", "footer"}
 
 # tags whose classes say what a page has, and not what they are
 _WHOLE = {"html", "body", "main", "article"}
-_PAGE_MARK = re.compile(r"page-?(?:break|num|no)", re.IGNORECASE)
+_NUMBERING_MARK = re.compile(r"(page|line)-?(?:break|num|no)", re.IGNORECASE)
 _PAGE_LABEL = re.compile(r"\W*(?:(?:page|pg|p)\b\.?\s*)?(?:\d{1,4}|[ivxlc]+)\W*", re.I)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_NAME_OF_HIDDEN = re.compile(
+    r"sr-only|visually-?hidden|screen-?reader(?:-?(?:text|only))?"
+)
+"""Classes of what is read aloud, and not shown."""
 
 _LISTS = {"ul", "ol", "dl", "menu"}
 LINKED = 0.9
@@ -198,6 +202,8 @@ class Leaving:
             return UNSEEN
         types = attributes.get("epub:type", "").lower().split()
         names = _names(attributes)
+        if any(map(_NAME_OF_HIDDEN.fullmatch, names)):
+            return UNSEEN
         if not self.struck.isdisjoint(attributes.get("class", "").lower().split()):
             return DELETED
         if any(map(NOTE_NAME.fullmatch, [role, *names])) or any(
@@ -237,7 +243,7 @@ class _Place:
 
     block: int = 0
     part: str | None = None
-    marks_page: bool = False
+    numbering: str = ""
     keeps_lines: bool = False
     is_raised: bool = False
     href: str = ""
@@ -254,12 +260,13 @@ class _Place:
         is_main = (
             tag.name in ("main", "article") or tag.attributes.get("role") == "main"
         )
+        numbering = _NUMBERING_MARK.search(about)
         is_outer_list = tag.name in _LISTS and not self.list_number
         part = leaving.part_of(tag, number) if self.part is None else self.part
         return _Place(
             block=number if tag.name in _BLOCKS else self.block,
             part=part,
-            marks_page=self.marks_page or bool(_PAGE_MARK.search(about)),
+            numbering=self.numbering or (numbering[1].lower() if numbering else ""),
             keeps_lines=self.keeps_lines or tag.name == "pre",
             is_raised=self.is_raised or tag.name == "sup",
             href=self.href or tag.attributes.get("href", ""),
@@ -347,8 +354,8 @@ def lay_out(
             left_as = NAVIGATION
         if left_as is not None:
             reading.left_out[left_as] += count_words(part)
-        elif place.marks_page and _PAGE_LABEL.fullmatch(part):
-            reading.removed["page numbers"] += 1
+        elif place.numbering and _PAGE_LABEL.fullmatch(part):
+            reading.removed[f"{place.numbering} numbers"] += 1
         else:
             if place.block != last.block and part.strip():
                 written.write("\n\n")

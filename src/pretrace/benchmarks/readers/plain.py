@@ -23,7 +23,9 @@ _NOTE_OF_MARKDOWN = re.compile(
     r"^\[\^[^\]\n]+\]:.*(?:\n(?:[ \t]+\S.*|[ \t]*(?=\n[ \t]+\S)))*\n?", re.MULTILINE
 )
 _NUMBER_OF_MARKDOWN = re.compile(r"\[\^[^\]\n]+\]")
-_STRUCK_IN_MARKDOWN = re.compile(r"(?<!~)~~(?=[^\s~])[^~\n]*(?:\n[^~\n]+)*~~(?!~)")
+_STRUCK = r"~~(?=[^\s~])[^~\n]*(?:\n[^~\n]+)*~~"
+# with one of the two blanks that it stands between
+_STRUCK_IN_MARKDOWN = re.compile(rf"(?<= ){_STRUCK} |(?<!~){_STRUCK}(?!~)")
 _LEFT_OUT_OF_MARKDOWN = (
     (_NOTE_OF_MARKDOWN, NOTES),
     (_NUMBER_OF_MARKDOWN, NOTES),

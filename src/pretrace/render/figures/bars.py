@@ -20,6 +20,7 @@ from pretrace.render.figures.drawing import (
     Drawing,
     Facet,
     LineStyle,
+    axes_width,
     chance_of,
     draw_facets,
     draw_intervals,
@@ -39,6 +40,9 @@ from pretrace.runtime.errors import nearest
 EVEN = {"one in four": (0.25, CHANCE_STYLE)}
 SHARE_RIGHT = "share of right answers, 95 % interval"
 TITLE = 32  # letters of a line over one of two facets
+WRITTEN = (
+    0.22  # inches that a value takes over its bar; over a narrower one it is turned
+)
 
 
 def draw_bars(
@@ -79,13 +83,15 @@ def draw_bars(
 
 def _draw(axis: Axes, frame: pd.DataFrame, series: Sequence[str]) -> None:
     groups = list(dict.fromkeys(frame["group"]))
-    width = 0.8 / max(1, len(series))
+    own = [name for name in series if frame["series"].eq(name).any()]
+    width = 0.8 / max(1, len(own))
+    is_narrow = axes_width(axis) * width / (len(groups) + 0.2) < WRITTEN
     for row in records_of(frame):
         place: float = groups.index(row["group"])
         number = groups.index(row["group"])
         if series:
             number = series.index(row["series"])
-            place += (number - (len(series) - 1) / 2) * width
+            place += (own.index(row["series"]) - (len(own) - 1) / 2) * width
         axis.bar(place, row["value"], width=width * 0.94, **nth_fill(number))
         bar = pd.DataFrame([row])[["value", "low", "high"]].astype(float)
         draw_intervals(axis, [place], bar, "black", ground=True)
@@ -97,6 +103,7 @@ def _draw(axis: Axes, frame: pd.DataFrame, series: Sequence[str]) -> None:
             ha="center",
             textcoords="offset points",
             va="bottom",
+            rotation=90 if is_narrow else 0,
             fontsize=6,
             zorder=5,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},

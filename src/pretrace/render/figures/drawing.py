@@ -142,6 +142,16 @@ LETTER, LINE, EDGE = 0.053, 0.11, 0.45
 width of what is left of axes: a label and the numbers of the scale."""
 
 
+def axes_width(axis: Axes) -> float:
+    """Return about how wide axes will be (inches), which is known exactly once the
+    figure is laid out."""
+    place = axis.get_subplotspec()
+    columns = place.get_gridspec().ncols if place else 1
+    figure = axis.get_figure(root=True)
+    width = figure.get_figwidth() if figure else PAGE
+    return width / columns - EDGE
+
+
 def wrap_title(title: str, width: float) -> str:
     """Return a title with further line breaks, so that no line is wider than `width`
     inches, and lines equally long."""
@@ -362,7 +372,7 @@ def draw_facets(
     height: float = 2.4,
 ) -> Figure:
     """Return a figure with axes for each facet, as many in a row as there are `widths`;
-    two are stacked.
+    two are stacked, four are in two rows.
 
     `draw(axis, facet)` fills one of them with lines, dots or bars and returns its
     handles for the legend.
@@ -376,6 +386,8 @@ def draw_facets(
     """
     # two below each other can be read on a screen of 390 pixels
     columns = 1 if len(facets) == 2 else min(len(widths), len(facets))
+    if len(facets) == 4:
+        columns = min(2, columns)  # a square, with no row of one
     width = widths[columns - 1]
     beside += LINE * max(facet.y_label.count("\n") for facet in facets)
     titles: list[str] = []

@@ -22,6 +22,7 @@ from pretrace.render.figures.drawing import (
     Drawing,
     Facet,
     LineStyle,
+    axes_width,
     chance_of,
     draw_facets,
     draw_intervals,
@@ -51,6 +52,9 @@ SHIFTED = 0.1
 LEGEND_LINE = 0.08  # of the height of the lines: a line of a legend above them
 SMOOTHING = 25  # training loss is drawn as a moving mean over this part of all steps
 CROWDED = 45  # letters of all names along x, above which they are turned
+# inches of a letter of a name along x
+TICK_LETTER = 0.057
+MARGIN = 0.12  # what is left and right of the ticks, of the distance of the outer ones
 THIN = ("P", "X")  # markers that a white edge would cover
 
 
@@ -158,11 +162,14 @@ def _draw_series(
 
 def _name_ticks(axis: Axes, ticks: Mapping[float, str]) -> None:
     turned: dict[str, Any] = {}
-    if sum(map(len, ticks.values())) > CROWDED:
+    letters = [len(name) for name in ticks.values()]
+    distance = axes_width(axis) / (1 + 2 * MARGIN) / max(1, len(ticks) - 1)
+    is_tight = TICK_LETTER * (max(letters) + 2) > distance
+    if sum(letters) > CROWDED or is_tight:
         turned = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"}
     axis.set_xticks(list(ticks), list(ticks.values()), **turned)
     axis.xaxis.set_minor_locator(NullLocator())
-    axis.margins(x=0.12)
+    axis.margins(x=MARGIN)
 
 
 def method_lines(artifact: Artifact, results: Results) -> Drawing:

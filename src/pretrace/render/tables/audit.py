@@ -20,7 +20,7 @@ from pretrace.evaluation.audit_controls import (
     WORDS,
 )
 from pretrace.evaluation.audit_rows import COMBINED
-from pretrace.evaluation.averages import Record, group_records, number
+from pretrace.evaluation.averages import Record, number
 from pretrace.evaluation.resampling import DRAWN
 from pretrace.evaluation.taken_off import EXPLAINED
 from pretrace.evaluation.verdict import (
@@ -101,27 +101,26 @@ def audit(artifact: Artifact, results: Results) -> Table:
     """Lay out for each model and benchmark the answer, what the audit can find,
     documents, passages, checks."""
     panels = {panel.pair: panel for panel in artifact.panels}
-    audits = [(panel, results.read("audit", pair)) for pair, panel in panels.items()]
-    blocks = [
-        block for panel, frame in audits for block in _blocks(panel, frame, results)
-    ]
-    cautions = results.cautions([panel for panel, _ in audits])
-    named = []
-    for place, (panel, frame) in enumerate(audits):
+    blocks: list[Block] = []
+    boxes: list[Box] = []
+    frames = []
+    for pair, panel in panels.items():
+        frame = results.read("audit", pair)
+        blocks += _blocks(panel, frame, results)
         null = panel.model in artifact.null_models
-        about = frame.assign(
+        frame = frame.assign(
             model=panel.model, benchmark=panel.benchmark, null_model=null
         )
         if _design(frame).get("based"):
-            about = about.assign(base=panel.title_of((panel.references or [""])[0]))
-        audits[place] = panel, about
-        named.append(about)
-    boxes = tuple(_box(panel, frame, results) for panel, frame in audits)
-    notes = [*_NOTES, *cautions, *_false_alarms([frame for _, frame in audits])]
-    if any(base_of(frame) for frame in named):
+            frame = frame.assign(base=panel.title_of((panel.references or [""])[0]))
+        boxes.append(_box(panel, frame, results))
+        frames.append(frame)
+    cautions = results.cautions([*panels.values()])
+    notes = [*_NOTES, *cautions, *_false_alarms(frames)]
+    if any(map(base_of, frames)):
         notes.insert(3, _WITH_BASE)
-    page = table_of(artifact, blocks, notes, pd.concat(named, ignore_index=True))
-    return replace(page, boxes=boxes)
+    page = table_of(artifact, blocks, notes, pd.concat(frames, ignore_index=True))
+    return replace(page, boxes=tuple(boxes))
 
 
 _NOTES = (
@@ -265,12 +264,12 @@ def audit_lines(frame: pd.DataFrame) -> list[str]:
     frame[words] = frame[words].astype(object).where(frame[words].notna(), "")
     audits = frame.groupby(["model", "benchmark"], sort=False)
     several = audits.ngroups > 1
-    answers = [
-        (benchmark, " ".join(answer(str(model), own)))
-        for (model, benchmark), own in audits
-    ]
-    lines = [f"{benchmark}: {text}" if several else text for benchmark, text in answers]
-    return lines + _false_alarms([own for _, own in audits])
+    lines, frames = [], []
+    for (model, benchmark), own in audits:
+        text = " ".join(answer(str(model), own))
+        lines.append(f"{benchmark}: {text}" if several else text)
+        frames.append(own)
+    return lines + _false_alarms(frames)
 
 
 def _false_alarms(audits: Sequence[pd.DataFrame]) -> list[str]:
@@ -469,12 +468,8 @@ def _checked(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
             "at random",
         )
         return
-    yield (
-        "Not checked",
-        ", ".join(
-            [*open_ones, "whether the known texts are unread", "and as famous as yours"]
-        ),
-    )
+    open_ones += ["whether the known texts are unread", "and as famous as yours"]
+    yield "Not checked", ", ".join(open_ones)
 
 
 def _result_of(row: Record, frame: pd.DataFrame) -> str:
@@ -488,33 +483,28 @@ def _result_of(row: Record, frame: pd.DataFrame) -> str:
 def _causes(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Yield the documents and the words that make a check fail."""
     units = frame.sort_values("effect", ascending=False, key=abs, kind="stable")
-    causes, words = (
-        records_of(units[units["unit"] == unit]) for unit in ("cause", "word")
-    )
-    for own in group_records(causes, "method"):
-        apart = [row for row in own if row["effect"] > 0]
-        sides = [
-            f"{sum(row['flagged'] == side for row in apart)} of "
-            f"{sum(row['flagged'] == side for row in own)} {kind}"
-            for side, kind in ((True, "in question"), (False, "known"))
-        ]
-        most = ", ".join(shorten(row["id"]) for row in apart[:CAUSES_SHOWN])
-        label = CHECKS[own[0]["method"]][0]
+    for method, own in units[units["unit"] == "cause"].groupby("method", sort=False):
+        apart = own[own["effect"] > 0]
+        in_question = f"{apart['flagged'].sum()} of {own['flagged'].sum()} in question"
+        known = f"{(~apart['flagged']).sum()} of {(~own['flagged']).sum()} known"
+        most = ", ".join(map(shorten, apart["id"].head(CAUSES_SHOWN)))
+        label = CHECKS[str(method)][0]
         yield (
             f"Told apart by {label}",
-            f"{' and '.join(sides)} lie on their own side, most clearly {most}.",
+            f"{in_question} and {known} lie on their own side, most clearly {most}.",
         )
+    words = records_of(units[units["unit"] == "word"])
     note = (
         ". In brackets: how many documents in question have it, and how many known "
         "ones."
     )
     for sign, kind in ((1, "in question"), (-1, "in known ones")):
-        own = [row for row in words if sign * row["effect"] > 0]
-        listed = ", ".join(
-            f"{row['id']} ({row['texts']:.0f}, {row['n']:.0f})" for row in own
-        )
-        if own:
-            yield f"Words more frequent {kind}", listed + note
+        listed = []
+        for row in words:
+            if sign * row["effect"] > 0:
+                listed.append(f"{row['id']} ({row['texts']:.0f}, {row['n']:.0f})")
+        if listed:
+            yield f"Words more frequent {kind}", ", ".join(listed) + note
             note = "."
 
 
@@ -529,21 +519,16 @@ def _counts(design: Mapping[str, float], documents: str, noun: str, texts: str) 
 def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
     """Say which documents and passages take no part."""
     design = _design(frame)
-    out = frame[(frame["unit"] == "document") & (frame["method"] == "")]["id"].tolist()
+    out = frame[(frame["unit"] == "document") & (frame["method"] == "")]
     known = int(design.get("known_outliers", 0))
-    parts = [f"your document '{name}'" for name in out] + [
-        count_noun(known, "known document")
-    ] * bool(known)
-    words = (
-        [f"{join_words(parts)}: unlike all others in words or letters."]
-        if parts
-        else []
-    )
+    parts = [f"your document '{name}'" for name in out["id"]]
+    if known:
+        parts.append(count_noun(known, "known document"))
+    words = []
+    if parts:
+        words.append(f"{join_words(parts)}: unlike all others in words or letters.")
     unlabelled = int(results.read("benchmarks", panel.benchmark)["label"].isna().sum())
-    stood_out = frame[(frame["unit"] == "document") & (frame["method"] == "")][
-        "texts"
-    ].sum()
-    left = unlabelled - int(design.get("texts", 0)) - int(stood_out)
+    left = unlabelled - int(design.get("texts", 0)) - int(out["texts"].sum())
     if left > 0 and not frame[frame["unit"] == "text"].empty:
         words.append(
             f"{count_noun(left, 'passage')} without a label: no score, or no known "
@@ -555,18 +540,19 @@ def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
 def _blocks(panel: Panel, frame: pd.DataFrame, results: Results) -> Iterator[Block]:
     name = f"{panel.title_of(panel.model)} on {panel.title_of(panel.benchmark)}"
     failed = bool(failed_checks(frame))
-    facts = (
-        (label, [("", Cell(words=words))], False) for label, words in _can_find(frame)
-    )
+    facts = []
+    for label, words in _can_find(frame):
+        facts.append((label, [("", Cell(words=words))], False))
     yield from rows_of(f"What this audit can find: {name}", facts, "")
     for unit, title in (("document", "Documents"), ("text", "Passages")):
         own = frame[(frame["unit"] == unit) & (frame["method"] != "")]
         if unit == "document" and own["id"].nunique() > 1:
             own = pd.concat([frame[frame["unit"] == "all"].assign(id=TOGETHER), own])
-        if own["id"].nunique() > (unit == "document" and own["texts"].max() <= 1):
-            texts = results.read("benchmarks", panel.benchmark).set_index("text_id")[
-                "text"
-            ]
+        # a single document of a single text is all texts together
+        is_text = unit == "document" and own["texts"].max() <= 1
+        if own["id"].nunique() > is_text:
+            table = results.read("benchmarks", panel.benchmark)
+            texts = table.set_index("text_id")["text"]
             yield from _unit_block(f"{title}: {name}", unit, own, texts, failed=failed)
     yield from rows_of(f"Checks: {name}", _checks(frame), "")
 
@@ -641,40 +627,28 @@ def _unit_block(
 ) -> Iterator[Block]:
     """Yield a block with a row a document or passage, the lowest p first; passages are
     called by their first words."""
-    together = own[own["method"] == COMBINED].sort_values(
-        ["p", "id"], kind="stable", na_position="last"
-    )
-    together = together.sort_values(
-        "unit", key=lambda units: units.ne("all"), kind="stable"
-    )
+    together = own[own["method"] == COMBINED].sort_values(["p", "id"], kind="stable")
+    is_document = together["unit"].ne("all")  # all together come first
+    together = together.loc[is_document.sort_values(kind="stable").index]
     alone = own[own["method"] != COMBINED]
-    single = {(row["id"], row["method"]): row["effect"] for row in records_of(alone)}
+    effects = alone.set_index(["id", "method"])["effect"].to_dict()
     methods = in_order(alone["method"])
     rows, details = [], []
     for row in records_of(together.head(MOST_ROWS)):
-        text = str(texts.get(row["id"], "")) if unit == "text" else ""
-        effects = [
-            (f"above: {method_label(method)}", _effect(single.get((row["id"], method))))
-            for method in methods
-        ]
-        cells: list[tuple[Head, Cell]] = [
-            *_unit_cells(row, unit, failed=failed),
-            *effects,
-        ]
-        rows.append((first_words(text) if text else row["id"], cells, False))
-        details.append(f"{row['id']}: {text}" if text else "")
-    shown = (
-        f", the {MOST_ROWS} with the lowest p of {len(together)}"
-        if len(together) > MOST_ROWS
-        else ""
-    )
-    for block in rows_of(
-        title + shown, rows, "Document" if unit == "document" else "Passage"
-    ):
-        detailed = (
-            replace(row, detail=detail)
-            for row, detail in zip(block.rows, details, strict=True)
-        )
+        id = row["id"]
+        text = str(texts.get(id, "")) if unit == "text" else ""
+        cells: list[tuple[Head, Cell]] = [*_unit_cells(row, unit, failed=failed)]
+        for method in methods:
+            head = f"above: {method_label(method)}"
+            cells.append((head, _effect(effects.get((id, method)))))
+        rows.append((first_words(text) if text else id, cells, False))
+        details.append(f"{id}: {text}" if text else "")
+    if len(together) > MOST_ROWS:
+        title += f", the {MOST_ROWS} with the lowest p of {len(together)}"
+    for block in rows_of(title, rows, "Document" if unit == "document" else "Passage"):
+        detailed = []
+        for shown, detail in zip(block.rows, details, strict=True):
+            detailed.append(replace(shown, detail=detail))
         yield replace(block, rows=tuple(detailed))
 
 

@@ -10,7 +10,7 @@ from pretrace.questions.known import is_control
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import BLIND, join_words, marked_label, method_label
 from pretrace.render.phrases import (
-    INTERVALS,
+    brackets_and_dashes,
     conditions,
     exceeding_placebos,
     format_signed,
@@ -64,7 +64,8 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
         blocks += rows_of(panel.name, rows)
         reading.append(_read_controls(panel, own))
     families = " ".join(multiplicity_note(len(panels), "panel"))
-    more = ["Held-out settings.", INTERVALS, *other_texts_note(panels, frame)]
+    told = brackets_and_dashes(estimate_rows(frame))
+    more = ["Held-out settings.", told, *other_texts_note(panels, frame)]
     notes = [
         conditions(artifact, estimate_rows(frame), " ".join(more)),
         "Placebos: each document of the members in turn plays the non-members, against "
@@ -140,8 +141,9 @@ def split_table(artifact: Artifact, results: Results) -> Table:
         *by_method(trained, panels, metrics, title=f"Single splits, {TRAINED}"),
         *by_method(null, panels, metrics, title=f"Single splits, {NULL}"),
     ]
+    told = brackets_and_dashes(estimate_rows(shown))
     notes = [
-        conditions(artifact, estimate_rows(shown), f"Held-out settings. {INTERVALS}"),
+        conditions(artifact, estimate_rows(shown), f"Held-out settings. {told}"),
         "A split draws its texts anew, says by a coin which of them are members, and "
         "has a training of its own. One model that read neither class reads the texts "
         "of all splits. Means have Student's 95 % interval over the splits, whose "

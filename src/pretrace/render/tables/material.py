@@ -132,15 +132,21 @@ def document_times(artifact: Artifact, results: Results) -> Table:
         "passes that it reads; several share them.",
         *results.cautions(panels),
     ]
+    if frame["value"].isna().any():
+        notes.append(
+            "A dash: nothing was asked, because no passage suits the method or all "
+            "answers were stored before."
+        )
     return table_of(artifact, blocks, notes, frame)
 
 
 def _seconds(
     artifact: Artifact, results: Results, panel: Panel
-) -> dict[tuple[str, str], float]:
-    """Return seconds a document, by method and a setting of it that is timed apart."""
+) -> dict[tuple[str, str], float | None]:
+    """Return seconds a document, by method and a setting of it that is timed apart;
+    None if nothing was asked."""
     methods, subset, length = artifact.methods, panel.subset or "", panel.length
-    seconds = {}
+    seconds: dict[tuple[str, str], float | None] = {}
     if results.has("passes", panel.pair):
         documents = results.texts(panel)["document"].nunique()
         views = read_json(results.path("passes", panel.pair))["views"]
@@ -153,7 +159,8 @@ def _seconds(
             named = panel.references
             is_shown = named is None or row["paraphraser"] in ("", *named)
             if row["task"] in methods and is_of_panel and is_shown:
-                seconds[row["task"], row["setting"]] = row["seconds"] / row["documents"]
+                of_document = row["seconds"] / row["documents"]
+                seconds[row["task"], row["setting"]] = of_document or None
     return seconds
 
 

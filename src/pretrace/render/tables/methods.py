@@ -7,15 +7,20 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.averages import EstimateRow, Record, averages_of
+from pretrace.evaluation.averages import (
+    EstimateRow,
+    Record,
+    averaged_groups,
+    averages_of,
+)
 from pretrace.evaluation.metrics import marks_in
 from pretrace.questions.known import is_control
 from pretrace.render.artifact import SELECTIONS, Artifact, Panel
 from pretrace.render.names import AT_EDGE, PARAMETER_LABELS, marked_label, method_label
 from pretrace.render.phrases import (
     DASHES,
-    INTERVALS,
     OF_THIS_SIZE,
+    brackets_and_dashes,
     conditions,
     multiplicity_note,
     other_texts_note,
@@ -63,7 +68,7 @@ def method_table(artifact: Artifact, results: Results) -> Table:
     selections = [name for name in SELECTIONS if name in artifact.selections]
     shown = estimates(artifact, results, selections)
     column = ["selection", "panel", "average", "metric"]
-    is_beyond = beyond_chance(shown, column)
+    is_beyond = also_in_parts(artifact, panels, shown, beyond_chance(shown, column))
     shown["bold"] = best(shown, column) & is_beyond
     if options.runner_up:
         is_null = shown["model"].isin(artifact.null_models)
@@ -86,6 +91,29 @@ def method_table(artifact: Artifact, results: Results) -> Table:
                 own, panels, artifact.metrics, title=title, block=options.blocks
             )
     return table_of(artifact, blocks, notes, shown)
+
+
+def _lack_interval(frame: pd.DataFrame) -> "pd.Series[bool]":
+    """Tell which rows are means without an interval."""
+    return frame["average"].ne("") & frame["low"].isna()
+
+
+def also_in_parts(
+    artifact: Artifact,
+    panels: Sequence[Panel],
+    frame: pd.DataFrame,
+    is_beyond: "pd.Series[bool]",
+) -> "pd.Series[bool]":
+    """Tell which values are beyond chance, a mean without an interval only if all
+    values that it is of are."""
+    given = [panel.to_json() for panel in panels]
+    options = artifact.options
+    groups = averaged_groups(given, options.average, options.blocks)
+    keys = [frame[key] for key in ("selection", "method", "metric")]
+    keys.append(frame["panel"].map(lambda place: groups.index(groups[place])))
+    is_mean = frame["average"].ne("")
+    of_all = (is_beyond | is_mean).groupby(keys).transform("all")
+    return is_beyond & (of_all | ~_lack_interval(frame))
 
 
 SELECTION_TITLES = {
@@ -113,7 +141,7 @@ def _notes(
     are taken: a note each."""
     options = artifact.options
     single = frame[frame["average"] == ""]
-    more = INTERVALS
+    more = brackets_and_dashes(records_of(single))
     if any(metric.startswith("tpr") for metric in artifact.metrics):
         more += f" {OF_THIS_SIZE}"
     marked, means = [], []
@@ -124,6 +152,11 @@ def _notes(
             "an interval that pays for the choice among them (Bonferroni); rows "
             "without a model are not in contest."
         )
+        if _lack_interval(frame).any():
+            marked.append(
+                "An average without an interval is bold only if the method is above "
+                "chance in each of its columns."
+            )
     if frame["star"].any():
         tested = single[single["difference"].notna()]
         marked.append(
@@ -194,7 +227,9 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
     by = ("method", "parameter_value")
     blocks = by_method(frame, panels, artifact.metrics, label=_value_label, by=by)
     notes = [
-        conditions(artifact, records_of(varied), INTERVALS),
+        conditions(
+            artifact, records_of(varied), brackets_and_dashes(records_of(frame))
+        ),
         "Every other parameter is at its default. Bold is the highest value of a "
         "column, if it is above chance by an interval that pays for the choice "
         "(Bonferroni).",

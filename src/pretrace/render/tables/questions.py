@@ -30,8 +30,7 @@ from pretrace.render.names import (
     method_label,
 )
 from pretrace.render.phrases import (
-    DASHES,
-    INTERVALS,
+    brackets_and_dashes,
     conditions,
     multiplicity_note,
     without_controls,
@@ -83,7 +82,7 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
     frame["bold"] = best(frame, ["panel", "average", "metric"]) & is_gap
     blocks = by_method(frame, panels, SHOWN_ACCURACIES, label=setting_label, by=by)
     notes = [
-        conditions(artifact, records, INTERVALS, SHOWN_ACCURACIES),
+        conditions(artifact, records, brackets_and_dashes(records), SHOWN_ACCURACIES),
         "Gap: members minus non-members; bold is the widest. Chance is not a fixed "
         "share: the controls show how much the options give away without a model.",
     ]
@@ -177,7 +176,8 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
     tested = frame[frame["metric"] == P_VALUE]
     frame["p_holm"] = corrected(tested, ("panel",), p="value").reindex(frame.index)
     frame["star"] = frame["p_holm"] <= STAR_LEVEL
-    more = f"Default settings. {INTERVALS if shown else DASHES}"
+    estimated = [row for row in records if row["metric"] != P_VALUE]
+    more = f"Default settings. {brackets_and_dashes(estimated)}"
     notes = [
         conditions(artifact, records, more, metrics),
         "p: Welch's t-test of the mean scores of members' and of non-members' "

@@ -432,14 +432,15 @@ class Markup:
         named by its stub."""
         heads = []
         for lines in level_heads(block.columns):
-            heads.append(tuple(self.escape(line) for line in lines))
-        columns = pd.Index([lines[0] for lines in heads])
-        if len(heads[0]) > 1:
-            columns = pd.MultiIndex.from_tuples(heads)
+            heads.append([self.escape(line) for line in lines])
+        levels = pd.MultiIndex.from_arrays([*zip(*heads, strict=True)])
+        columns = levels if levels.nlevels > 1 else levels.get_level_values(0)
         stub = self.escape(block.stub) or None
         columns = columns.set_names([None] * (columns.nlevels - 1) + [stub])
-        labels = [self.label(row) for row in block.rows]
-        cells = [[self.cell(cell) for cell in row.cells] for row in block.rows]
+        labels, cells = [], []
+        for row in block.rows:
+            labels.append(self.label(row))
+            cells.append([self.cell(cell) for cell in row.cells])
         return pd.DataFrame(cells, labels, columns)
 
 

@@ -65,8 +65,13 @@ class Model(Registered[ModelEntry]):
 
     @property
     def counting(self) -> "Model":
-        """The model whose tokenizer stands for this model's in reference counts."""
-        return Model(self.study, self.entry.tokenizer or self.slug)
+        """The model whose tokenizer stands for this model's in reference counts: its
+        own if `without` names the lender."""
+        lender = self.entry.tokenizer
+        is_left_out = lender in self.study.settings.without
+        if lender is None or (is_left_out and can(self.entry, "own_tokenizer")):
+            return self
+        return Model(self.study, lender)
 
     @property
     def path(self) -> str | None:
