@@ -34,11 +34,11 @@ def everything(tmp_path):
         store.add(prefix=kind, draw=draw, shots=shots)
     small = Store(tmp_path, "small", benchmark).add()
     methods = "loss zlib lowercase ref min_k min_k_pp surp dc_pdd neighbor blind"
-    shots = {"shots": [1, 2]}
+    one_or_two = {"shots": [1, 2]}
     run = a_run(
         *methods.split(),
-        {"method": "recall", "parameters": shots},
-        {"method": "con_recall", "parameters": shots},
+        {"method": "recall", "parameters": one_or_two},
+        {"method": "con_recall", "parameters": one_or_two},
         references=["small"],
         corpora=["web"],
         neighbours=["transpositions-3"],
