@@ -221,7 +221,7 @@ def _named(axis):
 
 
 @pytest.mark.parametrize("facets", [3, 4])
-def test_names_and_values_do_not_lie_on_one_another(results: Results, facets):
+def test_names_and_values_do_not_lie_on_one_another(results, facets):
     names = ("LLaMA-2-7B", "LLaMA-2-13B", "LLaMA-2-70B")
     points = pd.DataFrame(
         {"series": "loss", "x": [0, 1, 2], "value": 0.5, "low": 0.4, "high": 0.6}
