@@ -6,14 +6,13 @@ import json
 import random
 import re
 import stat
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from command_line import run_pretrace
 from scipy.stats import binom, binomtest
 
 import hub_datasets as made
@@ -31,7 +30,6 @@ from pretrace.evaluation.verdict import Verdict, verdict
 from pretrace.runtime.errors import InputError
 from pretrace.seeds import seed_of
 
-ROOT = Path(__file__).parents[2]
 WORDS = [
     f"{first}{last}"
     for first in "abcdefghij"
@@ -41,17 +39,6 @@ WORDS = [
 
 def rows(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def drawn(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [
-        sys.executable,
-        "-c",
-        "from pretrace.command import main; main()",
-        "key",
-        *arguments,
-    ]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
 @pytest.fixture
@@ -84,7 +71,7 @@ CANARIES = ("canaries", "--count", "6", "--twins", "4", "--words", "words.txt")
 
 
 def test_the_key_has_each_canary_and_its_twins_and_only_canaries_are_published(folder):
-    done = drawn(folder, *CANARIES, *TEMPLATES, "--out", "mine")
+    done = run_pretrace(folder, "key", *CANARIES, *TEMPLATES, "--out", "mine")
     key = folder / "mine" / "key.jsonl"
     publish = folder / "mine" / "publish.txt"
     texts = rows(key)
@@ -110,7 +97,7 @@ def test_the_key_has_each_canary_and_its_twins_and_only_canaries_are_published(f
 
 @pytest.mark.parametrize("passages", ["passages.jsonl", "passages.csv"])
 def test_one_wording_of_each_passage_is_published(folder, passages):
-    drawn(folder, "wordings", passages, "--out", "mine")
+    run_pretrace(folder, "key", "wordings", passages, "--out", "mine")
     texts = rows(folder / "mine" / "key.jsonl")
     assert Counter(row["label"] for row in texts) == {1: 9, 0: 18}
     published = {row["document"]: row["text"] for row in texts if row["label"] == 1}
@@ -124,28 +111,31 @@ def test_one_wording_of_each_passage_is_published(folder, passages):
 
 
 def test_a_key_is_never_overwritten(folder):
-    assert drawn(folder, *CANARIES, "--out", "mine").returncode == 0
+    assert run_pretrace(folder, "key", *CANARIES, "--out", "mine").returncode == 0
     before = (folder / "mine" / "key.jsonl").read_bytes()
-    again = drawn(folder, *CANARIES, "--out", "mine")
+    again = run_pretrace(folder, "key", *CANARIES, "--out", "mine")
     assert again.returncode == 1
     assert re.match(
         r"error: mine/key\.jsonl exists, and a key is drawn once: .*--out", again.stderr
     )
     assert (folder / "mine" / "key.jsonl").read_bytes() == before
     (folder / "mine" / "key.jsonl").unlink()
-    assert "publish.txt exists" in drawn(folder, *CANARIES, "--out", "mine").stderr
+    assert (
+        "publish.txt exists"
+        in run_pretrace(folder, "key", *CANARIES, "--out", "mine").stderr
+    )
     assert not (folder / "mine" / "key.jsonl").exists()
 
 
 def test_two_draws_differ_and_no_seed_can_be_given(folder):
     for name in ("a", "b"):
-        drawn(folder, *CANARIES, "--out", name)
+        run_pretrace(folder, "key", *CANARIES, "--out", name)
     assert (folder / "a" / "key.jsonl").read_bytes() != (
         folder / "b" / "key.jsonl"
     ).read_bytes()
     assert (
         "unrecognized arguments: --seed"
-        in drawn(folder, *CANARIES, "--out", "c", "--seed", "5").stderr
+        in run_pretrace(folder, "key", *CANARIES, "--out", "c", "--seed", "5").stderr
     )
 
 
@@ -191,7 +181,7 @@ def test_each_mistake_is_named_before_anything_is_written(
 ):
     for name, text in content.items():
         (folder / name).write_text(text, encoding="utf-8")
-    done = drawn(folder, *arguments, "--out", "mine")
+    done = run_pretrace(folder, "key", *arguments, "--out", "mine")
     if said is None:
         assert done.returncode == 0, done.stderr
         return

@@ -44,12 +44,6 @@ def target(tiny_checkpoint):
     return cache(lambda kind: target_of(tiny_checkpoint(kind)))
 
 
-@pytest.fixture
-def short_branches(monkeypatch):
-    """So that the short prompts of tiny models share what they begin with."""
-    monkeypatch.setattr(tree, "WORTH", 2)
-
-
 def alone(model, ids):
     """Logits of the token after each prompt: one at a time, nothing cached."""
     with torch.no_grad():

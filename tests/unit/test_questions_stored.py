@@ -12,7 +12,7 @@ from made_up_questions import answerer_on
 import tiny_models
 from pretrace.models.checkpoint import register_local
 from pretrace.passes.shares import WHOLE, JobShare
-from pretrace.questions import stored, tree
+from pretrace.questions import stored
 from pretrace.questions.answering import ORDERS
 from pretrace.questions.job import answer_questions
 from pretrace.questions.local import LocalAnswerer
@@ -34,14 +34,12 @@ WORDING = {
 }
 WORDS = ["state", "union", "people", "Congress", "law"]
 MODES = [("float32", 300), ("bfloat16", 300), ("bfloat16", 40)]
-pytestmark = pytest.mark.usefixtures("short_branches")
+pytestmark = pytest.mark.usefixtures("short_branches", "short_chunks")
 
 
 @pytest.fixture
-def short_branches(monkeypatch):
-    """So that the short prompts of tiny models share what they begin with, and every
-    question is a chunk."""
-    monkeypatch.setattr(tree, "WORTH", 2)
+def short_chunks(monkeypatch):
+    """So that every question is a chunk."""
     monkeypatch.setattr(stored, "SECONDS_OF_A_CHUNK", 0)
 
 

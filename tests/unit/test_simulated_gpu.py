@@ -23,7 +23,6 @@ from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import Request
 from pretrace.passes.sharing import SharedCache, SteppedState
 from pretrace.passes.statistics import OutputHead, chunk_rows
-from pretrace.questions import tree
 from pretrace.questions.answering import OPTION_LETTERS, Prompt
 from pretrace.questions.tree import Reader
 from pretrace.runtime.errors import InputError
@@ -73,10 +72,7 @@ PROMPTS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def short_branches(monkeypatch):
-    """So that the short prompts of tiny models share what they begin with."""
-    monkeypatch.setattr(tree, "WORTH", 2)
+pytestmark = pytest.mark.usefixtures("short_branches")
 
 
 @pytest.fixture
