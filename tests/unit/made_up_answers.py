@@ -48,7 +48,8 @@ def rows(
                     + 0.6 * PREFERENCE
                     + 0.25 * (np.arange(4) == place) * label
                 )
-                p = np.clip(p, 0.001, None) / np.clip(p, 0.001, None).sum()
+                p = np.clip(p, 0.001, None)
+                p /= p.sum()
                 rows.append(
                     {
                         "document": f"d{number:02d}",

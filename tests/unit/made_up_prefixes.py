@@ -71,14 +71,11 @@ def scores(benchmark: pd.DataFrame) -> pd.DataFrame:
     for draw in (0, 1):
         extra = rng.normal(size=len(plain)) * 0.02
         for shots in SHOTS:
-            given = {
-                kind: log_likelihood(benchmark, kind, shots) for kind in KINDS.values()
-            }
-            columns["recall", f"shots={shots}", draw] = (
-                given["nonmember"] / plain + extra
-            )
+            nonmember = log_likelihood(benchmark, "nonmember", shots)
+            member = log_likelihood(benchmark, "member", shots)
+            columns["recall", f"shots={shots}", draw] = nonmember / plain + extra
             for gamma in GAMMAS:
-                value = (given["nonmember"] - gamma * given["member"]) / plain + extra
+                value = (nonmember - gamma * member) / plain + extra
                 columns["con_recall", f"gamma={gamma:g};shots={shots}", draw] = value
         columns["con_recall", "gamma=0.5;shots=7;access=zero", draw] = rng.normal(
             size=len(plain)
