@@ -227,3 +227,22 @@ def test_the_answer_names_the_base_that_the_model_is_compared_with(shift, said):
         answer("tuned", drawn.assign(base="plain"))
     )
     assert by_chance == (shift > 0)
+
+
+def test_a_draw_within_documents_is_asked_of_published_and_private_texts(
+    tmp_path: Path,
+):
+    """Nothing is assumed of their kind, and no whole documents are compared."""
+    results = golden.STUDIES["audit_weak"](tmp_path / "in")
+    path = results.path("audit", golden.PAIR)
+    frame = read_parquet(path)
+    is_draw = frame["id"] == "randomised"
+    write_parquet(path, frame.assign(score=frame["score"].mask(is_draw, 1.0)))
+    page = made_up.render(ARTIFACT, results, tmp_path)["html"].read_text()
+    for said in (
+        "trained on 28 published texts of",
+        "80 private texts, drawn like the published ones",
+        "It is exact if the model read none of them.",
+        "Places, with private texts",
+    ):
+        assert said in page

@@ -40,9 +40,8 @@ from pretrace.runtime.errors import nearest
 EVEN = {"one in four": (0.25, CHANCE_STYLE)}
 SHARE_RIGHT = "share of right answers, 95 % interval"
 TITLE = 32  # letters of a line over one of two facets
-WRITTEN = (
-    0.22  # inches that a value takes over its bar; over a narrower one it is turned
-)
+# inches that a value takes over its bar; over a narrower one it is turned
+WRITTEN = 0.22
 
 
 def draw_bars(

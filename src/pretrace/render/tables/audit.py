@@ -344,14 +344,15 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
         if result.repairs
         else []
     )
-    known = _counts(design, "known_documents", "known document", "known_texts")
-    given = (
-        "drawn like the published ones and kept private"
-        if design.get("randomised")
-        else "given as unread"
-    )
+    if design.get("randomised"):
+        known = count_noun(int(design.get("known_texts", 0)), "private text")
+        given = "drawn like the published ones"
+        own = count_noun(int(design.get("texts", 0)), "published text")
+    else:
+        known = _counts(design, "known_documents", "known document", "known_texts")
+        given = "given as unread"
+        own = _counts(design, "documents", "document", "texts")
     lines.append(("Rests on", f"{known}, {given}. pretrace cannot check that."))
-    own = _counts(design, "documents", "document", "texts")
     question = (
         f"Was {panel.title_of(panel.model)} trained on {own} of "
         f"'{panel.title_of(panel.benchmark)}'?"
@@ -372,15 +373,17 @@ def _meaning_of_base(model: str, base: str) -> str:
 def _meaning_of_p(design: Mapping[str, float]) -> str:
     """Say what p is; it is exact where the units that are exchanged have as many
     passages."""
-    exchanged = "texts of each document" if design.get("randomised") else "documents"
-    exact = (
-        "exact" if design.get("randomised") or design.get("even") else "nearly exact"
-    )
+    if design.get("randomised"):
+        exchanged, sides = "texts of each place", "published and private ones"
+        exact, own, kind = "exact", "the published ones", ""
+    else:
+        exchanged, sides = "documents", "yours and known ones"
+        exact = "exact" if design.get("even") else "nearly exact"
+        own, kind = "yours", " and all are of one kind"
     return (
-        f"Of all ways to deal the {exchanged} out into yours and known ones, the share "
-        f"in which yours would score at least as high. It is {exact} if the model read "
-        "none of them and all are of one kind. It is not the probability that the "
-        "model did not read them."
+        f"Of all ways to deal the {exchanged} out into {sides}, the share in which "
+        f"{own} would score at least as high. It is {exact} if the model read none of "
+        f"them{kind}. It is not the probability that the model did not read them."
     )
 
 
@@ -560,9 +563,12 @@ def _blocks(panel: Panel, frame: pd.DataFrame, results: Results) -> Iterator[Blo
 def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Yield what an audit of this size can find: labels with their words."""
     design = _design(frame)
+    known, own = "Known documents, with passages", "Your documents, with passages"
+    if design.get("randomised"):
+        known, own = "Places, with private texts", "Places, with published texts"
     for label, keys in (
-        ("Known documents, with passages", ("known_documents", "known_texts")),
-        ("Your documents, with passages", ("documents", "texts")),
+        (known, ("known_documents", "known_texts")),
+        (own, ("documents", "texts")),
     ):
         yield label, ", ".join(f"{design.get(key, 0):,.0f}" for key in keys)
     p = verdict(frame).p
