@@ -230,7 +230,7 @@ def test_the_answer_names_the_base_that_the_model_is_compared_with(shift, said):
 
 
 def test_a_draw_within_documents_is_asked_of_published_and_private_texts(
-    tmp_path: Path,
+    tmp_path,
 ):
     """Nothing is assumed of their kind, and no whole documents are compared."""
     results = golden.STUDIES["audit_weak"](tmp_path / "in")
