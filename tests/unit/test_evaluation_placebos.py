@@ -177,10 +177,9 @@ def test_shots_of_a_placebo_come_from_its_document_and_from_the_other_members(
     document = texts_table.set_index("text_id")["document"]
     for (_, placebo), rows in prefixes.groupby(["draw", "nonmembers"]):
         sources = document[rows["text_id"]].to_numpy()
-        is_nonmember = (rows["kind"] == "nonmember").to_numpy()
         nonmembers = placebo or "new"
-        assert set(sources[is_nonmember]) == {nonmembers}
-        assert not {nonmembers, "new"} & set(sources[~is_nonmember])
+        assert set(sources[rows["kind"] == "nonmember"]) == {nonmembers}
+        assert not {nonmembers, "new"} & set(sources[rows["kind"] == "member"])
 
 
 def test_too_many_documents_of_non_members_or_placebos_are_refused(texts_table):
