@@ -53,6 +53,14 @@ def quick_retries(monkeypatch):
 
 
 @pytest.fixture
+def short_branches(monkeypatch):
+    """So that the short prompts of tiny models share what they begin with."""
+    from pretrace.questions import tree
+
+    monkeypatch.setattr(tree, "WORTH", 2)
+
+
+@pytest.fixture
 def benchmark_table():
     """Twenty made-up texts of one length."""
     from made_up_stores import made_up_benchmark

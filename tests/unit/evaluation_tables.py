@@ -15,10 +15,9 @@ has none."""
 
 
 def parse_setting(method, setting):
-    given = {
-        name: float(value)
-        for name, value in (part.split("=") for part in setting.split(";") if part)
-    }
+    given = {}
+    for name, value in (part.split("=") for part in setting.split(";") if part):
+        given[name] = float(value)
     return {"k": float(GRIDS[method])} | given if method in GRIDS else given
 
 
@@ -72,12 +71,10 @@ def scores(
             "shots_used": None,
         }
     ).astype({"draw": "Int64", "shots_used": "Int64"})
-    blocks = [
-        own.assign(
-            method=method, setting=setting, score=np.asarray(values, dtype=float)
-        )
-        for (method, setting), values in columns.items()
-    ]
+    blocks = []
+    for (method, setting), values in columns.items():
+        score = np.asarray(values, dtype=float)
+        blocks.append(own.assign(method=method, setting=setting, score=score))
     return (
         pd.concat(blocks, ignore_index=True)
         .dropna(subset="score")
@@ -119,7 +116,8 @@ def noise(*shape, seed=0):
 def auc(values, label):
     """By the definition: the share of pairs in which the member scores higher, ties by
     half."""
-    members, nonmembers = np.asarray(values)[label == 1], np.asarray(values)[label == 0]
+    members = np.asarray(values)[label == 1]
+    nonmembers = np.asarray(values)[label == 0]
     return (
         (members[:, None] > nonmembers) + 0.5 * (members[:, None] == nonmembers)
     ).mean()

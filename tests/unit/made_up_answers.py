@@ -23,7 +23,8 @@ from pretrace.questions.scoring import SCORE_COLUMNS, with_documents
 from pretrace.render.results import Results
 from pretrace.runtime.files import read_parquet, write_parquet, write_parquet_parts
 
-MODEL, BENCHMARK = "oracle", "released"
+MODEL = "oracle"
+BENCHMARK = "released"
 LETTERS = "ABCD"
 PREFERENCE = np.array([-0.1, 0.2, 0.0, -0.1])
 CAUTION = "Sections of one speech are not independent."
@@ -47,7 +48,8 @@ def rows(
                     + 0.6 * PREFERENCE
                     + 0.25 * (np.arange(4) == place) * label
                 )
-                p = np.clip(p, 0.001, None) / np.clip(p, 0.001, None).sum()
+                p = np.clip(p, 0.001, None)
+                p /= p.sum()
                 rows.append(
                     {
                         "document": f"d{number:02d}",
@@ -136,39 +138,30 @@ def make_study(folder: Path, *, more: bool = True, **calibration: Any) -> Result
     """Every file of one model's answers, as the rules write them; `calibration` as
     `calibrate` takes it."""
     answers = answers_of(folder, rows() + (other_tasks() if more else []))
-    kinds = ("calibration", "scores", "metrics", "tests")
-    paths = {kind: folder / f"{kind}.parquet" for kind in kinds}
     benchmark = benchmark_of_answers({MODEL: answers}, BENCHMARK, seed=0)
     write_parquet(folder / "benchmark.parquet", benchmark)
-    write_parquet(
-        paths["calibration"], calibrate(answers, benchmark, [run()], **calibration)
-    )
-    calibrations = read_parquet(paths["calibration"])
+    calibrated = calibrate(answers, benchmark, [run()], **calibration)
+    write_parquet(folder / "calibration.parquet", calibrated)
+    calibrations = read_parquet(folder / "calibration.parquet")
     scores = with_documents(
         [no_scores()], benchmark, [run()], answers=answers, calibrations=calibrations
     )
-    write_parquet_parts(paths["scores"], scores)
-    given = scores_of([read_parquet(paths["scores"])], benchmark)
+    write_parquet_parts(folder / "scores.parquet", scores)
+    given = scores_of([read_parquet(folder / "scores.parquet")], benchmark)
     names = {"study": "s", "model": MODEL, "benchmark_name": BENCHMARK}
     metrics, tests = evaluate(given, benchmark, resamples=200, **names)
+    pair = (MODEL, BENCHMARK)
     statistics = {
-        "accuracy": accuracies(answers, (MODEL, BENCHMARK), 200, False),
-        "accuracy_by_order": accuracies_by_order(
-            answers, (MODEL, BENCHMARK), 200, False
-        ),
+        "accuracy": accuracies(answers, pair, 200, False),
+        "accuracy_by_order": accuracies_by_order(answers, pair, 200, False),
         "letters": letter_probabilities(calibrations, MODEL, 200, False),
     }
-    frames = {
-        name: made_up_results.statistic(name, rows) for name, rows in statistics.items()
-    }
-    for kind, frame in ({"metrics": metrics, "tests": tests} | frames).items():
-        write_parquet(folder / f"{kind}.parquet", frame)
-    pair = (MODEL, BENCHMARK)
-    return Results(
-        {
-            name: {pair: folder / f"{name}.parquet"}
-            for name in ("metrics", "tests", *statistics)
-        }
-        | {"benchmarks": {BENCHMARK: folder / "benchmark.parquet"}},
-        {BENCHMARK: {"source": "answers", "caution": CAUTION}},
-    )
+    frames = {"metrics": metrics, "tests": tests}
+    for name, rows_of_it in statistics.items():
+        frames[name] = made_up_results.statistic(name, rows_of_it)
+    paths = {"benchmarks": {BENCHMARK: folder / "benchmark.parquet"}}
+    for name, frame in frames.items():
+        paths[name] = {pair: folder / f"{name}.parquet"}
+        write_parquet(paths[name][pair], frame)
+    entry = {"source": "answers", "caution": CAUTION}
+    return Results(paths, {BENCHMARK: entry})

@@ -111,10 +111,12 @@ def rows(job, manifest, start_token="tokenizer", **keys):
 
 
 def requests_of(texts, inner=()):
-    return [
-        Request(f"t{n}", 0, np.array([*inner, *tokens], np.int32), len(tokens))
-        for n, tokens in enumerate(texts)
-    ]
+    requests = []
+    for n, tokens in enumerate(texts):
+        requests.append(
+            Request(f"t{n}", 0, np.array([*inner, *tokens], np.int32), len(tokens))
+        )
+    return requests
 
 
 def expected_statistics(model, before, tokens):
@@ -138,8 +140,11 @@ def of_predictions(logp, y):
     entropy = -(p * logp).sum(-1)
     variance = (p * (logp + entropy[:, None]) ** 2).sum(-1)
     own = logp.gather(1, y[:, None])
-    top = logp.new_tensor(
-        [row[row >= row.sort(descending=True).values[39]].logsumexp(0) for row in logp]
-    )
+    top = []
+    for row in logp:
+        fortieth = row.sort(descending=True).values[39]
+        top.append(row[row >= fortieth].logsumexp(0))
     ranks = (logp > own).sum(-1).double()
-    return torch.stack([own[:, 0], entropy, variance, logp.amax(-1), ranks, top])
+    highest = logp.amax(-1)
+    rows = [own[:, 0], entropy, variance, highest, ranks, torch.stack(top)]
+    return torch.stack(rows)

@@ -17,7 +17,10 @@ from pretrace.render.results import Results
 from pretrace.runtime.files import sha256_file, write_json, write_parquet
 from pretrace.views.prefixes import draw_prefixes
 
-MODEL, BENCHMARK, LENGTH, SUBSETS = "tiny-small", "eras", 32, ("early", "late")
+MODEL = "tiny-small"
+BENCHMARK = "eras"
+LENGTH = 32
+SUBSETS = ("early", "late")
 PAIR = (MODEL, BENCHMARK)
 CLASS = 60
 SHOTS = (1, 3, 5, 7)
@@ -56,12 +59,8 @@ def log_likelihood(benchmark: pd.DataFrame, kind: str, shots: int) -> np.ndarray
         "member": 0.04 * shots * (1 - 0.5 * member),
         "nonmember": 0.05 * shots * (1 - 0.9 * member),
     }
-    noise = (
-        np.random.default_rng([shots, len(kind)]).normal(size=len(benchmark))
-        * 0.02
-        * shots
-    )
-    return -3 + 0.35 * member + own + lift[kind] + noise
+    noise = np.random.default_rng([shots, len(kind)]).normal(size=len(benchmark))
+    return -3 + 0.35 * member + own + lift[kind] + noise * 0.02 * shots
 
 
 def scores(benchmark: pd.DataFrame) -> pd.DataFrame:
@@ -72,30 +71,28 @@ def scores(benchmark: pd.DataFrame) -> pd.DataFrame:
     for draw in (0, 1):
         extra = rng.normal(size=len(plain)) * 0.02
         for shots in SHOTS:
-            given = {
-                kind: log_likelihood(benchmark, kind, shots) for kind in KINDS.values()
-            }
-            columns["recall", f"shots={shots}", draw] = (
-                given["nonmember"] / plain + extra
-            )
+            nonmember = log_likelihood(benchmark, "nonmember", shots)
+            member = log_likelihood(benchmark, "member", shots)
+            columns["recall", f"shots={shots}", draw] = nonmember / plain + extra
             for gamma in GAMMAS:
-                value = (given["nonmember"] - gamma * given["member"]) / plain + extra
+                value = (nonmember - gamma * member) / plain + extra
                 columns["con_recall", f"gamma={gamma:g};shots={shots}", draw] = value
         columns["con_recall", "gamma=0.5;shots=7;access=zero", draw] = rng.normal(
             size=len(plain)
         )
-    frames = [
-        pd.DataFrame(
-            {
-                "id": benchmark["text_id"],
-                "method": method,
-                "setting": setting,
-                "draw": draw,
-                "score": scores,
-            }
+    frames = []
+    for (method, setting, draw), scores in columns.items():
+        frames.append(
+            pd.DataFrame(
+                {
+                    "id": benchmark["text_id"],
+                    "method": method,
+                    "setting": setting,
+                    "draw": draw,
+                    "score": scores,
+                }
+            )
         )
-        for (method, setting, draw), scores in columns.items()
-    ]
     frame = pd.concat(frames, ignore_index=True).astype({"draw": "Int64"})
     frame["shots_used"] = pd.array([pd.NA] * len(frame), "Int64")
     return frame.assign(unit="text", view="original", start_token="none", reference="")
@@ -105,7 +102,8 @@ def make_study(folder: Path) -> Results:
     benchmark = texts()
     prefixes = draw_prefixes(benchmark, pool=POOL, draws=2, seed=3)
     table = scores(benchmark)
-    read, sets = scores_of([table], benchmark), evaluation_sets(benchmark, prefixes)
+    read = scores_of([table], benchmark)
+    sets = evaluation_sets(benchmark, prefixes)
     metrics, tests = evaluate(
         read,
         benchmark,
@@ -135,10 +133,9 @@ def make_study(folder: Path) -> Results:
         write_parquet(folder / f"{name}.parquet", frame)
     write_json(folder / "manifest.json", manifest(folder, benchmark))
     keys = {"benchmarks": BENCHMARK, "training": MODEL}
-    paths = {
-        kind: {keys.get(kind, PAIR): folder / f"{kind}.parquet"}
-        for kind in frames | statistics
-    }
+    paths = {}
+    for kind in frames | statistics:
+        paths[kind] = {keys.get(kind, PAIR): folder / f"{kind}.parquet"}
     entries = {BENCHMARK: {"title": "Two eras", "source": "eras", "language": "en"}}
     return Results(paths | {"passes": {PAIR: folder / "manifest.json"}}, entries)
 
@@ -147,20 +144,18 @@ def manifest(folder: Path, benchmark: pd.DataFrame) -> dict[str, Any]:
     """The passes of each subset: plain, and after every number of shots of either kind;
     written to the store."""
     views = []
-    kinds = [
-        ("", None, None),
-        *((kind, shots, 0) for kind in KINDS.values() for shots in SHOTS),
-    ]
+    kinds = [("", None, None)]
+    for prefix in KINDS.values():
+        kinds += [(prefix, shots, 0) for shots in SHOTS]
     for kind, shots, draw in kinds:
         values = log_likelihood(benchmark, kind, shots or 0)
         for subset in SUBSETS:
             rows_of_subset = (benchmark["subset"] == subset).to_numpy()
             name = f"{subset}-{kind}-{shots}.parquet"
             ids = benchmark.loc[rows_of_subset, "text_id"]
-            frame = pd.DataFrame(
-                {"text_id": ids, "logprobs": [[v] for v in values[rows_of_subset]]}
-            )
-            write_parquet(folder / "store" / name, frame)
+            logprobs = [[value] for value in values[rows_of_subset]]
+            path = folder / "store" / name
+            write_parquet(path, pd.DataFrame({"text_id": ids, "logprobs": logprobs}))
             views.append(
                 {
                     "view": "original",
@@ -173,9 +168,7 @@ def manifest(folder: Path, benchmark: pd.DataFrame) -> dict[str, Any]:
                     "past_context": False,
                     "subset": subset,
                     "length": LENGTH,
-                    "files": [
-                        {"file": name, "sha256": sha256_file(folder / "store" / name)}
-                    ],
+                    "files": [{"file": name, "sha256": sha256_file(path)}],
                     "statistics": "logprobs" if kind else "full",
                     "texts": int(rows_of_subset.sum()),
                     "skipped": 0,

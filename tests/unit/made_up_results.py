@@ -27,13 +27,11 @@ from pretrace.render.tables.table import Row, Table
 from pretrace.runtime.files import write_json, write_parquet
 from pretrace.views.readings import PassKey, Reading
 
-MODEL, BENCHMARK, OTHER, LENGTH, TOKEN = (
-    "tiny-135m",
-    "speeches",
-    "other_speeches",
-    64,
-    "<|endoftext|>",
-)
+MODEL = "tiny-135m"
+BENCHMARK = "speeches"
+OTHER = "other_speeches"
+LENGTH = 64
+TOKEN = "<|endoftext|>"
 MEMBERS = NONMEMBERS = 160
 SEPARATION = {
     "loss": 0.33,
@@ -146,13 +144,10 @@ def auc_of(scores: pd.DataFrame, method: str) -> float:
 
 
 def metrics_frame(scores: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            row
-            for method in scores["method"].unique()
-            for row in _rows(scores, str(method))
-        ]
-    )
+    rows = []
+    for method in scores["method"].unique():
+        rows += _rows(scores, str(method))
+    return pd.DataFrame(rows)
 
 
 def _rows(scores: pd.DataFrame, method: str) -> Iterator[dict[str, Any]]:
@@ -204,7 +199,8 @@ def _rows(scores: pd.DataFrame, method: str) -> Iterator[dict[str, Any]]:
 def tests_frame(metrics: pd.DataFrame) -> pd.DataFrame:
     """Bootstrap tests on held-out settings of every method against min_k and against
     blind."""
-    held, frames = metrics[metrics["selection"] == "held_out"], []
+    held = metrics[metrics["selection"] == "held_out"]
+    frames = []
     for baseline in ("min_k", "blind"):
         own = held[held["method"] != baseline]
         against = held[held["method"] == baseline].set_index("metric")["value"]
@@ -313,25 +309,18 @@ PLACEBO_VALUES = (0.45, 0.55, 0.62, 0.58)
 def placebos_frame(metrics: pd.DataFrame) -> pd.DataFrame:
     """Four placebos of each chosen setting, with the same values for all methods."""
     chosen = metrics[metrics["selection"] != "grid"].drop_duplicates(PLACEBO_KEYS)
-    own = chosen.assign(
-        document="new",
-        placebo=False,
-        mean=np.mean(PLACEBO_VALUES),
-        sd=np.std(PLACEBO_VALUES, ddof=1),
-        z=(chosen["value"] - np.mean(PLACEBO_VALUES)) / np.std(PLACEBO_VALUES, ddof=1),
-        rank=[
-            1 + sum(other >= value for other in PLACEBO_VALUES)
-            for value in chosen["value"]
-        ],
-        placebos=len(PLACEBO_VALUES),
-    )
-    alone = dict.fromkeys(("mean", "sd", "z", "rank", "placebos"), np.nan) | {
-        "placebo": True
-    }
-    others = [
-        chosen.assign(document=f"old{number}", value=value, **alone)
-        for number, value in enumerate(PLACEBO_VALUES)
-    ]
+    mean = np.mean(PLACEBO_VALUES)
+    sd = np.std(PLACEBO_VALUES, ddof=1)
+    own = chosen.assign(document="new", placebo=False, mean=mean, sd=sd)
+    own["z"] = (own["value"] - mean) / sd
+    higher = own["value"].to_numpy() <= np.array(PLACEBO_VALUES)[:, None]
+    own["rank"] = 1 + higher.sum(axis=0)
+    own["placebos"] = len(PLACEBO_VALUES)
+    alone = dict.fromkeys(("mean", "sd", "z", "rank", "placebos"), np.nan)
+    alone["placebo"] = True
+    others = []
+    for number, value in enumerate(PLACEBO_VALUES):
+        others.append(chosen.assign(document=f"old{number}", value=value, **alone))
     return pd.concat([own, *others], ignore_index=True)[PLACEBO_COLUMNS]
 
 

@@ -17,15 +17,15 @@ SPEECH = (
 
 def text_of(**statistics: Any) -> TokenStatistics:
     plain = {"text", "neighbours", "shadows"}
-    lists: dict[str, Any] = {
-        name: np.array(values, dtype=float)
-        for name, values in statistics.items()
-        if name not in plain
-    }
+    lists: dict[str, Any] = {}
+    for name, values in statistics.items():
+        if name not in plain:
+            lists[name] = np.array(values, dtype=float)
     if "neighbours" in statistics:
-        lists["neighbours"] = tuple(
-            np.array(values, dtype=float) for values in statistics["neighbours"]
-        )
+        neighbours = []
+        for values in statistics["neighbours"]:
+            neighbours.append(np.array(values, dtype=float))
+        lists["neighbours"] = tuple(neighbours)
     if "shadows" in statistics:
         lists["inputs"] = {
             "shadows": [np.array(side, dtype=float) for side in statistics["shadows"]]
@@ -42,7 +42,8 @@ def score(id: str, text: TokenStatistics, **params: Any) -> float:
 
 @st.composite
 def texts(draw: st.DrawFn) -> TokenStatistics:
-    n, m = draw(st.integers(1, 16)), draw(st.integers(1, 16))
+    n = draw(st.integers(1, 16))
+    m = draw(st.integers(1, 16))
 
     def floats(size: int, low: float, high: float) -> list[float]:
         return draw(
@@ -75,7 +76,8 @@ def oracle_z(text: TokenStatistics) -> list[float]:
     for logprob, entropy, variance in zip(
         text.logprobs, text.entropies, text.variances, strict=True
     ):
-        mu, sigma = -entropy, math.sqrt(max(variance, 1e-6))
+        mu = -entropy
+        sigma = math.sqrt(max(variance, 1e-6))
         z.append((logprob - mu) / sigma)
     return z
 
@@ -92,7 +94,8 @@ def oracle_surp(text: TokenStatistics, eps: float, percent: int, empty: float) -
 def oracle_dc_pdd(
     text: TokenStatistics, a: float, upper_bound: bool, first_occurrence: bool
 ) -> float:
-    seen, alphas = set(), []
+    seen = set()
+    alphas = []
     for token, logprob, log_q in zip(
         text.token_ids, text.logprobs, text.log_frequencies, strict=True
     ):

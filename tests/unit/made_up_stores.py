@@ -18,19 +18,20 @@ VOCABULARY = 20
 def made_up_benchmark(
     count: int = 20, *, lengths: tuple[int | None, ...] = (32,)
 ) -> pd.DataFrame:
-    rows = [
-        {
-            "text_id": f"{length or 'x'}-{i:02d}",
-            "text": f"Text {i} says {('nay', 'aye')[i % 2]} {length}.",
-            "label": i % 2,
-            "subset": "",
-            "length": length,
-            "document": "",
-            "fold": i // 2 % 5,
-        }
-        for length in lengths
-        for i in range(count)
-    ]
+    rows = []
+    for length in lengths:
+        for i in range(count):
+            rows.append(
+                {
+                    "text_id": f"{length or 'x'}-{i:02d}",
+                    "text": f"Text {i} says {('nay', 'aye')[i % 2]} {length}.",
+                    "label": i % 2,
+                    "subset": "",
+                    "length": length,
+                    "document": "",
+                    "fold": i // 2 % 5,
+                }
+            )
     return pd.DataFrame(rows).astype({"length": "Int64", "label": "Int64"})
 
 
@@ -90,13 +91,14 @@ class Store:
         full = not beside if full is None else full
         for length, texts in self.benchmark.groupby("length", dropna=False):
             words = None if pd.isna(length) else int(length)
-            rows = [
-                self.row(id, beside, variant)
-                | {"shots_used": shots}
-                | (changes or {}).get(id, {})
-                for id in texts["text_id"]
-                for variant in reversed(range(variants))
-            ]
+            rows = []
+            for id in texts["text_id"]:
+                for variant in reversed(range(variants)):
+                    rows.append(
+                        self.row(id, beside, variant)
+                        | {"shots_used": shots}
+                        | (changes or {}).get(id, {})
+                    )
             file = f"{self.model}-{view}-{beside}-{start_token.strip('<|>')}-{words}.parquet"
             write_parquet(
                 self.folder / file,
@@ -130,34 +132,31 @@ def _table(rows: list[dict[str, Any]], full: bool) -> pa.Table:
         "variant": pa.int32(),
         "token_ids": pa.list_(pa.int32()),
         "logprobs": floats,
-        "entropies": floats,
-        "variances": floats,
-        "highest": floats,
-        "ranks": pa.list_(pa.int32()),
-        "top40": floats,
         "n_tokens": pa.int32(),
         "truncated": pa.bool_(),
         "shots_used": pa.int32(),
         "skipped": pa.string(),
     }
-    hidden = (
-        {"top40"} if full else {"entropies", "variances", "highest", "ranks", "top40"}
-    )
-    return pa.table(
-        {
-            name: pa.array(
-                [None if name in hidden else row[name] for row in rows], type=kind
-            )
-            for name, kind in types.items()
-        }
-    )
+    of_full_passes = {
+        "entropies": floats,
+        "variances": floats,
+        "highest": floats,
+        "ranks": pa.list_(pa.int32()),
+    }
+    columns = {"top40": pa.nulls(len(rows), floats)}
+    for name, kind in (types | of_full_passes).items():
+        is_shown = full or name in types
+        values = [row[name] if is_shown else None for row in rows]
+        columns[name] = pa.array(values, type=kind)
+    return pa.table(columns)
 
 
 def a_run(*methods: str | dict[str, Any], **changes: Any) -> dict[str, Any]:
-    chosen = [
-        {"method": method, "parameters": {}} if isinstance(method, str) else method
-        for method in methods
-    ]
+    chosen = []
+    for method in methods:
+        chosen.append(
+            {"method": method, "parameters": {}} if isinstance(method, str) else method
+        )
     return {
         "model": "tiny",
         "benchmark": "made_up",
@@ -181,10 +180,9 @@ def score_of(store: Store, *runs: dict[str, Any], **more: Any) -> pd.DataFrame:
 def statistics_of(store: Store, id: str, **more: Any) -> TokenStatistics:
     """What the store holds of a text, in float32 as written."""
     row = store.row(id)
-    arrays = {
-        name: np.float32(row[name]).astype(float)
-        for name in ("logprobs", "entropies", "variances")
-    }
+    arrays = {}
+    for name in ("logprobs", "entropies", "variances"):
+        arrays[name] = np.float32(row[name]).astype(float)
     text = store.benchmark.set_index("text_id")["text"][id]
     return TokenStatistics(
         text=text, token_ids=np.array(row["token_ids"]), **arrays, **more

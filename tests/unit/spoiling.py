@@ -81,11 +81,10 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
         if isinstance(value, list)
         else ()
     )
-    return [
-        inner_path
-        for key, inner in items
-        for inner_path in [(*path, key), *places(inner, (*path, key))]
-    ]
+    inner_paths = []
+    for key, inner in items:
+        inner_paths += [(*path, key), *places(inner, (*path, key))]
+    return inner_paths
 
 
 def at(value: Any, path: Sequence[Any]) -> Any:
@@ -172,7 +171,8 @@ def respelled(content: bytes, draw: random.Random) -> bytes:
     """Some tokens gone, repeated, or with others in their place."""
     tokens = [*_TOKEN.finditer(content)]
     for _ in range(draw.choice((1, 1, 1, 3, 10)) if tokens else 0):
-        token, other = draw.choice(tokens), draw.choice(tokens)
+        token = draw.choice(tokens)
+        other = draw.choice(tokens)
         own = token[0]
         spelling = draw.choice(
             (
@@ -192,7 +192,8 @@ def repacked(content: bytes, draw: random.Random) -> bytes:
     spoiled."""
     with zipfile.ZipFile(BytesIO(content)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
-    name, other = draw.choice(sorted(members)), draw.choice(sorted(members))
+    name = draw.choice(sorted(members))
+    other = draw.choice(sorted(members))
     how = draw.choice(
         ("drop", "swap", "rename", "damage", "respell", "respell", "respell")
     )

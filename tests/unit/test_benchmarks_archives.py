@@ -107,15 +107,16 @@ def test_a_study_downloads_each_archive_once_and_an_unknown_one_is_refused(tmp_p
 
 def test_the_licences_of_the_registry_are_in_their_archives():
     """Skips what has not been downloaded here."""
-    entries, downloads = (
-        yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text(encoding="utf-8"))
-        for name in ("benchmarks", "downloads")
+    entries = yaml.safe_load(
+        (ROOT / "config" / "benchmarks.yaml").read_text(encoding="utf-8")
+    )
+    downloads = yaml.safe_load(
+        (ROOT / "config" / "downloads.yaml").read_text(encoding="utf-8")
     )
     files = entries["licences"]["files"]
-    sources = [
-        ROOT / "results" / "downloads" / downloads[slug]["file"]
-        for slug in dict.fromkeys(text["download"] for text in files)
-    ]
+    sources = []
+    for slug in dict.fromkeys(text["download"] for text in files):
+        sources.append(ROOT / "results" / "downloads" / downloads[slug]["file"])
     if not all(source.is_file() for source in sources):
         pytest.skip("the archives have not been downloaded")
     table = build("licences", entries["licences"], sources).set_index("document")

@@ -32,44 +32,44 @@ def row(
 def texts(
     label: int | None, documents: int, each: int, *, words: int = 64, **more
 ) -> list[dict]:
-    return [
-        row(
-            label,
-            f"{label}-{document}",
-            seed=f"{label}-{document}-{number}",
-            words=words,
-            **more,
-        )
-        for document in range(documents)
-        for number in range(each)
-    ]
+    rows = []
+    for document in range(documents):
+        for number in range(each):
+            rows.append(
+                row(
+                    label,
+                    f"{label}-{document}",
+                    seed=f"{label}-{document}-{number}",
+                    words=words,
+                    **more,
+                )
+            )
+    return rows
 
 
-SUSPECTS, KNOWN = texts(None, 12, 1), texts(0, 10, 5)
-PUBLISHED, WITHHELD = texts(1, 20, 2), texts(0, 20, 2)
+SUSPECTS = texts(None, 12, 1)
+KNOWN = texts(0, 10, 5)
+PUBLISHED = texts(1, 20, 2)
+WITHHELD = texts(0, 20, 2)
 
 
 def changed(rows: list[dict], *numbers: int, **values) -> list[dict]:
-    return [
-        {**row, **(values if number in numbers else {})}
-        for number, row in enumerate(rows)
-    ]
+    changed_rows = []
+    for number, row in enumerate(rows):
+        changed_rows.append({**row, **(values if number in numbers else {})})
+    return changed_rows
 
 
 def overlapping(words: int, *numbers: int) -> list[dict]:
     """The suspects, some of which begin with the first words of the known text of the
     same number."""
-    return [
-        {
-            **row,
-            "text": " ".join(
-                [*KNOWN[number]["text"].split()[:words], *row["text"].split()[words:]]
-            ),
-        }
-        if number in numbers
-        else row
-        for number, row in enumerate(SUSPECTS)
-    ]
+    rows = [*SUSPECTS]
+    for number in numbers:
+        known = KNOWN[number]["text"].split()
+        own = rows[number]["text"].split()
+        text = " ".join(known[:words] + own[words:])
+        rows[number] = {**rows[number], "text": text}
+    return rows
 
 
 def written(path: Path, rows: list[dict]) -> Path:
@@ -95,13 +95,13 @@ def test_good_files_have_no_remark(tmp_path):
     assert audited(tmp_path, PUBLISHED + WITHHELD) == [], (
         "label 1 is in question where no text has null"
     )
-    badges = " ".join(
-        f"[![{'badge' * 9}](https://img.example.org/{n})" for n in range(20)
-    )
+    links = []
+    for n in range(20):
+        links.append(f"[![{'badge' * 9}](https://img.example.org/{n})")
+    badges = " ".join(links)
     remarks = audited(tmp_path, changed(SUSPECTS, 0, text=badges) + KNOWN)
-    assert not any("without spaces" in remark for remark in remarks), (
-        "links are long words"
-    )
+    for remark in remarks:
+        assert "without spaces" not in remark, "links are long words"
 
 
 AUDIT_ERRORS = {
@@ -294,10 +294,8 @@ def test_the_known_texts_of_another_file_are_named_with_that_file(tmp_path):
 
 
 def test_non_members_of_another_source_leave_the_checks_of_the_suspects(tmp_path):
-    path = written(
-        tmp_path / "t.jsonl",
-        [*SUSPECTS, SUSPECTS[0], row(None, "x", seed="long", words=200)],
-    )
+    rows = [*SUSPECTS, SUSPECTS[0], row(None, "x", seed="long", words=200)]
+    path = written(tmp_path / "t.jsonl", rows)
     repeats, lengths = check_audit(path, None)
     assert "1 of 14 suspects (label null) repeat" in repeats
     assert "have 64 to 200 words. Known non-members need the same" in lengths
@@ -310,20 +308,15 @@ def test_texts_without_spaces_are_measured_in_characters(tmp_path):
         text = "".join(chr(draw.randint(0x4E00, 0x9FA5)) for _ in range(length))
         return {"text": text, "label": label, "document": text[:8]}
 
-    rows = [
-        *(chinese(None, 200) for _ in range(5)),
-        *(chinese(0, 64) for _ in range(30)),
-    ]
+    longer = [chinese(None, 200) for _ in range(5)]
+    known = [chinese(0, 64) for _ in range(30)]
     with pytest.raises(
         InputError, match=r"have 200 characters, the known non-members .* 64"
     ):
-        audited(tmp_path, rows, "zh")
-    rows = [
-        chinese(None, 64),
-        *(chinese(0, 64) for _ in range(30)),
-        *(chinese(None, 64) for _ in range(7)),
-    ]
-    rows[0]["text"] = rows[1]["text"][:40] + rows[0]["text"][40:]
+        audited(tmp_path, longer + known, "zh")
+    first, *others = (chinese(None, 64) for _ in range(8))
+    first["text"] = known[0]["text"][:40] + first["text"][40:]
+    rows = [first, *known, *others]
     (remark,) = audited(tmp_path, rows, "zh")
     assert re.search(
         r"1 of 8 suspects .*20% of their runs of 16 characters .*:1, 51%, mostly with .*:2\.",
@@ -333,15 +326,17 @@ def test_texts_without_spaces_are_measured_in_characters(tmp_path):
 
 def twins(published: int, unpublished: int) -> list[dict]:
     """Canaries that are one word apart from their twins."""
-    return [
-        {
-            "text": f"the same words of every canary, and then {WORDS[number]}",
-            "label": int(not number),
-            "document": document,
-        }
-        for document in map(str, range(published))
-        for number in range(1 + unpublished)
-    ]
+    rows = []
+    for document in map(str, range(published)):
+        for number in range(1 + unpublished):
+            rows.append(
+                {
+                    "text": f"the same words of every canary, and then {WORDS[number]}",
+                    "label": int(not number),
+                    "document": document,
+                }
+            )
+    return rows
 
 
 def drawn(folder: Path, rows: list[dict]) -> list[str]:

@@ -49,15 +49,17 @@ configs:
 
 def rows(count, seed, **more):
     draw = random.Random(seed)
-    return [
-        {
-            "snippet": made.words(draw, 12),
-            "seen": number % 2,
-            "book": f"book {number // 3}",
-            **more,
-        }
-        for number in range(count)
-    ]
+    made_rows = []
+    for number in range(count):
+        made_rows.append(
+            {
+                "snippet": made.words(draw, 12),
+                "seen": number % 2,
+                "book": f"book {number // 3}",
+                **more,
+            }
+        )
+    return made_rows
 
 
 PARTS = [rows(5, 0), rows(4, 1), rows(6, 2)]
@@ -135,21 +137,22 @@ def test_a_split_of_a_configuration_is_what_the_readme_says(hub, tmp_path, endin
 @pytest.mark.parametrize("ending", ENCODED)
 def test_splits_may_be_the_classes(hub, tmp_path, ending):
     hub.add("datasets", NAME, books(ending))
+    splits = {
+        "members": {"label": 1, "subset": "a", "length": 12},
+        "nonmembers": {"label": 0, "subset": "b"},
+    }
     table = table_of(
         tmp_path,
         hub=NAME,
         hub_config="pages",
         columns={"text": "snippet"},
-        splits={
-            "members": {"label": 1, "subset": "a", "length": 12},
-            "nonmembers": {"label": 0, "subset": "b"},
-        },
+        splits=splits,
     )
     by_label = {label: part["text"].tolist() for label, part in table.groupby("label")}
-    assert by_label == {
-        label: [row["snippet"] for row in part]
-        for label, part in zip((1, 0), PAGES, strict=True)
-    }
+    expected = {}
+    for label, part in zip((1, 0), PAGES, strict=True):
+        expected[label] = [row["snippet"] for row in part]
+    assert by_label == expected
     assert table["text_id"].tolist()[:2] == ["members-000001", "members-000002"]
     assert table.groupby("subset")["label"].first().to_dict() == {"a": 1, "b": 0}
     assert table["length"].dropna().tolist() == [12] * 4
@@ -157,16 +160,21 @@ def test_splits_may_be_the_classes(hub, tmp_path, ending):
 
 def test_nonmembers_stand_in_every_subset_of_the_members(hub, tmp_path):
     hub.add("datasets", NAME, made.hubble(3))
+    labels = {"0": 0, "1": 1, "4": 1, "16": 1, "64": None, "256": None}
     table = table_of(
         tmp_path,
         hub=NAME,
         splits=["train", "test"],
         columns={"text": "text", "label": "duplicates", "subset": "duplicates"},
-        labels={"0": 0, "1": 1, "4": 1, "16": 1, "64": None, "256": None},
+        labels=labels,
         shared_nonmembers=True,
     )
     counts = table.groupby(["subset", "label"]).size().to_dict()
-    assert counts == {(dose, label): 3 for dose in ("1", "16", "4") for label in (0, 1)}
+    expected = {}
+    for dose in ("1", "16", "4"):
+        for label in (0, 1):
+            expected[dose, label] = 3
+    assert counts == expected
     nonmembers = table[table["label"] == 0]
     assert nonmembers["text"].nunique() == 3
     assert (
@@ -176,10 +184,9 @@ def test_nonmembers_stand_in_every_subset_of_the_members(hub, tmp_path):
 
 @pytest.mark.parametrize("ending", FORMATS)
 def test_every_format_gives_the_same_table(tmp_path, ending):
-    given = [
-        row | {"label": label}
-        for row, label in zip(PARTS[0], (1, 0, None, 1, 0), strict=True)
-    ]
+    given = []
+    for row, label in zip(PARTS[0], (1, 0, None, 1, 0), strict=True):
+        given.append(row | {"label": label})
     files = {f"test.{ending}": FORMATS[ending](given)}
     table = table_of(
         written(tmp_path, files), columns={"text": "snippet", "label": "label"}
@@ -191,16 +198,11 @@ def test_every_format_gives_the_same_table(tmp_path, ending):
 def test_classes_with_names_are_not_taken_by_their_numbers(tmp_path):
     import datasets
 
-    features = datasets.Features(
-        {
-            "text": datasets.Value("string"),
-            "label": datasets.ClassLabel(names=["member", "nonmember"]),
-        }
-    )
+    classes = datasets.ClassLabel(names=["member", "nonmember"])
+    features = datasets.Features({"text": datasets.Value("string"), "label": classes})
     given = {"text": ["a b", "c d", "e f"], "label": [0, 1, None]}
-    datasets.Dataset.from_dict(given, features=features).to_parquet(
-        str(tmp_path / "train.parquet")
-    )
+    table = datasets.Dataset.from_dict(given, features=features)
+    table.to_parquet(str(tmp_path / "train.parquet"))
     with pytest.raises(
         InputError, match=r"row 1: label is 'member'; say under labels what it means"
     ):
@@ -211,12 +213,13 @@ def test_classes_with_names_are_not_taken_by_their_numbers(tmp_path):
         InputError, match=r"row 2: label is 'nonmember', .*did you mean 'non-member'"
     ):
         table_of(tmp_path, labels={"member": 1, "non-member": 0})
-    for values in ((True, False), (2, 3), ("yes", "no")):
-        given = [{"text": f"text {n}", "label": values[n % 2]} for n in range(4)]
-        folder = written(tmp_path / str(values[0]), {"train.jsonl": made.jsonl(given)})
-        assert table_of(folder, labels={values[0]: 0, values[1]: 1})[
-            "label"
-        ].tolist() == [0, 1, 0, 1]
+    for first, second in ((True, False), (2, 3), ("yes", "no")):
+        given = []
+        for number, label in enumerate((first, second, first, second)):
+            given.append({"text": f"text {number}", "label": label})
+        folder = written(tmp_path / str(first), {"train.jsonl": made.jsonl(given)})
+        labels = {first: 0, second: 1}
+        assert table_of(folder, labels=labels)["label"].tolist() == [0, 1, 0, 1]
 
 
 WORDS = [
@@ -354,13 +357,15 @@ def test_files_of_a_split_have_the_same_columns_and_those_of_another_format_are_
     ]
     assert warnings().count("are not read") == 1
     assert "3 files are not read" in warnings()
-    assert all(name.rpartition("/")[2] in warnings() for name in left_out)
+    for name in left_out:
+        assert name.rpartition("/")[2] in warnings()
     for ending, write in (
         ("csv", made.comma_separated),
         ("jsonl", made.jsonl),
         ("parquet", made.parquet),
     ):
-        one, two = [{"text": "a b", "label": 1}], [{"text": "c d", "labels": 0}]
+        one = [{"text": "a b", "label": 1}]
+        two = [{"text": "c d", "labels": 0}]
         files = {f"train/a.{ending}": write(one), f"train/b.{ending}": write(two)}
         told = rf"a\.{ending} has 'label', and b\.{ending} has not|b\.{ending}: no column is called label"
         with pytest.raises(InputError, match=told):
@@ -439,15 +444,16 @@ def test_a_number_in_a_column_of_classes_is_the_place_of_its_name_in_every_forma
 def test_characters_under_length_and_names_that_are_missing_are_checked_as_in_a_file_of_ones_own(
     tmp_path, ending
 ):
-    given = [
-        {
-            "text": f"text {n}",
-            "label": n % 2,
-            "length": 50 + n,
-            "document": "A " if n % 2 else "A",
-        }
-        for n in range(40)
-    ]
+    given = []
+    for n in range(40):
+        given.append(
+            {
+                "text": f"text {n}",
+                "label": n % 2,
+                "length": 50 + n,
+                "document": "A " if n % 2 else "A",
+            }
+        )
     folder = written(
         tmp_path / "a", {f"train.{ending}": WRITTEN_CLASSES[ending](given)}
     )
@@ -514,10 +520,9 @@ def test_rows_without_words_are_left_out_and_other_columns_than_the_named_are_no
 
 def test_cells_arrive_as_written(tmp_path):
     written_cells = {"null": "007", "NA": "07", "None": "1.10", "nan": "1.100"}
-    given = [
-        {"text": text, "label": number % 2, "document": document}
-        for number, (text, document) in enumerate(written_cells.items())
-    ]
+    given = []
+    for number, (text, document) in enumerate(written_cells.items()):
+        given.append({"text": text, "label": number % 2, "document": document})
     table = table_of(written(tmp_path, {"train.csv": made.comma_separated(given)}))
     assert dict(zip(table["text"], table["document"], strict=True)) == written_cells
     assert table["label"].tolist() == [0, 1, 0, 1]
@@ -527,7 +532,9 @@ def test_files_narrows_what_is_fetched(hub, tmp_path):
     hub.add("datasets", NAME, books())
     table = table_of(tmp_path, hub=NAME, files="all/part-*", columns=COLUMNS)
     assert len(table) == 9
-    assert not any("pages" in path for method, path, _ in hub.asked if method == "GET")
+    for method, path, _ in hub.asked:
+        if method == "GET":
+            assert "pages" not in path
 
 
 def test_nothing_is_asked_and_nothing_is_left_behind(tmp_path):
@@ -546,11 +553,10 @@ def test_nothing_is_asked_and_nothing_is_left_behind(tmp_path):
         "print(len(build('mine', entry, [Path(sys.argv[1])])))"
     )
     for offline in ({}, {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}):
-        environment = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith("HF_")
-        }
+        environment = {}
+        for name, value in os.environ.items():
+            if not name.startswith("HF_"):
+                environment[name] = value
         environment |= {
             "HOME": str(tmp_path / "home"),
             "TMPDIR": str(tmp_path / "tmp"),
@@ -566,12 +572,11 @@ def test_nothing_is_asked_and_nothing_is_left_behind(tmp_path):
         assert done.returncode == 0, done.stderr
         assert done.stdout.split()[-1] == "6"
         assert "it/s" not in done.stderr
-    left = [
-        path
-        for name in ("home", "tmp")
-        for path in (tmp_path / name).rglob("*")
-        if path.is_file()
-    ]
+    left = []
+    for name in ("home", "tmp"):
+        for path in (tmp_path / name).rglob("*"):
+            if path.is_file():
+                left.append(path)
     assert not left
 
 
@@ -666,9 +671,8 @@ def test_a_repository_of_a_script_alone_is_refused_and_its_code_not_fetched(
         match=r"only a script \(books.py\), and scripts are never run.*refs/convert",
     ):
         table_of(tmp_path, hub=NAME)
-    assert not any(
-        "resolve" in path and path.endswith(".py") for _, path, _ in hub.asked
-    )
+    for _, path, _ in hub.asked:
+        assert not ("resolve" in path and path.endswith(".py"))
     hub.add("datasets", "someone/empty", {"README.md": b"# hi"})
     with pytest.raises(InputError, match="has no file like"):
         table_of(tmp_path, hub="someone/empty")

@@ -38,10 +38,9 @@ def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         folder.mkdir(parents=True)
         for module in range(MODULES):
             texts = [docstring(package, module, number) for number in range(DOCSTRINGS)]
-            functions = [
-                f'def f{number}():\n    """{text}"""'
-                for number, text in enumerate(texts)
-            ]
+            functions = []
+            for number, text in enumerate(texts):
+                functions.append(f'def f{number}():\n    """{text}"""')
             (folder / f"m{module}.py").write_text("\n".join(functions))
         (tmp_path / package / "__init__.py").write_text(
             f'"""{docstring("same", 0, 0)}"""'
@@ -54,9 +53,7 @@ def table(packages: None) -> pd.DataFrame:
     return build("split", ENTRY, [])
 
 
-def test_a_text_is_consecutive_words_of_one_docstring_of_its_module(
-    table: pd.DataFrame,
-) -> None:
+def test_a_text_is_consecutive_words_of_one_docstring_of_its_module(table):
     every = {
         f"{package}.inner.m{module}": [
             docstring(package, module, n) for n in range(DOCSTRINGS)
@@ -75,9 +72,7 @@ def test_a_text_is_consecutive_words_of_one_docstring_of_its_module(
         assert longest[f"{module}-016-{start}"].startswith(row.text)
 
 
-def test_modules_are_drawn_whole_and_give_half_to_each_class(
-    table: pd.DataFrame,
-) -> None:
+def test_modules_are_drawn_whole_and_give_half_to_each_class(table):
     longest = table[table["length"] == 16]
     sizes = longest.groupby(["subset", "document"]).size()
     assert (
@@ -89,7 +84,7 @@ def test_modules_are_drawn_whole_and_give_half_to_each_class(
     assert ((whole[0] - whole[1]).abs() <= 1).all()
 
 
-def test_a_snippet_of_two_docstrings_is_one_text(packages: None) -> None:
+def test_a_snippet_of_two_docstrings_is_one_text(packages):
     everything = build("all", ENTRY | {"texts": 2 * (MODULES * DOCSTRINGS - 5)}, [])
     assert everything[everything["length"] == 16]["text"].is_unique
     with pytest.raises(
@@ -98,9 +93,7 @@ def test_a_snippet_of_two_docstrings_is_one_text(packages: None) -> None:
         build("split", ENTRY | {"texts": 1000}, [])
 
 
-def test_a_bound_on_shared_ngrams_keeps_the_members_and_drops_what_exceeds_it(
-    table: pd.DataFrame,
-) -> None:
+def test_a_bound_on_shared_ngrams_keeps_the_members_and_drops_what_exceeds_it(table):
     bound = ENTRY | {"split": "split", "max_overlap": {"ngram": 3, "share": 0.2}}
     bounded = build("split-ngram_3_0.2", bound, [])
     members = table[table["label"] == 1]

@@ -4,7 +4,6 @@ in another."""
 import random
 from collections import Counter, defaultdict
 from itertools import pairwise
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -32,17 +31,18 @@ def counts(
     return numbers
 
 
-def test_texts_without_documents_are_stratified_by_label_subset_and_length() -> None:
+def test_texts_without_documents_are_stratified_by_label_subset_and_length():
     rng = random.Random(0)
-    texts = [
-        text(
-            i,
-            rng.choice([0, 0, 1, None]),
-            subset=rng.choice("ab"),
-            length=rng.choice([32, 64]),
+    texts = []
+    for i in range(997):
+        texts.append(
+            text(
+                i,
+                rng.choice([0, 0, 1, None]),
+                subset=rng.choice("ab"),
+                length=rng.choice([32, 64]),
+            )
         )
-        for i in range(997)
-    ]
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "document"
     for keys, slack in (
@@ -54,20 +54,17 @@ def test_texts_without_documents_are_stratified_by_label_subset_and_length() -> 
             assert max(sizes) - min(sizes) <= slack
 
 
-def test_folds_depend_on_seed_and_ids_and_not_on_the_order_of_the_texts() -> None:
+def test_folds_depend_on_seed_and_ids_and_not_on_the_order_of_the_texts():
     texts = [text(i, i % 2, document=f"d{i % 30}") for i in range(300)]
     shuffled = random.Random(1).sample(texts, len(texts))
-    first, again, other = (
-        dict(
-            zip(
-                [item.text_id for item in order],
-                assign_folds(order, seed=seed).numbers,
-                strict=True,
-            )
-        )
-        for order, seed in ((texts, 1), (shuffled, 1), (texts, 2))
-    )
-    assert first == again != other
+
+    def folds_by_id(order: list[Text], seed: int) -> dict[str, int]:
+        ids = [item.text_id for item in order]
+        return dict(zip(ids, assign_folds(order, seed=seed).numbers, strict=True))
+
+    first = folds_by_id(texts, 1)
+    assert folds_by_id(shuffled, 1) == first
+    assert folds_by_id(texts, 2) != first
 
 
 OF_DOCUMENTS = [text(i, int(i % 40 < 20), document=f"d{i % 40}") for i in range(400)]
@@ -87,38 +84,37 @@ OF_BOTH_CLASSES = [text(i, i % 2, document=f"d{i // 10}") for i in range(100)]
 )
 def test_documents_and_matched_ones_stay_whole_where_each_class_has_five(
     texts, whole, each
-) -> None:
+):
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "document"
     where = defaultdict(set)
     for item, fold in zip(texts, folds.numbers, strict=True):
         where[getattr(item, whole)].add(fold)
     assert all(len(fold) == 1 for fold in where.values())
-    assert counts(texts, folds.numbers, "label") == {(0,): [each] * 5, (1,): [each] * 5}
+    expected = {(0,): [each] * 5, (1,): [each] * 5}
+    assert counts(texts, folds.numbers, "label") == expected
 
 
-def test_blocks_of_matched_documents_share_a_fold_by_their_place() -> None:
+def test_blocks_of_matched_documents_share_a_fold_by_their_place():
     """Two documents of each class are too few to stay whole."""
-    texts = [
-        text(i, i // 10 % 2, document=f"d{i // 10}", matched=f"p{i // 20}")
-        for i in range(40)
-    ]
+    texts = []
+    for i in range(40):
+        texts.append(
+            text(i, i // 10 % 2, document=f"d{i // 10}", matched=f"p{i // 20}")
+        )
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "block"
     for pair in (0, 20):
-        member, other = (
-            folds.numbers[pair : pair + 10],
-            folds.numbers[pair + 10 : pair + 20],
-        )
+        member = folds.numbers[pair : pair + 10]
+        other = folds.numbers[pair + 10 : pair + 20]
         assert member == other
         assert len(set(member)) == 5
 
 
-def test_a_class_of_few_documents_means_blocks_in_the_order_of_the_document() -> None:
-    texts = [
-        text(i, int(i < 50), document="one" if i < 50 else f"d{i % 7}")
-        for i in range(100)
-    ]
+def test_a_class_of_few_documents_means_blocks_in_the_order_of_the_document():
+    texts = []
+    for i in range(100):
+        texts.append(text(i, int(i < 50), document="one" if i < 50 else f"d{i % 7}"))
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "block"
     runs = folds.numbers[:50]
@@ -126,12 +122,11 @@ def test_a_class_of_few_documents_means_blocks_in_the_order_of_the_document() ->
     assert sum(a != b for a, b in pairwise(runs)) == 4
 
 
-def test_overlapping_spans_share_a_fold() -> None:
+def test_overlapping_spans_share_a_fold():
     """Lengths 30 and 50 do not nest: texts that share words must be found by their
     spans."""
-    spans = [(start, start + 30) for start in range(0, 900, 30)] + [
-        (start, start + 50) for start in range(1000, 1900, 50)
-    ]
+    spans = [(start, start + 30) for start in range(0, 900, 30)]
+    spans += [(start, start + 50) for start in range(1000, 1900, 50)]
     spans += [(start, start + 10) for start in range(1005, 1900, 100)]
     random.Random(3).shuffle(spans)
     texts = [text(i, 0, document="one", span=span) for i, span in enumerate(spans)]
@@ -143,21 +138,20 @@ def test_overlapping_spans_share_a_fold() -> None:
                 assert fold_a == fold_b
 
 
-def test_without_spans_a_text_shares_the_fold_of_the_longer_ones_that_contain_it() -> (
-    None
-):
+def test_without_spans_a_text_shares_the_fold_of_the_longer_ones_that_contain_it():
     words = [f"w{i}" for i in range(448)]
-    texts = [
-        Text(
-            f"{length}-{start}",
-            " ".join(words[start : start + length]),
-            1,
-            length=length,
-            document="one",
-        )
-        for length in (16, 32, 64)
-        for start in range(0, 448, length)
-    ]
+    texts = []
+    for length in (16, 32, 64):
+        for start in range(0, 448, length):
+            texts.append(
+                Text(
+                    f"{length}-{start}",
+                    " ".join(words[start : start + length]),
+                    1,
+                    length=length,
+                    document="one",
+                )
+            )
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "block"
     assert set(folds.numbers) == {0, 1, 2, 3, 4}
@@ -168,32 +162,33 @@ def test_without_spans_a_text_shares_the_fold_of_the_longer_ones_that_contain_it
 
 
 @pytest.mark.parametrize("documents", [3, 40])
-def test_equal_texts_share_a_fold_across_documents_and_classes(documents: int) -> None:
-    texts = [
-        Text(
-            f"{i:05d}",
-            f"text {i % 90}",
-            int(i % documents % 2),
-            document=f"d{i % documents}",
+def test_equal_texts_share_a_fold_across_documents_and_classes(documents):
+    texts = []
+    for i in range(100):
+        texts.append(
+            Text(
+                f"{i:05d}",
+                f"text {i % 90}",
+                int(i % documents % 2),
+                document=f"d{i % documents}",
+            )
         )
-        for i in range(100)
-    ]
     folds = assign_folds(texts, seed=1).numbers
     assert folds[90:] == folds[:10]
 
 
-def test_unlabelled_texts_and_fewer_than_folds_get_folds_too() -> None:
-    assert Counter(
-        assign_folds([text(i, None) for i in range(10)], seed=1).numbers
-    ) == dict.fromkeys(range(5), 2)
+def test_unlabelled_texts_and_fewer_than_folds_get_folds_too():
+    expected = dict.fromkeys(range(5), 2)
+    assert (
+        Counter(assign_folds([text(i, None) for i in range(10)], seed=1).numbers)
+        == expected
+    )
     assert set(
         assign_folds([text(0, 1), text(1, 0), text(2, None)], seed=1).numbers
     ) <= {0, 1, 2, 3, 4}
 
 
-def test_a_class_has_few_documents_below_five_and_a_text_without_one_counts_as_one() -> (
-    None
-):
+def test_a_class_has_few_documents_below_five_and_a_text_without_one_counts_as_one():
     labels = [1] * 6 + [0] * 6 + [None]
     documents = [*"abcdee", *"vwxyyy", "z"]
     assert classes_with_few_documents(labels, documents) == {0}
@@ -201,9 +196,7 @@ def test_a_class_has_few_documents_below_five_and_a_text_without_one_counts_as_o
     assert classes_with_few_documents([None, None], ["a", "a"]) == set()
 
 
-def test_rows_are_sorted_by_subset_length_and_id_and_survive_the_file(
-    tmp_path: Path,
-) -> None:
+def test_rows_are_sorted_by_subset_length_and_id_and_survive_the_file(tmp_path):
     keys = [
         ("b", 32, "1"),
         ("a", 64, "2"),
@@ -212,10 +205,9 @@ def test_rows_are_sorted_by_subset_length_and_id_and_survive_the_file(
         ("", 32, "5"),
         ("a", 32, "0"),
     ]
-    texts = [
-        Text(text_id, f"text {text_id}", None, subset, length)
-        for subset, length, text_id in keys
-    ]
+    texts = []
+    for subset, length, text_id in keys:
+        texts.append(Text(text_id, f"text {text_id}", None, subset, length))
     table = finish(texts, name="any", seed=0)
     assert list(table["text_id"]) == ["5", "0", "3", "2", "4", "1"]
     write_parquet(tmp_path / "t.parquet", table, TEXT_SCHEMA)
@@ -238,8 +230,6 @@ def test_rows_are_sorted_by_subset_length_and_id_and_survive_the_file(
         ([Text("a", "x", 2)], "benchmark mine: 'a' has label 2, not 0, 1 or null"),
     ],
 )
-def test_a_loader_that_breaks_the_promises_is_stopped(
-    texts: list[Text], said: str
-) -> None:
+def test_a_loader_that_breaks_the_promises_is_stopped(texts, said):
     with pytest.raises(InputError, match=said):
         finish(texts, name="mine", seed=0)

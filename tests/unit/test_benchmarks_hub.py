@@ -70,9 +70,10 @@ def test_wikimias_paraphrased_and_perturbed_sets_are_views_of_its_texts(
     )
     assert len(paraphrases) == len(neighbours) == 24, "length 256 has none"
     assert paraphrases["064-00003"][0].startswith("paraphrased 3 0 ")
-    assert [text.split()[:3] for text in neighbours["064-00003"]] == [
-        ["perturbed", "3", str(number)] for number in range(10)
-    ], "ten in a row belong to one text"
+    expected = [["perturbed", "3", str(number)] for number in range(10)]
+    assert [text.split()[:3] for text in neighbours["064-00003"]] == expected, (
+        "ten in a row belong to one text"
+    )
     entry, source = fetched("wikimia", tmp_path, "views", neighbours=12)
     with pytest.raises(
         InputError,
@@ -136,9 +137,8 @@ def test_bookmia_loses_its_control_characters_and_a_book_is_a_document(hub, tmp_
     hub.add("datasets", "swj0419/BookMIA", made.bookmia(6, 2))
     entry, source = fetched("bookmia", tmp_path)
     table = build("bookmia", entry, [source])
-    assert table.groupby("document").size().to_dict() == {
-        str(book): 2 for book in range(6)
-    }
+    expected = {str(book): 2 for book in range(6)}
+    assert table.groupby("document").size().to_dict() == expected
     assert set(table["length"]) == {512}
     assert table.loc[table["text_id"] == "0-0000", "text"].item().startswith("ab")
     assert not table["text"].str.contains("[\x00-\x08\x0e-\x1f]").any()
@@ -152,22 +152,24 @@ def test_mimir_is_read_without_its_script_in_both_splits(hub, tmp_path, monkeypa
     for split in ("ngram_7_0.2", "ngram_13_0.8"):
         entry, source = fetched(f"mimir-{split}", tmp_path / split)
         table = build(f"mimir-{split}", entry, [source])
-        assert table.groupby(["subset", "label"]).size().to_dict() == {
-            (subset, label): 6 for subset in made.MIMIR_SETS for label in (0, 1)
-        }
+        expected = {}
+        for subset in made.MIMIR_SETS:
+            for label in (0, 1):
+                expected[subset, label] = 6
+        assert table.groupby(["subset", "label"]).size().to_dict() == expected
         member = table[table["text_id"] == "wikipedia_(en)-member-0002"]
         assert member["text"].item().startswith(f"wikipedia_(en)_{split} train 2 ")
         assert member["label"].item() == 1
-    assert not any(path.endswith(".py") for _, path, _ in hub.asked)
+    for _, path, _ in hub.asked:
+        assert not path.endswith(".py")
 
 
 def test_mimirs_25_stored_neighbours_are_a_view(hub, tmp_path):
     hub.add("datasets", "iamgroot42/mimir", made.mimir(4))
     [neighbours] = read_views(hub, tmp_path, "mimir-ngram_13_0.8", "neighbours-25")
     assert len(neighbours) == 7 * 2 * 4
-    assert [text.split()[0] for text in neighbours["arxiv-nonmember-0003"]] == [
-        str(n) for n in range(25)
-    ]
+    expected = [str(n) for n in range(25)]
+    assert [text.split()[0] for text in neighbours["arxiv-nonmember-0003"]] == expected
     assert "near arxiv_ngram_13_0.8 test 3 " in neighbours["arxiv-nonmember-0003"][7]
 
 

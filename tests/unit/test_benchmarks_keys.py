@@ -6,14 +6,13 @@ import json
 import random
 import re
 import stat
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from command_line import run_pretrace
 from scipy.stats import binom, binomtest
 
 import hub_datasets as made
@@ -31,7 +30,6 @@ from pretrace.evaluation.verdict import Verdict, verdict
 from pretrace.runtime.errors import InputError
 from pretrace.seeds import seed_of
 
-ROOT = Path(__file__).parents[2]
 WORDS = [
     f"{first}{last}"
     for first in "abcdefghij"
@@ -43,17 +41,6 @@ def rows(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def drawn(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [
-        sys.executable,
-        "-c",
-        "from pretrace.command import main; main()",
-        "key",
-        *arguments,
-    ]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
-
-
 @pytest.fixture
 def folder(tmp_path) -> Path:
     (tmp_path / "words.txt").write_text("\n".join(WORDS), encoding="utf-8")
@@ -61,13 +48,14 @@ def folder(tmp_path) -> Path:
         "The {word} of {word} met {word} and {word}.\n\nno {word}, {word} or {word}\n",
         encoding="utf-8",
     )
-    passages = [
-        {
-            "document": f"page {n}",
-            **{f"wording_{k}": f"passage {n} in words {k}" for k in range(3)},
-        }
-        for n in range(9)
-    ]
+    passages = []
+    for n in range(9):
+        passages.append(
+            {
+                "document": f"page {n}",
+                **{f"wording_{k}": f"passage {n} in words {k}" for k in range(3)},
+            }
+        )
     (tmp_path / "passages.jsonl").write_bytes(made.jsonl(passages))
     (tmp_path / "passages.csv").write_bytes(made.comma_separated(passages))
     return tmp_path
@@ -83,14 +71,14 @@ CANARIES = ("canaries", "--count", "6", "--twins", "4", "--words", "words.txt")
 
 
 def test_the_key_has_each_canary_and_its_twins_and_only_canaries_are_published(folder):
-    done = drawn(folder, *CANARIES, *TEMPLATES, "--out", "mine")
-    key, publish = folder / "mine" / "key.jsonl", folder / "mine" / "publish.txt"
+    done = run_pretrace(folder, "key", *CANARIES, *TEMPLATES, "--out", "mine")
+    key = folder / "mine" / "key.jsonl"
+    publish = folder / "mine" / "publish.txt"
     texts = rows(key)
     assert len(texts) == 30
     assert len({row["text"] for row in texts}) == 30
-    assert Counter(row["document"] for row in texts if row["label"] == 1) == Counter(
-        f"canary-{number:03d}" for number in range(1, 7)
-    )
+    expected = Counter(f"canary-{number:03d}" for number in range(1, 7))
+    assert Counter(row["document"] for row in texts if row["label"] == 1) == expected
     shapes = (r"The \w+ of \w+ met \w+ and \w+\.", r"No \w+, \w+ or \w+")
     for row in texts:
         assert re.fullmatch(shapes[(int(row["document"][-3:]) - 1) % 2], row["text"])
@@ -109,39 +97,45 @@ def test_the_key_has_each_canary_and_its_twins_and_only_canaries_are_published(f
 
 @pytest.mark.parametrize("passages", ["passages.jsonl", "passages.csv"])
 def test_one_wording_of_each_passage_is_published(folder, passages):
-    drawn(folder, "wordings", passages, "--out", "mine")
+    run_pretrace(folder, "key", "wordings", passages, "--out", "mine")
     texts = rows(folder / "mine" / "key.jsonl")
     assert Counter(row["label"] for row in texts) == {1: 9, 0: 18}
     published = {row["document"]: row["text"] for row in texts if row["label"] == 1}
     assert published.keys() == {f"page {n}" for n in range(9)}
     told = (folder / "mine" / "publish.txt").read_text(encoding="utf-8")
-    assert all(f"[{page}]\n{text}\n" in told for page, text in published.items())
-    assert not any(row["text"] in told for row in texts if row["label"] == 0)
+    for page, text in published.items():
+        assert f"[{page}]\n{text}\n" in told
+    for row in texts:
+        if row["label"] == 0:
+            assert row["text"] not in told
 
 
 def test_a_key_is_never_overwritten(folder):
-    assert drawn(folder, *CANARIES, "--out", "mine").returncode == 0
+    assert run_pretrace(folder, "key", *CANARIES, "--out", "mine").returncode == 0
     before = (folder / "mine" / "key.jsonl").read_bytes()
-    again = drawn(folder, *CANARIES, "--out", "mine")
+    again = run_pretrace(folder, "key", *CANARIES, "--out", "mine")
     assert again.returncode == 1
     assert re.match(
         r"error: mine/key\.jsonl exists, and a key is drawn once: .*--out", again.stderr
     )
     assert (folder / "mine" / "key.jsonl").read_bytes() == before
     (folder / "mine" / "key.jsonl").unlink()
-    assert "publish.txt exists" in drawn(folder, *CANARIES, "--out", "mine").stderr
+    assert (
+        "publish.txt exists"
+        in run_pretrace(folder, "key", *CANARIES, "--out", "mine").stderr
+    )
     assert not (folder / "mine" / "key.jsonl").exists()
 
 
 def test_two_draws_differ_and_no_seed_can_be_given(folder):
     for name in ("a", "b"):
-        drawn(folder, *CANARIES, "--out", name)
+        run_pretrace(folder, "key", *CANARIES, "--out", name)
     assert (folder / "a" / "key.jsonl").read_bytes() != (
         folder / "b" / "key.jsonl"
     ).read_bytes()
     assert (
         "unrecognized arguments: --seed"
-        in drawn(folder, *CANARIES, "--out", "c", "--seed", "5").stderr
+        in run_pretrace(folder, "key", *CANARIES, "--out", "c", "--seed", "5").stderr
     )
 
 
@@ -187,7 +181,7 @@ def test_each_mistake_is_named_before_anything_is_written(
 ):
     for name, text in content.items():
         (folder / name).write_text(text, encoding="utf-8")
-    done = drawn(folder, *arguments, "--out", "mine")
+    done = run_pretrace(folder, "key", *arguments, "--out", "mine")
     if said is None:
         assert done.returncode == 0, done.stderr
         return
@@ -208,24 +202,22 @@ def test_words_of_a_text_are_no_names_and_no_short_words(tmp_path):
 def test_each_text_is_published_equally_often(folder):
     """By place in the key, over many draws: a test that favours the first or the last
     row finds nothing."""
-    places = Counter(
-        document.published
-        for seed in range(300)
+    published = []
+    for seed in range(300):
         for document in draw_canaries(
             WORDS, ["{word} {word} {word}"], 5, 3, random.Random(seed)
-        )
-    )
-    assert all(
-        binomtest(places[place], 1500, 1 / 4).pvalue > 0.001 for place in range(4)
-    )
-    given = Counter(
-        document.texts[document.published][-1]
-        for seed in range(300)
-        for document in draw_wordings(folder / "passages.jsonl", random.Random(seed))
-    )
-    assert all(
-        binomtest(given[wording], 2700, 1 / 3).pvalue > 0.001 for wording in "012"
-    )
+        ):
+            published.append(document.published)
+    places = Counter(published)
+    for place in range(4):
+        assert binomtest(places[place], 1500, 1 / 4).pvalue > 0.001
+    wordings_published = []
+    for seed in range(300):
+        for document in draw_wordings(folder / "passages.jsonl", random.Random(seed)):
+            wordings_published.append(document.texts[document.published][-1])
+    given = Counter(wordings_published)
+    for wording in "012":
+        assert binomtest(given[wording], 2700, 1 / 3).pvalue > 0.001
 
 
 def scored(path: Path, effect: float = 0.0) -> ScoredBenchmark:
@@ -237,15 +229,13 @@ def scored(path: Path, effect: float = 0.0) -> ScoredBenchmark:
     """
     table = build("key", {"source": "local", "path": "mine.jsonl"}, [path])
     scores = []
-    for text, label, document in zip(
-        table["text"], table["label"], table["document"], strict=True
-    ):
-        rng = np.random.default_rng(seed_of("score", text))
-        of_document = np.random.default_rng(seed_of("document", document)).normal()
-        read = label == 1 and seed_of(document) % 4
-        scores.append(
-            of_document + rng.standard_t(3) + 0.3 * len(text) + effect * bool(read)
-        )
+    for row in table.itertuples():
+        of_text = np.random.default_rng(seed_of("score", row.text)).standard_t(3)
+        of_document = np.random.default_rng(seed_of("document", row.document)).normal()
+        score = of_document + of_text + 0.3 * len(row.text)
+        if row.label == 1 and seed_of(row.document) % 4:
+            score += effect
+        scores.append(score)
     frame = pd.DataFrame(
         {
             "unit": "text",
@@ -289,16 +279,16 @@ def wordings(folder: Path, seed: int) -> Path:
     """Wordings of one fixed list, longer from one to the next: only the draw is
     random."""
     passages = folder / "wordings.jsonl"
-    passages.write_bytes(
-        made.jsonl(
+    rows = []
+    for n in range(8):
+        rows.append(
             {
                 "document": n,
                 "wording_1": f"{n} short",
                 "wording_2": f"{n} one that is longer",
             }
-            for n in range(8)
         )
-    )
+    passages.write_bytes(made.jsonl(rows))
     drawn = draw_wordings(passages, random.Random(seed))
     write_key(drawn, folder / f"w{seed}", [document.name for document in drawn])
     return folder / f"w{seed}" / "key.jsonl"
@@ -317,10 +307,9 @@ def test_p_of_a_key_is_exact_where_no_model_read_it(tmp_path, key):
 
 
 def test_a_model_that_read_the_canaries_is_found(tmp_path):
-    answers = [
-        answer(canaries(tmp_path, seed, count=20, twins=9), effect=3.0)
-        for seed in range(10)
-    ]
+    answers = []
+    for seed in range(10):
+        answers.append(answer(canaries(tmp_path, seed, count=20, twins=9), effect=3.0))
     assert max(found.p for found in answers) <= 0.05
     assert {found.kind for found in answers} == {"evidence"}
     with pytest.raises(InputError, match="exists"):

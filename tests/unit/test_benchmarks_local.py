@@ -95,14 +95,15 @@ def test_every_format_gives_the_same_table(tmp_path, name):
     check_texts(path, metrics=True)
     table = build("mine", {"source": "local", "path": "texts"}, [path])
     columns = ["text_id", "text", "label", "subset", "length", "document"]
-    assert [
-        tuple(row[c] for c in columns)
-        for row in pa.Table.from_pandas(table).to_pylist()
-    ] == [
+    expected = [
         ("z", "第三段文字 🙂", None, "", 1, ""),
         ("x", "first text, of two", 1, "a", 4, "d1"),
         ("y", "second text\nin two lines", 0, "b", None, "d2"),
     ]
+    built = []
+    for row in pa.Table.from_pandas(table).to_pylist():
+        built.append(tuple(row[c] for c in columns))
+    assert built == expected
 
 
 def test_texts_without_ids_are_numbered_and_without_lengths_have_none(tmp_path):
@@ -118,181 +119,112 @@ def test_texts_without_ids_are_numbered_and_without_lengths_have_none(tmp_path):
 
 GOOD = '{"input": "a text", "label": 1}\n'
 MISTAKES = {
-    "t.jsonl": [
-        (
-            GOOD + "{not json}\n",
-            r":2: this line is not valid JSON \(.*\); write one object a line",
-        ),
-        (
-            "text,label\na b,1\n",
-            r":1: .* looks like CSV with ',' between .*; end the name of the file in \.csv",
-        ),
-        (
-            '"id";"Text"\n1;a\n',
-            r":1: .* looks like CSV with ';' between .*; save it as CSV with commas",
-        ),
-        (
-            '[\n{"text": "a", "label": 1}\n]\n',
-            r":1: .* one JSON value over many lines; write one object a",
-        ),
-        (GOOD + "[1]\n", r":2: this line is not a JSON object"),
-        (
-            GOOD.encode() + b'{"input": "caf\xe9", "label": 1}\n',
-            r":2: .* not UTF-8 .*save the file as UTF-8",
-        ),
-        (
-            GOOD + "\n" + '{"inptu": "a", "label": 1}',
-            r":3: .*'input' or 'text'.*; found: inptu, label",
-        ),
-        (
-            '{"input": "a", "text": "b", "label": 1}',
-            r":1: one column must be 'input' or 'text'",
-        ),
-        (
-            GOOD + '{"input": " \\n", "label": 1}',
-            r":2: input is empty; fill it, or drop the row",
-        ),
-        (
-            '{"text": null, "label": 1}',
-            r":1: text is empty; it must be a text with at least one word",
-        ),
-        (
-            '{"Text": "a", "label": 1}',
-            r":1: the column 'Text' would be ignored; name it 'text'",
-        ),
-        (
-            '{"text": "a", " label": 1}',
-            r":1: the column ' label' would be ignored; name it 'label'",
-        ),
-        (
-            GOOD + '{"text": "a", "documents": 1}',
-            r":2: the column 'documents' .* name it 'document'",
-        ),
-        ('{"text": ["a"], "label": 1}', r":1: text is \['a'\]; it must be a text"),
-        ('{"text": "a", "text": "b", "label": 1}', r":1: .*key 'text' is given twice"),
-        (
-            '{"text": "a", "subset": ' + "[" * 3000 + "]" * 3000 + "}",
-            r":1: values are nested too deep",
-        ),
-        (
-            '{"text": "\\u200b\\ufeff", "label": 1}',
-            r":1: text shows nothing, it holds .* zero-width",
-        ),
-        (
-            '{"text": "a", "id": "' + "x" * 501 + '"}',
-            r":1: id has 501 characters, more than 500",
-        ),
-        (
-            '{"text": "a", "length": 1' + "0" * 400 + "}",
-            r":1: length is 10000.* 1 to 10\^9",
-        ),
-        ('{"text": "a\\u0000b", "label": 1}', r":1: text holds a NUL character"),
-        ('{"text": "a\\ud800b", "label": 1}', r":1: text holds half a surrogate pair"),
-        (
-            '{"text": "a", "label": 2}',
-            r":1: label is 2; it must be 1 \(member\), 0 \(non-member\)",
-        ),
-        ('{"text": "a", "label": 0.5}', r":1: label is 0\.5; it must be"),
-        ('{"text": "a", "label": true}', r":1: label is True; it must be"),
-        ('{"text": "a", "label": "member"}', r":1: label is 'member'; it must be"),
-        (
-            '{"text": "a", "label": 1, "length": 0}',
-            r":1: length is 0; .* whole number of words",
-        ),
-        ('{"text": "a", "label": 1, "length": Infinity}', r":1: length is inf"),
-        (
-            '{"text": "a", "label": 1, "subset": ["s"]}',
-            r":1: subset is \['s'\]; it must be a name",
-        ),
-        ('{"text": "a", "label": 1, "id": ""}', r":1: id is empty; fill it"),
-        (
-            '{"text": "a", "label": 1, "id": 7}\n' * 2,
-            r":2: the id '7' was given before, at .*t\.jsonl:1;",
-        ),
-        ("", r" holds no rows"),
-    ],
-    "t.csv": [
-        ('text,label\n"two\nlines",1\nb,x\n', r":4: label is 'x'; .*in CSV: empty"),
-        ("text,label\na,1\n,0\n", r":3: text is empty; it must be a text"),
-        (
-            "text,label\ra,1\r",
-            r":1: a line ends in a carriage return alone; save it with line ends",
-        ),
-        (
-            "text,label\n".encode("utf-16"),
-            r":1: the file is UTF-16 .*save the file as UTF-8 \(in Excel",
-        ),
-        ("text,label\na,1,2\n", r":2: 3 cells where the header has 2"),
-        ('text,label\n"a,1\n', r":2: this is not valid CSV"),
-        ("text,text,label\na,b,1\n", r":1: the header names 'text' twice"),
-        (
-            "passage,label\na,1\n",
-            r", header: one column must be 'input' or 'text'.*; found: passage, label",
-        ),
-        (
-            "text;label\na, b;1\n",
-            r":1: the columns are separated by ';'; separate them by commas",
-        ),
-        ("id\ttext\tlabel\n1\ta\t0\n", r":1: the columns are separated by tabs"),
-        (
-            GOOD,
-            r":1: the first line is a JSON object.*; end the name of the file in \.jsonl",
-        ),
-        ("text,label\n", r" holds no rows"),
-        ("", r" holds no rows"),
-    ],
-    "t.tsv": [
-        (
-            'text\tlabel\n"So it began\t1\nb c\t0\nand "so" it"\t1\n',
-            r":4: this is not valid CSV",
-        ),
-        (
-            'text\tlabel\n"So it began\t1\nb c\t0\nso it ended"\t1\n',
-            r":2: the cell of 'text' .* holds 2 further",
-        ),
-        (
-            'id\ttext\n1\t"So it began\n2\tb c\n3\tso it ended"\n',
-            r":2: the cell of 'text' .* holds 2 further",
-        ),
-    ],
-    "t.csv.xz": [
-        (
-            lzma.compress(b'label,text\n1,"So it began\n0,b c\n1,so it ended"\n'),
-            r":2: the cell of 'text' begins",
-        ),
-        (
-            lzma.compress(b"text,label\n" + b"a,1\n" * 9000)[:-20],
-            r": cannot be read after line",
-        ),
-    ],
-    "two.parquet": [
-        (
-            made.parquet_of(["text", "label", "text"], ["a"], [1], ["b"]),
-            r": the header names 'text' twice",
-        ),
-    ],
-    "t.parquet": [
-        (
-            made.parquet([{"text": "a", "label": 1}, {"text": "b", "label": 3}]),
-            r", row 2: label is 3",
-        ),
-        (b"PAR1 no", r": cannot be read"),
-    ],
-    "t.jsonl.gz": [(gzip.compress(GOOD.encode() * 1000)[:-20], r": cannot be read")],
-    "t.csv.zip": [
-        (
-            zipped(a=b"", b=b""),
-            ": the archive has 2 files, and is read if it has one; unpack it",
-        ),
-        (zipped(), ": the archive has 0 files"),
-        (zipped(a=GOOD.encode() * 1000)[:-20], ": cannot be read after line 0"),
-    ],
+    "t.jsonl": {
+        GOOD
+        + "{not json}\n": r":2: this line is not valid JSON \(.*\); write one object a line",
+        "text,label\na b,1\n": r":1: .* looks like CSV with ',' between .*; end the name of the file in \.csv",
+        '"id";"Text"\n1;a\n': r":1: .* looks like CSV with ';' between .*; save it as CSV with commas",
+        '[\n{"text": "a", "label": 1}\n]\n': r":1: .* one JSON value over many lines; write one object a",
+        GOOD + "[1]\n": r":2: this line is not a JSON object",
+        GOOD.encode()
+        + b'{"input": "caf\xe9", "label": 1}\n': r":2: .* not UTF-8 .*save the file as UTF-8",
+        GOOD
+        + "\n"
+        + '{"inptu": "a", "label": 1}': r":3: .*'input' or 'text'.*; found: inptu, label",
+        '{"input": "a", "text": "b", "label": 1}': r":1: one column must be 'input' or 'text'",
+        GOOD
+        + '{"input": " \\n", "label": 1}': r":2: input is empty; fill it, or drop the row",
+        '{"text": null, "label": 1}': r":1: text is empty; it must be a text with at least one word",
+        '{"Text": "a", "label": 1}': r":1: the column 'Text' would be ignored; name it 'text'",
+        '{"text": "a", " label": 1}': r":1: the column ' label' would be ignored; name it 'label'",
+        GOOD
+        + '{"text": "a", "documents": 1}': r":2: the column 'documents' .* name it 'document'",
+        '{"text": ["a"], "label": 1}': r":1: text is \['a'\]; it must be a text",
+        '{"text": "a", "text": "b", "label": 1}': r":1: .*key 'text' is given twice",
+        '{"text": "a", "subset": '
+        + "[" * 3000
+        + "]" * 3000
+        + "}": r":1: values are nested too deep",
+        '{"text": "\\u200b\\ufeff", "label": 1}': r":1: text shows nothing, it holds .* zero-width",
+        '{"text": "a", "id": "'
+        + "x" * 501
+        + '"}': r":1: id has 501 characters, more than 500",
+        '{"text": "a", "length": 1'
+        + "0" * 400
+        + "}": r":1: length is 10000.* 1 to 10\^9",
+        '{"text": "a\\u0000b", "label": 1}': r":1: text holds a NUL character",
+        '{"text": "a\\ud800b", "label": 1}': r":1: text holds half a surrogate pair",
+        '{"text": "a", "label": 2}': r":1: label is 2; it must be 1 \(member\), 0 \(non-member\)",
+        '{"text": "a", "label": 0.5}': r":1: label is 0\.5; it must be",
+        '{"text": "a", "label": true}': r":1: label is True; it must be",
+        '{"text": "a", "label": "member"}': r":1: label is 'member'; it must be",
+        '{"text": "a", "label": 1, "length": 0}': r":1: length is 0; .* whole number of words",
+        '{"text": "a", "label": 1, "length": Infinity}': r":1: length is inf",
+        '{"text": "a", "label": 1, "subset": ["s"]}': r":1: subset is \['s'\]; it must be a name",
+        '{"text": "a", "label": 1, "id": ""}': r":1: id is empty; fill it",
+        '{"text": "a", "label": 1, "id": 7}\n'
+        * 2: r":2: the id '7' was given before, at .*t\.jsonl:1;",
+        "": r" holds no rows",
+    },
+    "t.csv": {
+        'text,label\n"two\nlines",1\nb,x\n': r":4: label is 'x'; .*in CSV: empty",
+        "text,label\na,1\n,0\n": r":3: text is empty; it must be a text",
+        "text,label\ra,1\r": r":1: a line ends in a carriage return alone; save it with line ends",
+        "text,label\n".encode(
+            "utf-16"
+        ): r":1: the file is UTF-16 .*save the file as UTF-8 \(in Excel",
+        "text,label\na,1,2\n": r":2: 3 cells where the header has 2",
+        'text,label\n"a,1\n': r":2: this is not valid CSV",
+        "text,text,label\na,b,1\n": r":1: the header names 'text' twice",
+        "passage,label\na,1\n": r", header: one column must be 'input' or 'text'.*; found: passage, label",
+        "text;label\na, b;1\n": r":1: the columns are separated by ';'; separate them by commas",
+        "id\ttext\tlabel\n1\ta\t0\n": r":1: the columns are separated by tabs",
+        GOOD: r":1: the first line is a JSON object.*; end the name of the file in \.jsonl",
+        "text,label\n": r" holds no rows",
+        "": r" holds no rows",
+    },
+    "t.tsv": {
+        'text\tlabel\n"So it began\t1\nb c\t0\nand "so" it"\t1\n': r":4: this is not valid CSV",
+        'text\tlabel\n"So it began\t1\nb c\t0\nso it ended"\t1\n': r":2: the cell of 'text' .* holds 2 further",
+        'id\ttext\n1\t"So it began\n2\tb c\n3\tso it ended"\n': r":2: the cell of 'text' .* holds 2 further",
+    },
+    "t.csv.xz": {
+        lzma.compress(
+            b'label,text\n1,"So it began\n0,b c\n1,so it ended"\n'
+        ): r":2: the cell of 'text' begins",
+        lzma.compress(b"text,label\n" + b"a,1\n" * 9000)[
+            :-20
+        ]: r": cannot be read after line",
+    },
+    "two.parquet": {
+        made.parquet_of(
+            ["text", "label", "text"], ["a"], [1], ["b"]
+        ): r": the header names 'text' twice"
+    },
+    "t.parquet": {
+        made.parquet(
+            [{"text": "a", "label": 1}, {"text": "b", "label": 3}]
+        ): r", row 2: label is 3",
+        b"PAR1 no": r": cannot be read",
+    },
+    "t.jsonl.gz": {gzip.compress(GOOD.encode() * 1000)[:-20]: r": cannot be read"},
+    "t.csv.zip": {
+        zipped(
+            a=b"", b=b""
+        ): ": the archive has 2 files, and is read if it has one; unpack it",
+        zipped(): ": the archive has 0 files",
+        zipped(a=GOOD.encode() * 1000)[:-20]: ": cannot be read after line 0",
+    },
 }
 
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
-    [(name, *mistake) for name, mistakes in MISTAKES.items() for mistake in mistakes],
+    [
+        (name, content, said)
+        for name, mistakes in MISTAKES.items()
+        for content, said in mistakes.items()
+    ],
 )
 def test_each_mistake_is_named_with_its_place(tmp_path, name, content, said):
     path = tmp_path / name
@@ -382,7 +314,8 @@ def test_few_bytes_that_are_many_texts_are_refused_before_all_are_in_memory(
     tmp_path, monkeypatch, name
 ):
     monkeypatch.setattr("pretrace.benchmarks.texts.LARGEST_TEXTS", 2_000_000)
-    count, text = 1000, "a word " * 1000
+    count = 1000
+    text = "a word " * 1000
     if name.endswith(".parquet"):
         values = pa.DictionaryArray.from_arrays(
             pa.array([0] * count, pa.int32()), pa.array([text])
@@ -455,27 +388,22 @@ def test_a_text_file_is_one_text_without_a_label(tmp_path):
         "\ufeffChapter one.\n\nChapter two.\n", encoding="utf-8"
     )
     [text] = texts_of(given_rows(tmp_path / "my book.txt"))
-    assert (text.text_id, text.text, text.label) == (
-        "my book",
-        "Chapter one.\n\nChapter two.",
-        None,
-    )
+    assert text.text_id == "my book"
+    assert text.text == "Chapter one.\n\nChapter two."
+    assert text.label is None
     check_texts(tmp_path / "my book.txt", metrics=False)
 
 
 def test_a_second_file_holds_known_texts(tmp_path):
-    mine, known = tmp_path / "mine.jsonl", tmp_path / "known.jsonl"
+    mine = tmp_path / "mine.jsonl"
+    known = tmp_path / "known.jsonl"
     mine.write_text('{"text": "mine"}\n{"text": "read", "label": 1}\n')
     known.write_text('{"text": "known"}\n{"text": "too", "label": 0, "id": "k"}\n')
-    assert [
-        (text.text_id, text.label)
-        for text in texts_of(given_rows(mine), given_rows(known))
-    ] == [
-        ("000001", None),
-        ("000002", 1),
-        ("known-000001", 0),
-        ("k", 0),
-    ]
+    expected = [("000001", None), ("000002", 1), ("known-000001", 0), ("k", 0)]
+    labels = []
+    for text in texts_of(given_rows(mine), given_rows(known)):
+        labels.append((text.text_id, text.label))
+    assert labels == expected
     for row, said in (
         ({"label": 1}, r"known\.jsonl:1: the label is 1, and .* known non-members"),
         ({"id": "000001"}, r"the id '000001' is also one of .*mine\.jsonl"),
@@ -505,15 +433,13 @@ SPELLINGS = {
 def test_a_name_is_one_in_all_its_spellings_and_a_missing_one_is_none(
     tmp_path, column, name, write
 ):
-    names = [
-        (form, spelling)
-        for form, spellings in SPELLINGS.items()
-        for spelling in spellings
-    ]
-    rows = [
-        {"text": f"text {number}", "label": 1, column: spelling}
-        for number, (_, spelling) in enumerate(names)
-    ]
+    names = []
+    for form, spellings in SPELLINGS.items():
+        for spelling in spellings:
+            names.append((form, spelling))
+    rows = []
+    for number, (_, spelling) in enumerate(names):
+        rows.append({"text": f"text {number}", "label": 1, column: spelling})
     (tmp_path / name).write_bytes(write(rows))
     assert [
         getattr(text, column) for text in texts_of(given_rows(tmp_path / name))
@@ -521,23 +447,21 @@ def test_a_name_is_one_in_all_its_spellings_and_a_missing_one_is_none(
 
 
 def test_numbers_are_names_and_missing_values_of_any_type_are_none(tmp_path):
+    nan = float("nan")
+    text = {"text": "a b"}
     rows = [
-        {"text": "a b", "label": label, "document": name, "length": length}
-        for label, name, length in (
-            (1.0, 7.0, 2),
-            (0.0, 7, 2.0),
-            (float("nan"), float("nan"), float("nan")),
-            (None, None, None),
-        )
+        text | {"label": 1.0, "document": 7.0, "length": 2},
+        text | {"label": 0.0, "document": 7, "length": 2.0},
+        text | {"label": nan, "document": nan, "length": nan},
+        text | {"label": None, "document": None, "length": None},
     ]
     expected = [(1, "7", 2), (0, "7", 2), (None, "", None), (None, "", None)]
     (tmp_path / "t.parquet").write_bytes(pd.DataFrame(rows).to_parquet())
     (tmp_path / "t.jsonl").write_bytes(made.jsonl(rows))
     for name in ("t.parquet", "t.jsonl"):
         own = texts_of(given_rows(tmp_path / name))
-        assert [(text.label, text.document, text.length) for text in own] == expected, (
-            name
-        )
+        read = [(text.label, text.document, text.length) for text in own]
+        assert read == expected, name
 
 
 def test_only_columns_that_are_needed_are_read(tmp_path):

@@ -3,19 +3,16 @@
 import gzip
 import json
 import os
-import subprocess
-import sys
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from command_line import run_pretrace
 
 import hub_datasets as made
 from made_up_books import epub
 from pretrace.benchmarks.audit_checks import check_audit
 from pretrace.benchmarks.passages import passages
-
-ROOT = Path(__file__).parents[2]
 
 
 def numbered(words: int, name: str = "w") -> str:
@@ -39,11 +36,14 @@ def test_passages_are_whole_do_not_overlap_and_are_spread_over_the_document_with
             f"w{number}" for number in range(start, start + 64)
         ), "its own white space"
     gaps = [second - first for first, second in pairwise(starts)]
-    assert all(gap >= 64 for gap in gaps)
+    for gap in gaps:
+        assert gap >= 64
     assert not gaps or max(gaps) - min(gaps) <= 1, "equal, up to a word"
-    before, after = starts[0], WORDS - (starts[-1] + 64)
+    before = starts[0]
+    after = WORDS - (starts[-1] + 64)
     if most is None:
-        assert (before, after) == (0, 63)
+        assert before == 0
+        assert after == 63
     else:
         assert abs(before - after) <= 1
         assert before >= round(WORDS / 10)
@@ -52,17 +52,6 @@ def test_passages_are_whole_do_not_overlap_and_are_spread_over_the_document_with
 def test_a_document_without_a_whole_passage_has_none():
     assert passages(numbered(63), 64) == []
     assert passages(numbered(64), 64) == [(0, numbered(64))]
-
-
-def cut(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [
-        sys.executable,
-        "-c",
-        "from pretrace.command import main; main()",
-        "cut",
-        *arguments,
-    ]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
 @pytest.fixture
@@ -79,15 +68,19 @@ def folder(tmp_path) -> Path:
 
 
 def test_the_rows_are_those_of_an_audit_and_short_documents_are_counted(folder):
-    suspects = cut(folder, "--words", "32", "--most", "4", "--label", "none", "books")
-    known = cut(folder, "--words", "32", "--most", "4", "--label", "0", "drafts.jsonl")
+    suspects = run_pretrace(
+        folder, "cut", "--words", "32", "--most", "4", "--label", "none", "books"
+    )
+    known = run_pretrace(
+        folder, "cut", "--words", "32", "--most", "4", "--label", "0", "drafts.jsonl"
+    )
     assert (
         "12 passages of 32 words from 3 documents\n1 document is shorter and has"
         in suspects.stderr
     )
     assert "short (3 words)" in suspects.stderr
     rows = [json.loads(line) for line in suspects.stdout.splitlines()]
-    assert rows[0] == {
+    expected = {
         "id": "one-000024",
         "text": " \n".join(f"one{n}" for n in range(24, 56)),
         "label": None,
@@ -96,6 +89,7 @@ def test_the_rows_are_those_of_an_audit_and_short_documents_are_counted(folder):
         "title": "one",
         "author": "",
     }
+    assert rows[0] == expected
     assert {row["document"] for row in rows} == {"one", "two", "three"}
     texts = folder / "texts.jsonl"
     texts.write_text(suspects.stdout + known.stdout, encoding="utf-8")
@@ -104,7 +98,9 @@ def test_the_rows_are_those_of_an_audit_and_short_documents_are_counted(folder):
         "of lengths, repeats and labels there is nothing to say"
     )
     assert (
-        cut(folder, "--words", "32", "--most", "4", "--label", "none", "books").stdout
+        run_pretrace(
+            folder, "cut", "--words", "32", "--most", "4", "--label", "none", "books"
+        ).stdout
         == suspects.stdout
     )
 
@@ -116,8 +112,9 @@ def test_passages_have_the_title_and_the_author_of_their_work(tmp_path):
     told = {"text": numbered(40), "title": "A Draft", "author": "B. Writer"}
     rows = [told | {"id": "one"}, {"text": numbered(40), "id": "two"}]
     (tmp_path / "drafts.jsonl").write_bytes(made.jsonl(rows))
-    done = cut(
+    done = run_pretrace(
         tmp_path,
+        "cut",
         "--words",
         "8",
         "--most",
@@ -128,11 +125,8 @@ def test_passages_have_the_title_and_the_author_of_their_work(tmp_path):
         "drafts.jsonl",
     )
     named = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [(row["title"], row["author"]) for row in named] == [
-        ("The Road", "A. Writer"),
-        ("A Draft", "B. Writer"),
-        ("two", ""),
-    ]
+    expected = [("The Road", "A. Writer"), ("A Draft", "B. Writer"), ("two", "")]
+    assert [(row["title"], row["author"]) for row in named] == expected
 
 
 @pytest.mark.parametrize(
@@ -164,8 +158,14 @@ def test_each_mistake_is_named_without_a_traceback(tmp_path, name, content, said
         (tmp_path / name).mkdir()
     elif name:
         (tmp_path / name).write_bytes(content)
-    done = cut(
-        tmp_path, "--words", "8", "--label", "0", (name or "missing.txt").rstrip("/")
+    done = run_pretrace(
+        tmp_path,
+        "cut",
+        "--words",
+        "8",
+        "--label",
+        "0",
+        (name or "missing.txt").rstrip("/"),
     )
     assert done.returncode == 1
     assert done.stdout == ""
@@ -186,7 +186,7 @@ def test_a_folder_in_a_folder_is_a_work_and_what_is_left_out_is_named(tmp_path):
         content = numbered(8, name).encode()
         path = tmp_path / "books" / name
         path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
-    done = cut(tmp_path, "--words", "8", "--label", "0", "books")
+    done = run_pretrace(tmp_path, "cut", "--words", "8", "--label", "0", "books")
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     assert [row["document"] for row in rows] == ["B", "a", "part", "part"]
     assert [row["text"].split()[0] for row in rows[2:]] == [
@@ -198,7 +198,9 @@ def test_a_folder_in_a_folder_is_a_work_and_what_is_left_out_is_named(tmp_path):
         "--convert-to docx" in done.stderr
     )
     assert "left out of folders: 1 file: books/._a.txt" in done.stderr
-    whole = cut(tmp_path, "--words", "8", "--label", "0", "--document", "books")
+    whole = run_pretrace(
+        tmp_path, "cut", "--words", "8", "--label", "0", "--document", "books"
+    )
     assert {json.loads(line)["document"] for line in whole.stdout.splitlines()} == {
         "books"
     }
@@ -208,9 +210,8 @@ def test_a_folder_in_a_folder_is_a_work_and_what_is_left_out_is_named(tmp_path):
 def test_passages_of_characters_begin_and_end_between_words():
     text = " ".join(["extraordinarily"] * 50 + ["a"] * 50)
     cut = passages(text, 64, unit="characters")
-    assert [set(passage.split()) for _, passage in cut] == [
-        {"extraordinarily"}
-    ] * 11 + [{"extraordinarily", "a"}]
+    expected = [{"extraordinarily"}] * 11 + [{"extraordinarily", "a"}]
+    assert [set(passage.split()) for _, passage in cut] == expected
     assert all(abs(len(passage.replace(" ", "")) - 64) < 15 for _, passage in cut)
     [(_, whole)] = passages("x" * 70, 64, unit="characters")
     assert whole == "x" * 64, "a word that is longer than a passage is cut"
@@ -223,7 +224,9 @@ def test_passages_of_characters_begin_and_end_between_words():
 )
 def test_characters_cut_languages_without_spaces(tmp_path, text):
     (tmp_path / "text.txt").write_text(text, encoding="utf-8")
-    done = cut(tmp_path, "--characters", "32", "--label", "none", "text.txt")
+    done = run_pretrace(
+        tmp_path, "cut", "--characters", "32", "--label", "none", "text.txt"
+    )
     row, *_ = [json.loads(line) for line in done.stdout.splitlines()]
     assert len("".join(row["text"].split())) == row["length"] == 32
     assert text.startswith(row["text"])

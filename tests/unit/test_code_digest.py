@@ -35,7 +35,8 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
-SCORE, IMPORT = "score_methods", ("import", "import sys\nimport")
+SCORE = "score_methods"
+IMPORT = ("import", "import sys\nimport")
 WORDS = [
     (
         SCORE,

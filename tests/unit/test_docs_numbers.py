@@ -96,10 +96,8 @@ def ablations_of_the_guide():
     for line in section.splitlines():
         if line.startswith("| ") and "`[" in line:
             cells = [cell.strip(" `") for cell in line.strip("|").split("|")]
-            embedded, paper = (
-                [slug.strip("` ") for slug in cell.split(",")]
-                for cell in (cells[2], cells[4])
-            )
+            embedded = [slug.strip("` ") for slug in cells[2].split(",")]
+            paper = [slug.strip("` ") for slug in cells[4].split(",")]
             yield cells[1].strip("[]"), embedded, paper, float(cells[6])
 
 
@@ -111,9 +109,9 @@ def test_the_guides_table_of_ablations_is_what_only_plans():
         (ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8")
     )
     listed = list(ablations_of_the_guide())
-    names = {
-        name for entry in registered.values() for name in entry.get("ablations", [])
-    }
+    names = set()
+    for entry in registered.values():
+        names.update(entry.get("ablations", []))
     assert {name for name, *_ in listed} == names
     for name, embedded, paper, hours in listed:
         for study, artifacts in (("embedded", embedded), ("paper", paper)):

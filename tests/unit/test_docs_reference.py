@@ -55,23 +55,18 @@ def parameters_of(methods: Mapping[str, Any]) -> Iterator[tuple[str, str, str, s
     for id, method in methods.items():
         for name, default in method.defaults.items():
             costly = name in getattr(method, "costly", ())
-            yield (
-                id,
-                name,
-                written(default),
-                tried(method.grid.get(name, ()), costly=costly),
-            )
+            values = method.grid.get(name, ())
+            yield (id, name, written(default), tried(values, costly=costly))
         if not method.defaults:
             yield id, "", "", ""
 
 
 def test_the_methods_have_these_parameters_defaults_and_grids():
-    told = [
-        (id, name, default, grid)
-        for ids, parameters, default, grid, _ in rows("method")
-        for id in names(ids)
-        for name in names(parameters) or [""]
-    ]
+    told = []
+    for ids, parameters, default, grid, _ in rows("method"):
+        for id in names(ids):
+            for name in names(parameters) or [""]:
+                told.append((id, name, default, grid))
     assert sorted(told) == sorted(
         [*parameters_of(METHODS), *parameters_of(QUESTION_METHODS)]
     )
@@ -149,10 +144,9 @@ def test_an_editor_proposes_the_names_that_a_study_may_use_and_allows_others():
         for choice in kinds["WrittenRun"]["properties"]["methods"]["items"]["anyOf"]
         if "properties" in choice
     )
-    named = {
-        name: [*parameters["properties"]]
-        for name, parameters in run["properties"].items()
-    }
+    named = {}
+    for name, parameters in run["properties"].items():
+        named[name] = [*parameters["properties"]]
     assert named == {name: [*method.defaults] for name, method in known.METHODS.items()}
     own = (
         "# yaml-language-server: $schema=workflow/schemas/study.schema.json\nstudy: "
@@ -166,28 +160,26 @@ def test_an_editor_proposes_the_names_that_a_study_may_use_and_allows_others():
 
 
 def test_an_editor_that_reads_the_schemas_finds_nothing_wrong_in_the_project():
-    files = {
-        path.relative_to(ROOT / "config").as_posix(): path
-        for path in (ROOT / "config").rglob("*.yaml")
-    }
+    files = {}
+    for path in (ROOT / "config").rglob("*.yaml"):
+        files[path.relative_to(ROOT / "config").as_posix()] = path
     for name in files.keys() - NO_SCHEMA:
         assert (
             faults(files[name].parent, files[name].read_text(encoding="utf-8")) == []
         ), name
-    studies = [
-        (path.name, block)
-        for path in (
-            ROOT / "README.md",
-            ROOT / "config" / "README.md",
-            *(ROOT / "docs").glob("*.md"),
-        )
+    studies = []
+    for path in (
+        ROOT / "README.md",
+        ROOT / "config" / "README.md",
+        *(ROOT / "docs").glob("*.md"),
+    ):
         for block in re.findall(
             r"^```yaml\n(.*?)^```$",
             path.read_text(encoding="utf-8"),
             re.MULTILINE | re.DOTALL,
-        )
-        if re.search(r"^study:", block, re.MULTILINE) and "runs:" in block
-    ]
+        ):
+            if re.search(r"^study:", block, re.MULTILINE) and "runs:" in block:
+                studies.append((path.name, block))
     assert len(studies) > 12
     for name, study in studies:
         assert faults(ROOT, study) == [], name

@@ -60,23 +60,19 @@ def made_up(
     rng = np.random.default_rng(seed)
     count = audited + known
     document = np.arange(count) // texts_each
-    shared = rng.normal(size=count // texts_each + 1)[document] * 0.3 + rng.normal(
-        size=count
-    )
+    of_document = rng.normal(size=count // texts_each + 1)[document] * 0.3
+    shared = of_document + rng.normal(size=count)
     label = np.where(np.arange(count) < audited, np.nan, 0)
-    columns = {
-        (name, ""): 0.7 * shared
-        + np.sqrt(1 - 0.7**2) * rng.normal(size=count)
-        + shift * np.isnan(label)
-        for name in ["loss", "zlib", "lowercase", "ref", "recall"][:methods]
-    }
+    columns = {}
+    for name in ["loss", "zlib", "lowercase", "ref", "recall"][:methods]:
+        own = np.sqrt(1 - 0.7**2) * rng.normal(size=count)
+        columns[name, ""] = 0.7 * shared + own + shift * np.isnan(label)
     words = [" ".join(rng.choice(VOCABULARY, 30)) for _ in range(count)]
     names = [f"d{number}" for number in document]
     benchmark = texts(label, fold=document % 5, document=names, length=32, text=words)
     benchmark["text_id"] = [f"t{number:05d}" for number in range(count)]
-    return ScoredBenchmark(
-        "texts", scores(benchmark, columns, start_token="none"), benchmark
-    )
+    frame = scores(benchmark, columns, start_token="none")
+    return ScoredBenchmark("texts", frame, benchmark)
 
 
 def audited(
@@ -96,14 +92,12 @@ def design(frame: pd.DataFrame) -> dict[str, float]:
 
 def test_a_p_value_counts_the_non_members_that_score_as_high():
     rng = np.random.default_rng(1)
-    scored, known = (
-        rng.integers(0, 9, 40).astype(float),
-        rng.integers(0, 9, 25).astype(float),
-    )
-    expected = [
-        (1 + sum(other >= score for other in known)) / (1 + len(known))
-        for score in scored
-    ]
+    scored = rng.integers(0, 9, 40).astype(float)
+    known = rng.integers(0, 9, 25).astype(float)
+    expected = []
+    for score in scored:
+        higher = sum(other >= score for other in known)
+        expected.append((1 + higher) / (1 + len(known)))
     assert empirical_p(scored, known) == pytest.approx(expected)
     assert empirical_p([99.0], known)[0] == 1 / 26, "never 0"
     assert np.isnan(empirical_p([np.nan], known)[0])
@@ -153,18 +147,16 @@ def test_each_unit_is_compared_with_the_known_documents():
     assert own["q"].to_numpy() == pytest.approx(false_discovery_control(own["p"]))
     assert own["n"].tolist() == [15, 15]
     higher = [(ranks[document == known] >= ranks[5]).mean() for known in range(2, 17)]
-    assert rows(frame, "text").loc["t00005", "p"] == pytest.approx(
-        (1 + sum(higher)) / 16
-    )
+    p_of_text = rows(frame, "text").loc["t00005", "p"]
+    assert p_of_text == pytest.approx((1 + sum(higher)) / 16)
 
 
 def test_label_1_is_in_question_where_no_text_is_without_a_label():
     scored = made_up(28, 80, shift=2.5)
     labelled = scored.benchmark.assign(label=scored.benchmark["label"].fillna(1))
-    frames = [
-        audited(ScoredBenchmark("texts", scored.scores, table))
-        for table in (scored.benchmark, labelled)
-    ]
+    frames = []
+    for table in (scored.benchmark, labelled):
+        frames.append(audited(ScoredBenchmark("texts", scored.scores, table)))
     pd.testing.assert_frame_equal(*frames)
 
 
@@ -177,27 +169,20 @@ def test_labels_drawn_within_documents_are_exchanged_there():
     assert 10 ** design(frame)["log10_ways"] == pytest.approx(4.0**20)
     assert verdict(frame).kind == "evidence"
     assert frame[frame["unit"].isin(["control", "document"])].empty
-    assert (
-        verdict(
-            audited(ScoredBenchmark("texts", scored.scores, table), randomised=True)
-        ).kind
-        != "evidence"
-    )
+    as_drawn = ScoredBenchmark("texts", scored.scores, table)
+    assert verdict(audited(as_drawn, randomised=True)).kind != "evidence"
     longer = table.head(40).assign(length=64, text_id=table["text_id"].head(40) + "x")
     more = higher[higher["id"] < "t00040"]
-    both = ScoredBenchmark(
-        "texts",
-        pd.concat([higher, more.assign(id=more["id"] + "x")]),
-        pd.concat([table, longer]),
-    )
+    all_scores = pd.concat([higher, more.assign(id=more["id"] + "x")])
+    all_texts = pd.concat([table, longer])
+    both = ScoredBenchmark("texts", all_scores, all_texts)
     assert design(audited(both, randomised=True))["texts"] == 20, "one length"
 
 
 def test_known_texts_of_a_suspect_document_take_no_part():
     scored = made_up(8, 60, methods=1)
-    mixed = scored.benchmark.assign(
-        document=scored.benchmark["document"].replace("d2", "d0")
-    )
+    document = scored.benchmark["document"].replace("d2", "d0")
+    mixed = scored.benchmark.assign(document=document)
     frame = audited(ScoredBenchmark("texts", scored.scores, mixed))
     assert rows(frame, "document")["n"].to_dict() == {"d0": 14, "d1": 14}
     wide = scored.scores["score"].to_numpy()[np.r_[0:8, 12:68], None]
@@ -210,20 +195,18 @@ def test_known_texts_of_a_suspect_document_take_no_part():
 
 
 def test_controls_and_a_method_whose_highest_score_many_known_texts_share_are_not_combined():
-    one, two = made_up(20, 60, methods=1), made_up(20, 60, methods=2)
-    words = one.scores.assign(
-        method="blind", score=np.where(one.scores["id"] < "t00020", 9.0, 0.0)
-    )
+    one = made_up(20, 60, methods=1)
+    two = made_up(20, 60, methods=2)
+    of_words = np.where(one.scores["id"] < "t00020", 9.0, 0.0)
+    words = one.scores.assign(method="blind", score=of_words)
     own = two.scores["score"]
-    tied = two.scores.assign(
-        score=own.where(two.scores["method"] == "loss", own.clip(upper=0))
-    )
+    score = own.where(two.scores["method"] == "loss", own.clip(upper=0))
+    tied = two.scores.assign(score=score)
     for table, known in ((pd.concat([one.scores, words]), one), (tied, None)):
         frame = audited(ScoredBenchmark("texts", table, one.benchmark), known)
-        both = [
-            rows(frame, "document", method)["effect"].to_numpy()
-            for method in ("loss", COMBINED)
-        ]
+        both = []
+        for method in ("loss", COMBINED):
+            both.append(rows(frame, "document", method)["effect"].to_numpy())
         assert both[0] == pytest.approx(both[1])
 
 
@@ -251,15 +234,16 @@ def test_shots_and_draws(caplog):
     """Of two draws the mean counts, and no shot is compared with anything."""
     caplog.set_level("INFO")
     scored = made_up(20, 60, methods=1)
-    recall = [
-        scored.scores.assign(
-            method="recall",
-            setting="shots=7",
-            draw=pd.array([draw] * 80, "Int64"),
-            score=scored.scores["score"] + draw,
+    recall = []
+    for draw in (0, 1):
+        recall.append(
+            scored.scores.assign(
+                method="recall",
+                setting="shots=7",
+                draw=pd.array([draw] * 80, "Int64"),
+                score=scored.scores["score"] + draw,
+            )
         )
-        for draw in (0, 1)
-    ]
     shots = pd.DataFrame(
         {
             "draw": [0, 1],
@@ -292,7 +276,8 @@ def test_texts_without_a_document_are_documents_of_their_own():
     )
     frame = audited(alone)
     assert design(frame)["known_documents"] == 60
-    text, document = rows(frame, "text"), rows(frame, "document")
+    text = rows(frame, "text")
+    document = rows(frame, "document")
     assert text["p"].to_dict() == pytest.approx(document["p"].to_dict())
     assert set(text["document"]) == {""}
 
@@ -306,10 +291,9 @@ def worded(scored: ScoredBenchmark, change) -> ScoredBenchmark:
     number."""
     table = scored.benchmark
     ours = table["label"].isna().to_numpy()
-    new = [
-        change(text, number) if ours[number] else text
-        for number, text in enumerate(table["text"])
-    ]
+    new = []
+    for number, text in enumerate(table["text"]):
+        new.append(change(text, number) if ours[number] else text)
     return ScoredBenchmark("texts", scored.scores, table.assign(text=new))
 
 
@@ -383,17 +367,16 @@ def test_a_subset_does_not_avoid_the_checks():
 def test_checks_are_exact_where_nothing_differs():
     """The words of a document are of few topics, so that any document differs from the
     others."""
-    rng, low = np.random.default_rng(0), 0
+    rng = np.random.default_rng(0)
+    low = 0
     scored = made_up(24, 64, methods=1)
     for _ in range(40):
-        topics = {
-            name: rng.choice(VOCABULARY, 60)
-            for name in scored.benchmark["document"].unique()
-        }
-        words = [
-            " ".join(rng.choice(topics[name], 30))
-            for name in scored.benchmark["document"]
-        ]
+        topics = {}
+        for name in scored.benchmark["document"].unique():
+            topics[name] = rng.choice(VOCABULARY, 60)
+        words = []
+        for name in scored.benchmark["document"]:
+            words.append(" ".join(rng.choice(topics[name], 30)))
         frame = audited(
             ScoredBenchmark("texts", scored.scores, scored.benchmark.assign(text=words))
         )
@@ -408,10 +391,11 @@ def documents_with_digits(
     many; the first are suspects."""
     rng = np.random.default_rng(seed)
     digits = rng.integers(2, 12, count)
-    texts = [
-        " ".join([*rng.choice(["a", "bee", "cedar"], 20), *["7"] * digits[n // 3]])
-        for n in range(3 * count)
-    ]
+    texts = []
+    for n in range(3 * count):
+        words = [*rng.choice(["a", "bee", "cedar"], 20)]
+        words += ["7"] * digits[n // 3]
+        texts.append(" ".join(words))
     names = np.repeat([f"d{n:02d}" for n in range(count)], 3)
     table = pd.DataFrame(
         {
@@ -433,9 +417,8 @@ def test_what_all_form_leaves_of_scores_is_exchanged():
     left = []
     for out in range(10):
         others = np.arange(10) != out
-        ridge = Ridge(alpha=np.square(form).sum() / 10).fit(
-            form[others], scores[others]
-        )
+        alpha = np.square(form).sum() / 10
+        ridge = Ridge(alpha=alpha).fit(form[others], scores[others])
         left.append(scores[out] - ridge.predict(form[[out]])[0])
     sums = np.array(
         [sum(left[n] for n in chosen) for chosen in combinations(range(10), 4)]
@@ -450,22 +433,18 @@ def test_what_features_leave_is_the_partial_t_beside_them(several):
     documents, digits = documents_with_digits(9, 4, seed=3)
     values = np.stack([digits, np.sqrt(digits)], axis=1) if several else digits
     scores = digits + np.random.default_rng(2).normal(size=9)
-    chosen = [
-        (0, 1, 2, 3),
-        *(own for own in combinations(range(9), 4) if own != (0, 1, 2, 3)),
-    ]
-    labels = np.array(
-        [[place in own for own in chosen] for place in range(9)], dtype=float
-    )
+    # the first choice is that of the documents in question
+    chosen = list(combinations(range(9), 4))
+    labels = np.zeros((9, len(chosen)))
+    for column, own in enumerate(chosen):
+        labels[list(own), column] = 1
     t = []
     freedom = 5 if several else 6
     for own in labels.T:
         design = np.column_stack([own, values, np.ones(9)])
         slopes, squares, *_ = np.linalg.lstsq(design, scores)
-        t.append(
-            slopes[0]
-            / np.sqrt(squares[0] / freedom * np.linalg.inv(design.T @ design)[0, 0])
-        )
+        variance = squares[0] / freedom * np.linalg.inv(design.T @ design)[0, 0]
+        t.append(slopes[0] / np.sqrt(variance))
     left = alone(Column("digits", values), documents, scores, labels)
     assert left.p == pytest.approx(np.mean(np.array(t) >= t[0] - 1e-9))
     same = Column("the label", labels[:, 0])
@@ -481,17 +460,16 @@ def test_documents_of_two_forms_exchange_labels_among_their_own():
     texts = [f"a bee cedar {'7 ' * (1 + 8 * many[place // 3])}" for place in range(27)]
     documents = Documents.of(documents.table.assign(text=texts), "en")
     scores = np.random.default_rng(6).normal(size=9) - 2 * many
-    sums = [
-        scores[[*high, *low]].sum()
-        for high in combinations(np.flatnonzero(many), 2)
-        for low in combinations(np.flatnonzero(1 - many), 2)
-    ]
+    sums = []
+    for high in combinations(np.flatnonzero(many), 2):
+        for low in combinations(np.flatnonzero(1 - many), 2):
+            sums.append(scores[[*high, *low]].sum())
     (left, *others) = in_groups(documents, scores, seed=0)
-    assert left.p == pytest.approx(np.mean(np.array(sums) >= scores[:4].sum() - 1e-9))
-    assert {other.p for other in others} <= {
-        left.p,
-        exchanged_p(scores, documents.suspect, np.zeros(9, int), 0),
-    }
+    expected = np.mean(np.array(sums) >= scores[:4].sum() - 1e-9)
+    assert left.p == pytest.approx(expected)
+    ungrouped = exchanged_p(scores, documents.suspect, np.zeros(9, int), 0)
+    for other in others:
+        assert other.p in (left.p, ungrouped)
 
 
 @pytest.mark.parametrize(
@@ -521,23 +499,18 @@ def test_what_a_few_known_works_look_like_does_not_make_a_score_higher(feature):
     scored = made_up(40, 80, methods=2, seed=4)
     few = (scored.benchmark["document"].str[1:].astype(int) >= 20).to_numpy()
     words = [text.split() for text in scored.benchmark["text"]]
-    texts = [
-        HALF[feature](own) if odd else " ".join(own)
-        for odd, own in zip(few, words, strict=True)
-    ]
+    texts = []
+    for odd, own in zip(few, words, strict=True):
+        texts.append(HALF[feature](own) if odd else " ".join(own))
+    benchmark = scored.benchmark.assign(text=texts)
     lower = scored.scores.assign(score=scored.scores["score"] - 3 * np.tile(few, 2))
-    frame = audited(
-        ScoredBenchmark("texts", lower, scored.benchmark.assign(text=texts))
-    )
+    frame = audited(ScoredBenchmark("texts", lower, benchmark))
     assert verdict(frame).p <= 0.05
     assert verdict(frame).kind == "invalid"
     assert controls(frame).loc[EXPLAINED, "p"] > 0.05
-    higher = scored.scores.assign(
-        score=lower["score"] + 3 * np.tile(scored.benchmark["label"].isna(), 2)
-    )
-    frame = audited(
-        ScoredBenchmark("texts", higher, scored.benchmark.assign(text=texts))
-    )
+    score = lower["score"] + 3 * np.tile(scored.benchmark["label"].isna(), 2)
+    higher = scored.scores.assign(score=score)
+    frame = audited(ScoredBenchmark("texts", higher, benchmark))
     assert controls(frame).loc[EXPLAINED, "p"] <= 0.05, "what was read is still higher"
 
 
@@ -547,16 +520,13 @@ def test_form_that_explains_a_higher_score_is_told_where_no_other_check_sees_it(
     document = np.arange(120) // 4
     capitals = np.random.default_rng(7).integers(0, 15, 30) + 3 * (np.arange(30) < 10)
     words = [text.split() for text in scored.benchmark["text"]]
-    texts = [
-        " ".join([*map(str.upper, own[: capitals[code]]), *own[capitals[code] :]])
-        for own, code in zip(words, document, strict=True)
-    ]
-    higher = scored.scores.assign(
-        score=0.3 * scored.scores["score"] + 0.15 * capitals[document]
-    )
-    frame = audited(
-        ScoredBenchmark("texts", higher, scored.benchmark.assign(text=texts))
-    )
+    texts = []
+    for own, count in zip(words, capitals[document], strict=True):
+        texts.append(" ".join([*map(str.upper, own[:count]), *own[count:]]))
+    score = 0.3 * scored.scores["score"] + 0.15 * capitals[document]
+    higher = scored.scores.assign(score=score)
+    benchmark = scored.benchmark.assign(text=texts)
+    frame = audited(ScoredBenchmark("texts", higher, benchmark))
     failed = controls(frame)["flagged"]
     assert failed[failed].index.tolist() == [EXPLAINED]
     assert verdict(frame).p <= 0.05
@@ -621,7 +591,8 @@ def test_a_model_tuned_on_one_sides_kind_is_told_and_one_tuned_on_its_texts_is_n
 
 
 def test_nothing_found_with_a_base_says_what_a_gentle_tuning_shows():
-    large, small = (of_base(made_up(texts, texts)) for texts in (80, 16))
+    large = of_base(made_up(80, 80))
+    small = of_base(made_up(16, 16))
     assert verdict(audited(large)).kind == "none"
     answer = verdict(audited(small))
     assert answer.kind == "weak"
@@ -650,10 +621,11 @@ def test_a_document_unlike_all_others_takes_no_part_on_either_side():
         score=scored.scores["score"].where(scored.scores["id"] >= "t00004", 50.0)
     )
     table = scored.benchmark
-    strange = [
-        f"\u0442\u0435\u043a\u0441\u0442{number} \u043d\u043e\u043c\u0435\u0440"
-        for number in range(108)
-    ]
+    strange = []
+    for number in range(108):
+        strange.append(
+            f"\u0442\u0435\u043a\u0441\u0442{number} \u043d\u043e\u043c\u0435\u0440"
+        )
     other = np.isin(table["document"], ["d0", "d10"])
     table = table.assign(text=np.where(other, strange, table["text"]))
     frame = audited(ScoredBenchmark("texts", far, table))
@@ -662,11 +634,10 @@ def test_a_document_unlike_all_others_takes_no_part_on_either_side():
     assert design(frame)["known_documents"] == 19
     assert rows(frame, "document", "")["texts"].to_dict() == {"d0": 4}
     assert not controls(frame)["flagged"].any()
-    alone = table.assign(
-        label=table["label"].mask(
-            table["document"].isin([f"d{n}" for n in range(1, 7)]), 0
-        )
+    label = table["label"].mask(
+        table["document"].isin([f"d{n}" for n in range(1, 7)]), 0
     )
+    alone = table.assign(label=label)
     assert verdict(audited(ScoredBenchmark("texts", far, alone))).kind == "invalid"
 
 
@@ -675,10 +646,10 @@ def test_a_document_that_looks_unlike_the_known_ones_is_not_named():
     scored = made_up(8, 160, shift=9.0)
     first = (scored.benchmark["document"] == "d0").tolist()
     words = [text.split() for text in scored.benchmark["text"]]
-    texts = [
-        " ".join([*map(str.upper, own[: 9 if odd else 4]), *own[9 if odd else 4 :]])
-        for odd, own in zip(first, words, strict=True)
-    ]
+    texts = []
+    for odd, own in zip(first, words, strict=True):
+        count = 9 if odd else 4
+        texts.append(" ".join([*map(str.upper, own[:count]), *own[count:]]))
     frame = audited(
         ScoredBenchmark("texts", scored.scores, scored.benchmark.assign(text=texts))
     )
@@ -688,13 +659,15 @@ def test_a_document_that_looks_unlike_the_known_ones_is_not_named():
 
 
 def test_another_benchmarks_non_members_leave_out_what_learns_from_the_own_one():
-    scored, other = made_up(20, 60, methods=1), made_up(4, 60, methods=1, seed=9)
-    blind = [side.scores.assign(method="blind") for side in (scored, other)]
-    frame = audit(
-        ScoredBenchmark("mine", pd.concat([scored.scores, blind[0]]), scored.benchmark),
-        ScoredBenchmark("theirs", pd.concat([other.scores, blind[1]]), other.benchmark),
-        [RUN],
-    )
+    scored = made_up(20, 60, methods=1)
+    other = made_up(4, 60, methods=1, seed=9)
+    sides = {"mine": scored, "theirs": other}
+    with_blind = []
+    for name, side in sides.items():
+        blind = side.scores.assign(method="blind")
+        both = pd.concat([side.scores, blind])
+        with_blind.append(ScoredBenchmark(name, both, side.benchmark))
+    frame = audit(*with_blind, [RUN])
     assert set(frame.loc[frame["unit"] == "document", "method"]) == {"loss", COMBINED}
 
 

@@ -13,20 +13,21 @@ from pretrace.methods.settings import Column
 
 
 def test_every_method_against_every_other_and_chance():
-    columns = {
-        (m, ""): noise(200, seed=number) + number * LABEL / 4
-        for number, m in enumerate(("plain", "other", "third"))
-    }
+    columns = {}
+    for number, m in enumerate(("plain", "other", "third")):
+        columns[m, ""] = noise(200, seed=number) + number * LABEL / 4
     metrics, tests = run(columns, resamples=300)
     count = tests.groupby(["selection", "test", "metric"]).size().to_dict()
     four = ("auc", "tpr_at_1_fpr", "tpr_at_5_fpr", "tpr_at_10_fpr")
-    expected = {(s, "bootstrap", m): 9 for s in ("default", "held_out") for m in four}
+    expected = {}
+    for s in ("default", "held_out"):
+        for m in four:
+            expected[s, "bootstrap", m] = 9
     expected |= {("default", "t_as_published", m): 9 for m in four}
     assert count == expected
-    held = {
-        m: only(metrics, method=m, selection="held_out", metric="auc")["value"]
-        for m in ("plain", "third")
-    }
+    held = {}
+    for m in ("plain", "third"):
+        held[m] = only(metrics, method=m, selection="held_out", metric="auc")["value"]
     forth = only(
         tests, method="third", baseline="plain", selection="held_out", metric="auc"
     )
@@ -34,9 +35,10 @@ def test_every_method_against_every_other_and_chance():
         tests, method="plain", baseline="third", selection="held_out", metric="auc"
     )
     assert forth["difference"] == pytest.approx(held["third"] - held["plain"])
-    assert (back["difference"], back["low"], back["high"], back["p"]) == pytest.approx(
-        (-forth["difference"], -forth["high"], -forth["low"], forth["p"])
-    )
+    assert back["difference"] == pytest.approx(-forth["difference"])
+    assert back["low"] == pytest.approx(-forth["high"])
+    assert back["high"] == pytest.approx(-forth["low"])
+    assert back["p"] == pytest.approx(forth["p"])
 
 
 def test_the_same_resamples_serve_every_method():
@@ -57,11 +59,10 @@ def test_the_same_resamples_serve_every_method():
 
 
 def test_cells_are_separate():
-    parts = [
-        texts(LABEL, subset=s, length=length)
-        for s in ("a", "b")
-        for length in (32, None)
-    ]
+    parts = []
+    for s in ("a", "b"):
+        for length in (32, None):
+            parts.append(texts(LABEL, subset=s, length=length))
     benchmark = pd.concat(parts, ignore_index=True)
     metrics, tests = run({("plain", ""): noise(800)}, benchmark)
     for frame in (metrics, tests):
@@ -75,38 +76,28 @@ def test_cells_are_separate():
 
 def test_a_set_of_a_draw_holds_its_texts_and_methods_without_prefix_carry_its_draw():
     benchmark = texts(LABEL)
-    table = pd.concat(
-        [scores(benchmark, {("plain", ""): noise(200)})]
-        + [
-            scores(benchmark, {("other", ""): noise(200, seed=1 + draw)}, draw=draw)
-            for draw in (0, 1)
-        ]
-    )
-    sets = [EvaluationSet()] + [
-        EvaluationSet(
-            "without_prefixes", draw, set(benchmark["text_id"][10 * (draw + 1) :])
-        )
-        for draw in (0, 1)
-    ]
-    metrics, tests = run(table, benchmark, evaluation_sets=sets)
-    default = metrics[
-        (metrics["selection"] == "default") & (metrics["metric"] == "auc")
-    ]
-    numbers = {
-        (row.evaluation_set, row.method, None if pd.isna(row.draw) else row.draw): (
-            row.n_members,
-            row.value,
-        )
-        for row in default.itertuples()
-    }
-    assert {key: n for key, (n, _) in numbers.items()} == {
+    tables = [scores(benchmark, {("plain", ""): noise(200)})]
+    sets = [EvaluationSet()]
+    for draw in (0, 1):
+        values = noise(200, seed=1 + draw)
+        tables.append(scores(benchmark, {("other", ""): values}, draw=draw))
+        left = set(benchmark["text_id"][10 * (draw + 1) :])
+        sets.append(EvaluationSet("without_prefixes", draw, left))
+    metrics, tests = run(pd.concat(tables), benchmark, evaluation_sets=sets)
+    is_default = metrics["selection"] == "default"
+    members = {}
+    areas = {}
+    for row in metrics[is_default & (metrics["metric"] == "auc")].itertuples():
+        draw = None if pd.isna(row.draw) else row.draw
+        members[row.evaluation_set, row.method, draw] = row.n_members
+        areas[row.evaluation_set, row.method, draw] = row.value
+    assert members == {
         ("all", "plain", None): 100,
         ("without_prefixes", "plain", 0): 95, ("without_prefixes", "other", 0): 95,
         ("without_prefixes", "plain", 1): 90, ("without_prefixes", "other", 1): 90,
     }  # fmt: skip
-    assert numbers["without_prefixes", "plain", 1][1] == pytest.approx(
-        auc(noise(200)[20:], LABEL[20:])
-    )
+    expected = auc(noise(200)[20:], LABEL[20:])
+    assert areas["without_prefixes", "plain", 1] == pytest.approx(expected)
     pairs = tests[(tests["baseline"] == "other") & (tests["test"] == "t_as_published")]
     numbers = set(zip(pairs["evaluation_set"], pairs["draw"], strict=True))
     assert numbers == {("without_prefixes", 0), ("without_prefixes", 1)}
@@ -116,7 +107,9 @@ def test_views_start_tokens_and_references_keep_apart():
     def key(start_token="", draw=-1, reference=""):
         return Column("m", "", "original", start_token, draw, reference)
 
-    bos, none, blank = key("bos"), key("none"), key("")
+    bos = key("bos")
+    none = key("none")
+    blank = key("")
     assert partner(bos, [none, bos]) == bos
     assert partner(bos, [none]) is None
     assert partner(bos, [blank]) == blank
@@ -124,9 +117,9 @@ def test_views_start_tokens_and_references_keep_apart():
     assert partner(blank, [bos, none]) is None
     assert partner(key(draw=1), [key(draw=0), key(draw=1)]) == key(draw=1)
     assert partner(key(draw=1), [key(draw=0)]) is None
-    web, code, small = (
-        key(reference=reference) for reference in ("web", "code", "small-model")
-    )
+    web = key(reference="web")
+    code = key(reference="code")
+    small = key(reference="small-model")
     assert partner(web, [web, code]) == web
     assert partner(web, [small]) == small
     assert partner(key(), [web, code]) is None
@@ -147,10 +140,9 @@ def test_a_method_that_scores_one_class_alone_differs_from_none():
 )
 def test_a_rate_of_fewer_than_20_nonmembers_has_no_p(nonmembers, tested):
     label = np.arange(60 + nonmembers) < 60
-    columns = {
-        (name, ""): noise(len(label), seed=seed)
-        for seed, name in enumerate(("plain", "other"))
-    }
+    columns = {}
+    for seed, name in enumerate(("plain", "other")):
+        columns[name, ""] = noise(len(label), seed=seed)
     _, tests = run(columns, texts(label.astype(int)))
     kinds = tests["metric"].where(tests["metric"] == "auc", "rate")
     bootstrap = tests["test"] == "bootstrap"
@@ -159,10 +151,9 @@ def test_a_rate_of_fewer_than_20_nonmembers_has_no_p(nonmembers, tested):
 
 @pytest.fixture(scope="module")
 def texts_table() -> pd.DataFrame:
-    words = [
-        f"text {number} of its own words {number * 7} and {number * 11}"
-        for number in range(30)
-    ]
+    words = []
+    for number in range(30):
+        words.append(f"text {number} of its own words {number * 7} and {number * 11}")
     label = np.r_[np.ones(20), np.zeros(10)]
     return texts(label, text=words, document=[f"d{number}" for number in range(30)])
 
@@ -175,10 +166,9 @@ def prefixes(texts_table: pd.DataFrame) -> pd.DataFrame:
         (1, "member", 5),
         (1, "nonmember", 21),
     )
-    rows = [
-        {"draw": draw, "kind": kind, "text_id": f"64-{number:05d}"}
-        for draw, kind, number in shots
-    ]
+    rows = []
+    for draw, kind, number in shots:
+        rows.append({"draw": draw, "kind": kind, "text_id": f"64-{number:05d}"})
     frame = pd.DataFrame(rows).assign(nonmembers="", subset="", length=64, position=0)
     return frame.astype({"length": "Int64"})
 
@@ -186,25 +176,27 @@ def prefixes(texts_table: pd.DataFrame) -> pd.DataFrame:
 def test_prefix_texts_leave_their_own_draw_alone_and_balanced_cuts_the_larger_class(
     texts_table, prefixes
 ):
-    sets = {
-        (chosen.name, chosen.draw): set(chosen.ids or ())
-        for chosen in evaluation_sets(texts_table, prefixes)
-    }
+    sets = {}
+    for chosen in evaluation_sets(texts_table, prefixes):
+        sets[chosen.name, chosen.draw] = set(chosen.ids or ())
     everything = set(texts_table["text_id"])
     assert sets["without_prefixes", 0] == everything - {"64-00000", "64-00020"}
     assert sets["without_prefixes", 1] == everything - {"64-00005", "64-00021"}
     for draw in (0, 1):
         assert sets["balanced", draw] < sets["without_prefixes", draw]
-    assert set(sets) == {("all", None)} | {
-        (name, draw) for name in ("without_prefixes", "balanced") for draw in (0, 1)
+    assert set(sets) == {
+        ("all", None),
+        ("without_prefixes", 0),
+        ("without_prefixes", 1),
+        ("balanced", 0),
+        ("balanced", 1),
     }
 
 
 def test_the_sets_are_those_of_the_draws_of_the_runs(texts_table, prefixes):
-    sets = [
-        (texts.name, texts.draw)
-        for texts in evaluation_sets(texts_table, prefixes, [1])
-    ]
+    sets = []
+    for chosen in evaluation_sets(texts_table, prefixes, [1]):
+        sets.append((chosen.name, chosen.draw))
     assert sets == [("all", None), ("without_prefixes", 1), ("balanced", 1)]
     assert evaluation_sets(texts_table) == [EvaluationSet()]
 
@@ -221,7 +213,8 @@ def test_pooled_ranks_the_subsets_together_beside_each_alone():
     assert rows.loc["", "value"] == pytest.approx(
         auc(values, both["label"].to_numpy(dtype=int))
     )
-    assert (rows.loc["", "n_members"], rows.loc["early", "n_members"]) == (200, 100)
+    assert rows.loc["", "n_members"] == 200
+    assert rows.loc["early", "n_members"] == 100
 
 
 @pytest.mark.parametrize("shift", [0.7, -0.7])
@@ -231,7 +224,8 @@ def test_a_shift_has_its_own_length_and_direction(shift):
 
 
 def test_resampled_distances_are_those_of_the_texts_that_are_drawn():
-    values, reference = noise(40) * 2 + 0.3, noise(40, seed=1)
+    values = noise(40) * 2 + 0.3
+    reference = noise(40, seed=1)
     weights = np.random.default_rng(3).integers(4, size=(40, 5)).astype(float)
     rows = [np.repeat(np.arange(40), times.astype(int)) for times in weights.T]
     expected = [signed_wasserstein(values[drawn], reference[drawn]) for drawn in rows]

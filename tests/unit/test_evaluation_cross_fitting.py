@@ -25,7 +25,9 @@ def auc_of_blind(seed: int) -> pd.Series:
     Words and labels are drawn apart, so the true AUC is 0.5.
     """
     rng = np.random.default_rng([7, seed])
-    document, labels, words = np.arange(160) // 8, [], []
+    document = np.arange(160) // 8
+    labels = []
+    words = []
     for _ in range(20):
         weights = COMMON * np.exp(0.7 * rng.normal(size=len(WORDS)))
         words += [
@@ -48,7 +50,7 @@ def auc_of_blind(seed: int) -> pd.Series:
 
 
 @pytest.mark.full
-def test_no_more_intervals_miss_one_half_than_may() -> None:
+def test_no_more_intervals_miss_one_half_than_may():
     """5 % of the default rows may; taken from the bootstrap as it is, one in five
     would."""
     rows = pd.DataFrame([auc_of_blind(seed) for seed in range(80)])
@@ -66,18 +68,17 @@ def missed(rows: pd.DataFrame) -> pd.Series:
     return (rows["low"] > 0.5) | (rows["high"] < 0.5)
 
 
-def test_intervals_and_tests_of_a_learned_score_are_wider_and_no_others() -> None:
+def test_intervals_and_tests_of_a_learned_score_are_wider_and_no_others():
     columns = {("plain", ""): LABEL + noise(200), ("other", ""): noise(200, seed=1)}
     learned = SimpleNamespace(
         **vars(SETTINGS) | {"cross_fitted": lambda method: method == "plain"}
     )
-    given, wider = (
-        run(columns, resamples=300, settings=settings)
-        for settings in (SETTINGS, learned)
-    )
+    given = run(columns, resamples=300, settings=SETTINGS)
+    wider = run(columns, resamples=300, settings=learned)
     for method, factor in (("plain", CROSS_FITTED), ("other", 1)):
         row = {"method": method, "selection": "default", "metric": "auc"}
-        before, after = only(given[0], **row), only(wider[0], **row)
+        before = only(given[0], **row)
+        after = only(wider[0], **row)
         assert before["value"] == after["value"]
         assert ("cross_fitted" in after["marks"]) == (method == "plain")
         for end in ("low", "high"):
@@ -85,7 +86,8 @@ def test_intervals_and_tests_of_a_learned_score_are_wider_and_no_others() -> Non
                 factor * (before[end] - before["value"])
             )
         tested = row | {"test": "bootstrap", "baseline": "chance"}
-        before, after = only(given[1], **tested), only(wider[1], **tested)
+        before = only(given[1], **tested)
+        after = only(wider[1], **tested)
         assert after["high"] - after["low"] == pytest.approx(
             factor * (before["high"] - before["low"])
         )

@@ -29,7 +29,8 @@ from pretrace.runtime.errors import InputError
 
 def test_roc_points_are_those_of_sklearn():
     rng = np.random.default_rng(0)
-    scores, label = rng.integers(0, 9, 80).astype(float), rng.random(80) < 0.4
+    scores = rng.integers(0, 9, 80).astype(float)
+    label = rng.random(80) < 0.4
     false, true, _ = roc_curve(label, scores, drop_intermediate=False)
     assert np.array_equal(np.stack(roc_points(scores, label)), np.stack([false, true]))
 
@@ -38,7 +39,8 @@ def test_densities_are_of_each_class_scaled_together():
     rng = np.random.default_rng(0)
     label = np.arange(400) % 2 == 0
     curves = densities(rng.normal(size=400) * 3 + label, label)
-    members, nonmembers = curves[1], curves[0]
+    members = curves[1]
+    nonmembers = curves[0]
     for density in (members, nonmembers):
         assert 0.8 < np.trapezoid(density, DENSITY_GRID) <= 1.001
     assert np.average(DENSITY_GRID, weights=members) > np.average(
@@ -53,7 +55,7 @@ def test_a_class_of_equal_scores_has_no_density():
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 7), (3, 7), (7, 7), (120, 300)])
-def test_the_interval_of_a_share_is_wilsons(successes: int, trials: int):
+def test_the_interval_of_a_share_is_wilsons(successes, trials):
     interval = binomtest(successes, trials).proportion_ci(0.95, method="wilson")
     ends = wilson(np.array(successes / trials), np.array(trials))
     assert ends == pytest.approx((interval.low, interval.high))
@@ -61,17 +63,15 @@ def test_the_interval_of_a_share_is_wilsons(successes: int, trials: int):
 
 def test_hexagons_are_those_of_matplotlib():
     rng = np.random.default_rng(0)
-    x, y = rng.gamma(2, 1, 500), -rng.gamma(2, 2, 500)
+    x = rng.gamma(2, 1, 500)
+    y = -rng.gamma(2, 2, 500)
     extent = (0.0, float(x.max()), float(np.quantile(y, 0.01)), 0.0)
     drawn = Figure().subplots().hexbin(x, y, gridsize=HEXAGONS, extent=extent, mincnt=1)
-    ours = (
-        pd.DataFrame(np.stack(hexagons(x, y, extent), axis=1).round(9))
-        .value_counts()
-        .to_dict()
-    )
-    theirs = dict(
-        zip(map(tuple, drawn.get_offsets().round(9)), drawn.get_array(), strict=True)
-    )
+    centres = np.stack(hexagons(x, y, extent), axis=1).round(9)
+    ours = pd.DataFrame(centres).value_counts().to_dict()
+    theirs = {}
+    for centre, count in zip(drawn.get_offsets(), drawn.get_array(), strict=True):
+        theirs[tuple(centre.round(9))] = count
     assert ours == theirs
 
 
@@ -110,10 +110,8 @@ def test_shifts_are_signed_distances_of_every_set_and_place(tmp_path):
         "no shots of the other draw"
     )
     here = chosen_texts.to_numpy(dtype=bool)
-    plain, given = (
-        made_up_prefixes.log_likelihood(benchmark, *keys)[here]
-        for keys in (("", 0), ("nonmember", 5))
-    )
+    plain = made_up_prefixes.log_likelihood(benchmark, "", 0)[here]
+    given = made_up_prefixes.log_likelihood(benchmark, "nonmember", 5)[here]
     chosen = (
         "subset == '' and evaluation_set == 'without_prefixes' and label == 0 and "
         "shots == 5"
@@ -143,8 +141,12 @@ def test_a_pass_that_is_stored_twice_is_an_error(tmp_path):
 
 
 def test_a_mean_over_documents_counts_each_once_and_one_alone_has_no_interval():
-    values, groups = np.array([1.0, 1.0, 1.0, 0.0]), np.array(["a", "a", "a", "b"])
+    values = np.array([1.0, 1.0, 1.0, 0.0])
+    groups = np.array(["a", "a", "a", "b"])
     mean = mean_of_groups(values, groups, 200, seed=1)
-    assert (mean["n"], mean["answers"], mean["value"]) == (2, 4, 0.5)
-    assert (mean["low"], mean["high"]) == (0, 1)
+    assert mean["n"] == 2
+    assert mean["answers"] == 4
+    assert mean["value"] == 0.5
+    assert mean["low"] == 0
+    assert mean["high"] == 1
     assert "low" not in mean_of_groups(values[:3], groups[:3], 200, seed=1)

@@ -17,25 +17,23 @@ from pretrace.runtime.files import write_parquet
 def test_scores_are_each_labelled_texts_own_wherever_the_parts_end(rows):
     benchmark = texts(np.where(np.arange(200) == 5, np.nan, LABEL))
     some = np.where(np.arange(200) < 9, np.nan, noise(200))
-    blocks = [
-        scores(
-            benchmark,
-            {("tuned", f"k={k}"): noise(200, seed=k) for k in (1, 2, 3)}
-            | {("plain", ""): some},
-        ),
-        scores(benchmark, {("plain", ""): noise(200, seed=9)}, view="delete-10"),
-        scores(benchmark, {("other", ""): noise(200, seed=8)}, draw=1),
-    ]
-    table = pd.concat(blocks, ignore_index=True).sample(frac=1, random_state=0)
+    own = {("plain", ""): some}
+    for k in (1, 2, 3):
+        own["tuned", f"k={k}"] = noise(200, seed=k)
+    plain = scores(benchmark, own)
+    altered = scores(benchmark, {("plain", ""): noise(200, seed=9)}, view="delete-10")
+    drawn = scores(benchmark, {("other", ""): noise(200, seed=8)}, draw=1)
+    table = pd.concat([plain, altered, drawn], ignore_index=True)
+    table = table.sample(frac=1, random_state=0)
     parts = [table[start : start + rows] for start in range(0, len(table), rows)]
     units, columns, _ = scores_of(parts, benchmark)["text"]
+    numbered = table.assign(draw=table["draw"].fillna(-1))
     keys = list(Column._fields)
-    wide = table.assign(draw=table["draw"].fillna(-1)).pivot(
-        index="id", columns=keys, values="score"
-    )
+    wide = numbered.pivot(index="id", columns=keys, values="score")
     assert set(columns) == set(map(Column._make, wide.columns))
     for column, values in columns.items():
-        np.testing.assert_array_equal(values, wide[tuple(column)].reindex(units["id"]))
+        expected = wide[tuple(column)].reindex(units["id"])
+        np.testing.assert_array_equal(values, expected)
     assert benchmark["text_id"][5] not in set(units["id"])
 
 
@@ -72,7 +70,8 @@ def test_a_subset_of_one_class_is_left_out_and_logged(caplog):
 
 
 def test_tests_rest_on_the_texts_that_both_methods_score(log_lines):
-    full, partial = noise(200) + LABEL, noise(200, seed=1)
+    full = noise(200) + LABEL
+    partial = noise(200, seed=1)
     partial[:50] = np.nan
     metrics, tests = run({("plain", ""): full, ("other", ""): partial}, resamples=200)
     assert (
@@ -119,14 +118,15 @@ def test_intervals_of_true_positive_rates_cover_their_mean_over_test_sets():
     """Resamples as they are lie too high: 14 % of the intervals would lie above at 1 %,
     and 19 % below 5 %."""
     label = np.arange(200) < 100
-    sets = [
-        run(
-            {("plain", ""): noise(200, seed=seed) + label / 2},
-            texts(label),
-            resamples=200,
-        )[0]
-        for seed in range(60)
-    ]
+    sets = []
+    for seed in range(60):
+        sets.append(
+            run(
+                {("plain", ""): noise(200, seed=seed) + label / 2},
+                texts(label),
+                resamples=200,
+            )[0]
+        )
     metrics = pd.concat(sets)
     rates = metrics[metrics["selection"].eq("held_out") & metrics["metric"].ne("auc")]
     for metric, rows in rates.groupby("metric"):
@@ -205,39 +205,37 @@ def test_few_documents_have_default_settings_and_no_test_between_methods():
 
 def test_row_order_does_not_matter_and_equal_inputs_give_equal_bytes(tmp_path):
     document = [f"speech-{number % 17}" for number in range(200)]
-    benchmark = pd.concat(
-        [
-            texts(LABEL, document=document),
-            texts(LABEL, length=32),
-            texts([np.nan] * 5, length=16),
-        ],
-        ignore_index=True,
-    )
+    whole = texts(LABEL, document=document)
+    short = texts(LABEL, length=32)
+    unlabelled = texts([np.nan] * 5, length=16)
+    benchmark = pd.concat([whole, short, unlabelled], ignore_index=True)
     some = np.where(np.arange(405) % 9 == 0, np.nan, noise(405, seed=8))
-    columns = {("tuned", f"k={k}"): noise(405, seed=k) for k in (1, 2, 3)} | {
-        ("plain", ""): some
-    }
+    columns = {}
+    for k in (1, 2, 3):
+        columns["tuned", f"k={k}"] = noise(405, seed=k)
+    columns["plain", ""] = some
     table = scores(benchmark, columns)
     first = run(table, benchmark)
-    mixed = run(
-        table.sample(frac=1, random_state=1), benchmark.sample(frac=1, random_state=2)
-    )
-    for pair in zip(first, mixed, strict=True):
-        for name, frame in zip("ab", pair, strict=True):
-            write_parquet(tmp_path / name, frame)
+    mixed_scores = table.sample(frac=1, random_state=1)
+    mixed_texts = benchmark.sample(frac=1, random_state=2)
+    mixed = run(mixed_scores, mixed_texts)
+    for frame, other in zip(first, mixed, strict=True):
+        write_parquet(tmp_path / "a", frame)
+        write_parquet(tmp_path / "b", other)
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 def test_seed_comes_from_the_names_of_the_run():
     table = scores(texts(LABEL), {("plain", ""): noise(200)})
-    low = [
-        only(
-            run(table, texts(LABEL).assign(**changes))[0],
-            selection="default",
-            metric="auc",
-        )["low"]
-        for changes in ({}, {}, {"subset": "x"})
-    ]
+    low = []
+    for changes in ({}, {}, {"subset": "x"}):
+        low.append(
+            only(
+                run(table, texts(LABEL).assign(**changes))[0],
+                selection="default",
+                metric="auc",
+            )["low"]
+        )
     assert low[0] == low[1] != low[2]
 
 

@@ -23,16 +23,12 @@ def texts_of(sizes, suspects, rng, *, icc=0.2, shift=0.0, methods=1):
     """Texts of documents with these numbers of texts; the first `suspects` documents
     are in question."""
     code = np.repeat(np.arange(len(sizes)), sizes)
-    shared, own = (
-        rng.normal(size=len(sizes))[code],
-        rng.normal(size=(len(code), methods)),
-    )
-    scores = (
-        np.sqrt(icc) * shared[:, None]
-        + np.sqrt(1 - icc) * own
-        + shift * (code < suspects)[:, None]
-    )
-    return AuditedTexts(scores, code, np.zeros_like(code), code < suspects)
+    shared = rng.normal(size=len(sizes))[code]
+    own = rng.normal(size=(len(code), methods))
+    is_suspect = code < suspects
+    scores = np.sqrt(icc) * shared[:, None] + np.sqrt(1 - icc) * own
+    scores += shift * is_suspect[:, None]
+    return AuditedTexts(scores, code, np.zeros_like(code), is_suspect)
 
 
 def units(texts, combined=(0,)) -> Units:
@@ -55,8 +51,10 @@ def brute_force(scores, suspect, stratum) -> float:
 def welch(values, chosen) -> np.ndarray:
     """Welch's t of the chosen values against the others, for each row of `chosen`."""
     ours = values[chosen]
-    number, others = ours.shape[1], len(values) - ours.shape[1]
-    mean, other_mean = ours.mean(axis=1), (values.sum() - ours.sum(axis=1)) / others
+    number = ours.shape[1]
+    others = len(values) - ours.shape[1]
+    mean = ours.mean(axis=1)
+    other_mean = (values.sum() - ours.sum(axis=1)) / others
     squares = (values**2).sum() - (ours**2).sum(axis=1) - others * other_mean**2
     error = ours.var(axis=1, ddof=1) / number + squares / (others - 1) / others
     return (mean - other_mean) / np.sqrt(error)
@@ -73,7 +71,8 @@ def test_a_document_weighs_as_much_as_any_other_in_the_ranks():
     low, *_, middle, high = normal_scores(
         np.array([1.0] * 10 + [2.0, 3.0]), np.array([0.1] * 10 + [1.0, 1.0])
     )
-    assert [low, middle, high] == pytest.approx(stats.norm.ppf([1 / 6, 3 / 6, 5 / 6]))
+    expected = stats.norm.ppf([1 / 6, 3 / 6, 5 / 6])
+    assert [low, middle, high] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("suspects", "known"), [(1, 12), (2, 9), (4, 6)])
@@ -99,7 +98,8 @@ def test_drawn_relabellings_come_near_to_all_of_them():
 def test_sides_that_differ_in_number_are_compared_by_welchs_t():
     """Seven of them scatter thrice as much as eighteen, around the same mean; a sum
     finds too much there."""
-    suspect, stratum = np.arange(25) < 7, np.zeros(25, dtype=int)
+    suspect = np.arange(25) < 7
+    stratum = np.zeros(25, dtype=int)
     low = {exchanged_p: 0, sum_p: 0}
     for seed in range(400):
         values = np.random.default_rng(seed).normal(size=25) * np.where(suspect, 3, 1)
@@ -117,21 +117,30 @@ def sum_p(values, suspect, stratum, seed, drawn) -> float:
 
 def test_welchs_t_is_summed_over_strata():
     rng = np.random.default_rng(8)
-    values, stratum = rng.normal(size=18), np.arange(18) % 2
+    values = rng.normal(size=18)
+    stratum = np.arange(18) % 2
     suspect = np.isin(np.arange(18), [0, 2, 4, 1, 3, 5, 7, 9])
-    numerator = variance = 0.0
-    sides = {}
+    parts = {}
+    pooled_variance = {}
     for side in (True, False):
-        own = [values[(suspect == side) & (stratum == code)] for code in (0, 1)]
-        squares = sum(((part - part.mean()) ** 2).sum() for part in own)
-        sides[side] = own, squares / sum(len(part) - 1 for part in own)
+        squares = 0.0
+        freedom = 0
+        for code in (0, 1):
+            part = values[(suspect == side) & (stratum == code)]
+            squares += ((part - part.mean()) ** 2).sum()
+            freedom += len(part) - 1
+            parts[side, code] = part
+        pooled_variance[side] = squares / freedom
+    numerator = 0.0
+    variance = 0.0
     for code in (0, 1):
-        ours, theirs = sides[True][0][code], sides[False][0][code]
+        ours = parts[True, code]
+        theirs = parts[False, code]
         weight = len(ours) * len(theirs) / 9
         numerator += weight * (ours.mean() - theirs.mean())
-        variance += weight**2 * (
-            sides[True][1] / len(ours) + sides[False][1] / len(theirs)
-        )
+        of_ours = pooled_variance[True] / len(ours)
+        of_theirs = pooled_variance[False] / len(theirs)
+        variance += weight**2 * (of_ours + of_theirs)
     found = above(values, suspect[:, None].astype(float), stratum)
     assert found == pytest.approx(numerator / np.sqrt(variance))
 
@@ -140,13 +149,12 @@ def test_documents_exchange_with_those_of_the_same_slices():
     """Some documents have short texts, some long ones, some both."""
     rng = np.random.default_rng(3)
     document = np.repeat(np.arange(15), 2)
-    slices = np.array([[0, 0], [1, 1], [0, 1]])[np.arange(15) % 3].ravel()
-    texts = AuditedTexts(rng.normal(size=(30, 1)), document, slices, document % 5 == 0)
-    found = units(texts)
+    slices = np.tile([0, 0, 1, 1, 0, 1], 5)
+    scores = rng.normal(size=(30, 1))
+    found = units(AuditedTexts(scores, document, slices, document % 5 == 0))
     assert len(np.unique(found.stratum)) == 3
-    assert found.p(seed=0) == pytest.approx(
-        brute_force(found.standardised, found.suspect, found.stratum)
-    )
+    expected = brute_force(found.standardised, found.suspect, found.stratum)
+    assert found.p(seed=0) == pytest.approx(expected)
 
 
 def test_labels_drawn_within_documents_are_exchanged_there():
@@ -154,28 +162,23 @@ def test_labels_drawn_within_documents_are_exchanged_there():
     rng = np.random.default_rng(4)
     document = np.repeat(np.arange(4), [3, 4, 5, 3])
     suspect = np.r_[True, np.diff(document) > 0]
-    texts = AuditedTexts(
-        rng.normal(size=(15, 1)) + document[:, None],
-        document,
-        np.zeros(15, int),
-        suspect,
-        within=True,
-    )
-    found = units(texts)
+    scores = rng.normal(size=(15, 1)) + document[:, None]
+    slices = np.zeros(15, int)
+    found = units(AuditedTexts(scores, document, slices, suspect, within=True))
     assert found.ways == 3 * 4 * 5 * 3 == ways(suspect, document)
     assert found.p(seed=0) == pytest.approx(brute_force(found.mean, suspect, document))
-    weights = np.array([3, 4, 5, 3])
-    gaps = [
-        found.mean[document == d][0] - found.mean[document == d][1:].mean()
-        for d in range(4)
-    ]
-    assert found.effect == pytest.approx(
-        np.average(gaps, weights=(weights - 1) / weights)
-    )
+    texts = np.array([3, 4, 5, 3])
+    gaps = []
+    for d in range(4):
+        canary, *twins = found.mean[document == d]
+        gaps.append(canary - np.mean(twins))
+    expected = np.average(gaps, weights=(texts - 1) / texts)
+    assert found.effect == pytest.approx(expected)
 
 
 def test_every_relabelling_comes_once_where_all_are_made():
-    label, stratum = np.array([1, 0, 0, 1, 0, 1]) == 1, np.array([0, 0, 0, 1, 1, 1])
+    label = np.array([1, 0, 0, 1, 0, 1]) == 1
+    stratum = np.array([0, 0, 0, 1, 1, 1])
     labels = np.concatenate(list(relabellings(label, stratum, 0)), axis=1)
     assert labels.shape == (6, 9)
     assert len({tuple(column) for column in labels.T}) == 9
@@ -186,10 +189,10 @@ def test_every_relabelling_comes_once_where_all_are_made():
 def test_a_mean_of_few_texts_is_measured_by_how_much_such_means_vary():
     rng = np.random.default_rng(6)
     found = units(texts_of([2] * 10 + [30] * 10, 10, rng, icc=0.0))
-    spread = [
-        found.standardised[rows].std() for rows in (found.texts == 2, found.texts == 30)
-    ]
-    assert max(spread) / min(spread) < 2 < found.mean[:10].std() / found.mean[10:].std()
+    of_few = found.standardised[found.texts == 2].std()
+    of_many = found.standardised[found.texts == 30].std()
+    means_ratio = found.mean[:10].std() / found.mean[10:].std()
+    assert 1 / 2 < of_few / of_many < 2 < means_ratio
     swapped = replace(found, suspect=~found.suspect)
     assert swapped.standardised == pytest.approx(found.standardised), (
         "labels play no part"
@@ -199,16 +202,17 @@ def test_a_mean_of_few_texts_is_measured_by_how_much_such_means_vary():
 def test_a_document_has_its_rank_among_the_known_ones():
     found = units(texts_of([4] * 14, 3, np.random.default_rng(7), shift=1.0))
     for unit in range(3):
-        expected = (1 + (found.mean[3:] >= found.mean[unit]).sum()) / 12
+        own = found.mean[unit]
+        known = found.mean[3:]
+        expected = (1 + (known >= own).sum()) / 12
         assert found.conformal_p[unit] == pytest.approx(expected)
-        assert found.above_known[unit] == pytest.approx(
-            found.mean[unit] - found.mean[3:].mean()
-        )
+        assert found.above_known[unit] == pytest.approx(own - known.mean())
     assert np.isnan(found.conformal_p[3:]).all()
 
 
 def test_the_smallest_effect_is_found_in_four_of_five_cases():
-    count, times = 0, 200
+    count = 0
+    times = 200
     for number in range(times):
         rng = np.random.default_rng(number)
         effect = units(texts_of([5] * 28, 8, rng)).smallest_effect()
@@ -231,7 +235,9 @@ FAMILIES = {
 @pytest.mark.parametrize("sizes", [[6] * 16, [3] * 4 + [12] * 12, [20] * 4 + [4] * 12])
 def test_false_alarms_stay_at_their_level(family, sizes):
     """The full tables are in docs/size_and_power.md, by tests/bench/bench_audit.py."""
-    rng, times, alarms = np.random.default_rng(8), 300, 0
+    rng = np.random.default_rng(8)
+    times = 300
+    alarms = 0
     draw = FAMILIES[family]
     code = np.repeat(np.arange(16), sizes)
     for _ in range(times):

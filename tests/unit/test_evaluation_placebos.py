@@ -33,41 +33,27 @@ OF_EACH = 20
 def texts_table() -> pd.DataFrame:
     rng = np.random.default_rng(0)
     document = np.repeat(DOCUMENTS, OF_EACH)
-    words = [
-        [name] * int(rng.integers(0, 3))
-        + [f"{name}w{row % OF_EACH}n{n}" for n in range(30)]
-        for row, name in enumerate(document)
-    ]
+    words = []
+    for row, name in enumerate(document):
+        own = [f"{name}w{row % OF_EACH}n{n}" for n in range(30)]
+        words.append(" ".join([name] * int(rng.integers(0, 3)) + own))
     fold = np.arange(len(document)) % OF_EACH % 5
-    return texts(
-        document != "new",
-        fold=fold,
-        document=document,
-        length=32,
-        text=list(map(" ".join, words)),
-    )
+    return texts(document != "new", fold=fold, document=document, length=32, text=words)
 
 
 def scored(benchmark: pd.DataFrame, draws: tuple[int, ...] = ()) -> pd.DataFrame:
     """`loss` of every text, `blind`, and `recall` for each draw: random, with an effect
     of documents."""
     rng = np.random.default_rng(1)
-    effect = benchmark["document"].map(
-        dict(zip(DOCUMENTS, rng.normal(size=len(DOCUMENTS)), strict=True))
-    )
-    values = [effect + rng.normal(size=len(benchmark)) for _ in range(1 + len(draws))]
-    plain = scores(
-        benchmark,
-        {
-            ("loss", ""): values[0],
-            ("blind", ""): benchmark["text_id"].map(learned(benchmark)),
-        },
-    )
-    drawn = [
-        scores(benchmark, {("recall", ""): values[1 + draw]}, draw=draw)
-        for draw in draws
-    ]
-    return pd.concat([plain, *drawn])
+    effects = pd.Series(rng.normal(size=len(DOCUMENTS)), index=DOCUMENTS)
+    effect = benchmark["document"].map(effects)
+    loss = effect + rng.normal(size=len(benchmark))
+    of_words = benchmark["text_id"].map(learned(benchmark))
+    tables = [scores(benchmark, {("loss", ""): loss, ("blind", ""): of_words})]
+    for draw in draws:
+        recall = effect + rng.normal(size=len(benchmark))
+        tables.append(scores(benchmark, {("recall", ""): recall}, draw=draw))
+    return pd.concat(tables)
 
 
 def learned(table: pd.DataFrame) -> dict[str, float]:
@@ -101,19 +87,10 @@ def placebo_table(benchmark: pd.DataFrame, document: str) -> pd.DataFrame:
     anew."""
     members = benchmark[benchmark["label"].eq(1)]
     members = members.assign(label=members["document"].ne(document).astype(int))
-    rows = members.to_dict("records")
-    own = [
-        Text(
-            *(
-                row[key]
-                for key in ("text_id", "text", "label", "subset", "length", "document")
-            )
-        )
-        for row in rows
-    ]
-    return members.assign(
-        fold=assign_folds(own, seed_of("placebo_folds", "b", document)).numbers
-    )
+    columns = ["text_id", "text", "label", "subset", "length", "document"]
+    own = [Text(*row) for row in members[columns].itertuples(index=False)]
+    folds = assign_folds(own, seed_of("placebo_folds", "b", document))
+    return members.assign(fold=folds.numbers)
 
 
 def values_of(table: pd.DataFrame, **keys: Any) -> pd.DataFrame:
@@ -141,7 +118,8 @@ def test_each_documents_value_is_the_auc_of_the_other_members_against_it(
             row = rows[method].loc[document]
             expected = roc_auc_score(placebo["label"], own[placebo["text_id"]])
             assert row["value"] == pytest.approx(expected, abs=1e-12)
-            assert (row["n_members"], row["n_nonmembers"]) == (5 * OF_EACH, OF_EACH)
+            assert row["n_members"] == 5 * OF_EACH
+            assert row["n_nonmembers"] == OF_EACH
 
 
 def test_the_real_documents_rows_are_those_of_the_metrics(texts_table, table):
@@ -157,10 +135,8 @@ def test_the_real_documents_rows_are_those_of_the_metrics(texts_table, table):
 
 def test_rank_mean_and_spread_are_of_the_placebos(table):
     rows = values_of(table, method="loss")
-    placebo, own = (
-        rows.loc[list(DOCUMENTS[1:]), "value"].to_numpy(dtype=float),
-        rows.loc["new"],
-    )
+    placebo = rows.loc[list(DOCUMENTS[1:]), "value"].to_numpy(dtype=float)
+    own = rows.loc["new"]
     assert own["placebos"] == 6
     assert own["mean"] == pytest.approx(placebo.mean())
     assert own["sd"] == pytest.approx(placebo.std(ddof=1))
@@ -170,25 +146,18 @@ def test_rank_mean_and_spread_are_of_the_placebos(table):
 
 def test_a_draw_of_prefixes_belongs_to_the_document_of_its_shots(texts_table):
     prefixes = draw_prefixes(texts_table, pool=3, draws=1, seed=0, placebos=2, texts=8)
-    documents = (
-        prefixes.drop_duplicates("draw")
-        .set_index("draw")["nonmembers"]
-        .replace("", "new")
-        .to_dict()
-    )
+    of_draws = prefixes.drop_duplicates("draw").set_index("draw")["nonmembers"]
+    documents = of_draws.replace("", "new").to_dict()
     assert documents[0] == "new"
     assert len(set(documents.values())) == 3
-    ids = {
-        chosen.draw: chosen.ids
-        for chosen in evaluation_sets(texts_table, prefixes)
-        if chosen.name == "without_prefixes"
-    }
-    recall = (
-        scored(texts_table, draws=(0, 1, 2))
-        .query("method == 'recall'")
-        .set_index(["draw", "id"])["score"]
-    )
-    rows = computed(scored(texts_table, draws=(0, 1, 2)), texts_table, prefixes)
+    ids = {}
+    for chosen in evaluation_sets(texts_table, prefixes):
+        if chosen.name == "without_prefixes":
+            ids[chosen.draw] = chosen.ids
+    given = scored(texts_table, draws=(0, 1, 2))
+    of_recall = given[given["method"] == "recall"]
+    recall = of_recall.set_index(["draw", "id"])["score"]
+    rows = computed(given, texts_table, prefixes)
     rows = values_of(rows, method="recall", evaluation_set="without_prefixes")
     assert set(rows.index) == set(documents.values())
     for draw, document in documents.items():
@@ -196,10 +165,8 @@ def test_a_draw_of_prefixes_belongs_to_the_document_of_its_shots(texts_table):
         own = own[own["text_id"].isin(ids[draw])]
         expected = roc_auc_score(own["label"].astype(int), recall[draw][own["text_id"]])
         assert rows.loc[document, "value"] == pytest.approx(expected)
-        assert (
-            rows.loc[document, "n_members"],
-            rows.loc[document, "n_nonmembers"],
-        ) == (8, 8)
+        assert rows.loc[document, "n_members"] == 8
+        assert rows.loc[document, "n_nonmembers"] == 8
         assert not set(own["text_id"]) & excluded_ids(prefixes, texts_table, draw)
 
 
@@ -209,13 +176,10 @@ def test_shots_of_a_placebo_come_from_its_document_and_from_the_other_members(
     prefixes = draw_prefixes(texts_table, pool=3, draws=1, seed=0, placebos=6, texts=8)
     document = texts_table.set_index("text_id")["document"]
     for (_, placebo), rows in prefixes.groupby(["draw", "nonmembers"]):
-        own = rows.assign(document=document[rows["text_id"]].to_numpy())
-        assert set(own.loc[own["kind"] == "nonmember", "document"]) == {
-            placebo or "new"
-        }
-        assert not {placebo or "new", "new"} & set(
-            own.loc[own["kind"] == "member", "document"]
-        )
+        sources = document[rows["text_id"]].to_numpy()
+        nonmembers = placebo or "new"
+        assert set(sources[rows["kind"] == "nonmember"]) == {nonmembers}
+        assert not {nonmembers, "new"} & set(sources[rows["kind"] == "member"])
 
 
 def test_too_many_documents_of_non_members_or_placebos_are_refused(texts_table):

@@ -104,9 +104,8 @@ def test_a_class_of_few_documents_is_drawn_by_text_and_marked():
 
 def test_few_texts_without_a_document_are_not_marked():
     assert not groups_of(members=3, nonmembers=3).conditional
-    assert not groups_of(
-        document=[0, 1, 2, 3, 4, 5], members=3, nonmembers=3
-    ).conditional
+    document = [0, 1, 2, 3, 4, 5]
+    assert not groups_of(document=document, members=3, nonmembers=3).conditional
 
 
 def test_memory_is_bounded_for_a_million_texts():

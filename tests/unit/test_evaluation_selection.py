@@ -31,31 +31,31 @@ def chosen_by_hand(metric, columns, label, fold):
     inside = [rows & (fold == number) for number in range(5)]
 
     def best(where):
-        values_of = {
-            setting: value_of(metric, values[where], label[where])
-            for setting, values in columns.items()
-        }
-        return max(
-            values_of, key=lambda setting: np.nan_to_num(values_of[setting], nan=-1.0)
-        )
+        values_of = {}
+        for setting, values in columns.items():
+            values_of[setting] = value_of(metric, values[where], label[where])
+        ranked = {name: np.nan_to_num(v, nan=-1.0) for name, v in values_of.items()}
+        return max(ranked, key=ranked.get)
 
     folds = [best(rows & ~own) for own in inside]
     if len({*folds}) == 1:
-        pooled, folds = columns[folds[0]], folds[:1]
+        pooled = columns[folds[0]]
+        folds = folds[:1]
     else:
         # twice the scored texts below, ties by half
         pooled = np.full(len(label), np.nan)
         for of_fold, own in zip(folds, inside, strict=True):
-            values, others = columns[of_fold][own, None], columns[of_fold][rows]
+            values = columns[of_fold][own, None]
+            others = columns[of_fold][rows]
             pooled[own] = (others < values).sum(axis=1) + (others <= values).sum(axis=1)
-    default, on_test = next(iter(columns)), best(rows)
-    numbers = {
-        name: (setting, value_of(metric, columns[setting][rows], label[rows]))
-        for name, setting in (("default", default), ("best_on_test", on_test))
-    }
-    return numbers | {
-        "held_out": ("|".join(folds), value_of(metric, pooled[rows], label[rows]))
-    }
+    default = next(iter(columns))
+    on_test = best(rows)
+    numbers = {}
+    for name, setting in (("default", default), ("best_on_test", on_test)):
+        numbers[name] = (setting, value_of(metric, columns[setting][rows], label[rows]))
+    held_out = value_of(metric, pooled[rows], label[rows])
+    numbers["held_out"] = ("|".join(folds), held_out)
+    return numbers
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -64,19 +64,18 @@ def test_every_selection_is_that_of_scikit_learn_by_hand(seed):
     of different scales."""
     rng = np.random.default_rng(seed)
     label = np.where(rng.random(200) < 0.1, np.nan, LABEL)
-    fold = np.where(
-        label == 1, rng.integers(0, 5, 200), rng.integers(0, 5 - seed % 2, 200)
-    )
+    of_members = rng.integers(0, 5, 200)
+    of_others = rng.integers(0, 5 - seed % 2, 200)
+    fold = np.where(label == 1, of_members, of_others)
     gains = rng.normal(size=(6, 5))
     # a scale of its own for each setting, which nothing may pool
-    tuned = {
-        k: k + 10.0**k * np.round(rng.normal(size=200) + gains[k, fold] * LABEL, 1)
-        for k in range(1, 6)
-    }
+    tuned = {}
+    for k in range(1, 6):
+        values = rng.normal(size=200) + gains[k, fold] * LABEL
+        tuned[k] = k + 10.0**k * np.round(values, 1)
     plain = np.where(rng.random(200) < 0.1, np.nan, rng.normal(size=200))
-    settings = {("tuned", f"k={k}"): tuned[k] for k in (3, 1, 2, 5, 4)} | {
-        ("plain", ""): plain
-    }
+    settings = {("tuned", f"k={k}"): tuned[k] for k in (3, 1, 2, 5, 4)}
+    settings["plain", ""] = plain
     metrics, _ = run(settings, texts(label, fold=fold))
     grid = metrics[metrics["selection"] == "grid"].set_index(["setting", "metric"])
     assert len(grid) == 6 * len(METRICS)
@@ -90,15 +89,14 @@ def test_every_selection_is_that_of_scikit_learn_by_hand(seed):
             for setting, values in columns.items():
                 rows = np.isfinite(values) & np.isfinite(label)
                 row = grid.loc[(setting, metric)]
-                assert row["value"] == pytest.approx(
-                    value_of(metric, values[rows], label[rows])
-                )
+                expected = value_of(metric, values[rows], label[rows])
+                assert row["value"] == pytest.approx(expected)
                 assert row["n_members"] == (label[rows] == 1).sum()
-            for name, (setting, value) in chosen_by_hand(
-                metric, columns, label, fold
-            ).items():
+            by_hand = chosen_by_hand(metric, columns, label, fold)
+            for name, (setting, value) in by_hand.items():
                 row = only(metrics, method=method, selection=name, metric=metric)
-                assert (row["setting"], row["value"]) == (setting, pytest.approx(value))
+                assert row["setting"] == setting
+                assert row["value"] == pytest.approx(value)
 
 
 def test_a_method_with_nothing_to_tune_has_one_value_of_each_metric():
@@ -120,9 +118,11 @@ def test_a_method_with_nothing_to_tune_has_one_value_of_each_metric():
         "high",
         "marks",
     ]
-    default, held_out = (
-        metrics.loc[metrics["selection"] == selection, columns].reset_index(drop=True)
-        for selection in ("default", "held_out")
+    default = metrics.loc[metrics["selection"] == "default", columns].reset_index(
+        drop=True
+    )
+    held_out = metrics.loc[metrics["selection"] == "held_out", columns].reset_index(
+        drop=True
     )
     pd.testing.assert_frame_equal(held_out, default)
 
@@ -140,10 +140,11 @@ def test_a_method_with_nothing_to_tune_has_one_value_of_each_metric():
 def test_a_choice_at_an_edge_that_a_wider_grid_could_pass_is_marked(
     tried, best, marked
 ):
-    columns = {
-        ("tuned", f"k={k}"): noise(200, seed=k) + (9.0 * LABEL if k == best else 0)
-        for k in tried
-    }
+    columns = {}
+    for k in tried:
+        columns["tuned", f"k={k}"] = noise(200, seed=k) + (
+            9.0 * LABEL if k == best else 0
+        )
     rows = (
         run(columns)[0]
         .query("metric == 'auc'")
@@ -165,10 +166,9 @@ def test_held_out_is_marked_where_more_than_half_of_the_folds_choose_an_edge(
     benchmark = texts(LABEL)
     first_folds = (benchmark["fold"] < 3).to_numpy()
     signal = {rest: 2.0 * first_folds, first: 4.0 * ~first_folds, 9: 0.0}
-    columns = {
-        ("tuned", f"k={k}"): noise(200, seed=k) + gain * LABEL
-        for k, gain in signal.items()
-    }
+    columns = {}
+    for k, gain in signal.items():
+        columns["tuned", f"k={k}"] = noise(200, seed=k) + gain * LABEL
     row = only(run(columns, benchmark)[0], selection="held_out", metric="auc")
     assert row["setting"] == "|".join(f"k={k}" for k in chosen)
     assert ("at_grid_edge" in row["marks"]) == (chosen.count("1") > 2)
@@ -207,10 +207,11 @@ def test_a_setting_scored_on_other_texts_than_the_default_is_not_chosen(log_line
 
 
 def test_a_variant_off_the_grid_chooses_for_itself_and_enters_no_test():
-    variant = {
-        ("tuned", f"k={k};upper=0"): LABEL * (10.0 if k == 3 else 0.1) + noise(200)
-        for k in (2, 3)
-    }
+    variant = {}
+    for k in (2, 3):
+        variant["tuned", f"k={k};upper=0"] = LABEL * (10.0 if k == 3 else 0.1) + noise(
+            200
+        )
     metrics, tests = run(
         {("tuned", "k=2"): noise(200), ("other", ""): noise(200, seed=1)} | variant
     )
@@ -232,14 +233,12 @@ def test_values_beyond_the_methods_own_grid_are_never_chosen():
     metrics, _ = run(
         {("tuned", "k=2"): noise(200), ("tuned", "k=4"): noise(200, seed=1)} | beyond
     )
-    chosen = (
-        metrics.loc[metrics["selection"] != "grid", "setting"].str.split("|").explode()
-    )
+    is_of_grid = metrics["selection"] == "grid"
+    chosen = metrics[~is_of_grid]["setting"].str.split("|").explode()
     assert set(chosen) <= {"k=2", "k=4"}
-    assert {"k=-1", "k=0"} <= set(
-        metrics.loc[metrics["selection"] == "grid", "setting"]
-    )
-    assert only(run(beyond)[0], selection="default", metric="auc")["setting"] == "k=-1"
+    assert {"k=-1", "k=0"} <= set(metrics[is_of_grid]["setting"])
+    alone, _ = run(beyond)
+    assert only(alone, selection="default", metric="auc")["setting"] == "k=-1"
 
 
 def test_ties_between_settings_go_to_the_default():
@@ -264,10 +263,9 @@ def held_out_interval(columns):
         ("tuned", f"k={k}"): values for k, values in enumerate(columns, start=1)
     }
     metrics, _ = run(settings | {("plain", ""): columns[1]}, resamples=300)
-    rows = [
-        only(metrics, method=method, selection="held_out", metric="auc")
-        for method in ("tuned", "plain")
-    ]
+    rows = []
+    for method in ("tuned", "plain"):
+        rows.append(only(metrics, method=method, selection="held_out", metric="auc"))
     tuned, plain = (row["high"] - row["low"] for row in rows)
     return tuned / plain
 
@@ -279,7 +277,8 @@ def test_held_out_intervals_are_wider_the_less_the_settings_rank_alike():
     alike = [3.0 * common + k for k in range(5)]
     assert held_out_interval(alike) == pytest.approx(1.0)
     # each ratio is of two bootstraps, too, which differ by a tenth
-    near, unrelated = [], []
+    near = []
+    unrelated = []
     for seed in (0, 10, 20):
         others = [noise(200, seed=seed + k) for k in range(5)]
         unrelated.append(held_out_interval(others))
@@ -295,10 +294,9 @@ def test_most_texts_may_tie_at_the_default():
     found = LABEL + noise(200, seed=4)
     tied = {("tuned", "k=2"): ties, ("tuned", "k=3"): found, ("plain", ""): found}
     metrics, _ = run(tied, resamples=300)
-    rows = [
-        only(metrics, method=method, selection="held_out", metric="auc")
-        for method in ("tuned", "plain")
-    ]
+    rows = []
+    for method in ("tuned", "plain"):
+        rows.append(only(metrics, method=method, selection="held_out", metric="auc"))
     tuned, plain = (row["high"] - row["low"] for row in rows)
     assert tuned < 1.5 * plain
 

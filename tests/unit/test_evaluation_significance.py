@@ -34,9 +34,8 @@ def test_bootstrap_p_counts_both_tails_and_is_never_zero():
         ]
     )
     for side in (draws, -draws):
-        assert bootstrap_test(side).p.tolist() == pytest.approx(
-            [2 * 2 / 10, 2 * 1 / 10, 2 * 5 / 10]
-        )
+        expected = [2 * 2 / 10, 2 * 1 / 10, 2 * 5 / 10]
+        assert bootstrap_test(side).p.tolist() == pytest.approx(expected)
 
 
 def test_what_cannot_be_told_has_no_p_and_is_in_no_family():
@@ -47,15 +46,13 @@ def test_what_cannot_be_told_has_no_p_and_is_in_no_family():
     draws[2, [0, 5]] = np.nan
     published = t_test_as_published(draws)
     assert np.isnan(published.p).tolist() == [True, True, False, False]
-    assert published.p[2] == pytest.approx(
-        ttest_1samp(np.delete(draws[2], [0, 5])[:10], 0).pvalue
-    )
+    first_ten = np.delete(draws[2], [0, 5])[:10]
+    assert published.p[2] == pytest.approx(ttest_1samp(first_ten, 0).pvalue)
     assert np.isnan(bootstrap_test(draws[:1]).p).all()
     few = np.array([[0.1, 0.2, np.nan, 0.3]])
     assert bootstrap_test(few).p[0] == pytest.approx(2 / 4)
-    assert percentile_interval(few)[1][0] == pytest.approx(
-        np.quantile([0.1, 0.2, 0.3], 0.975)
-    )
+    expected = np.quantile([0.1, 0.2, 0.3], 0.975)
+    assert percentile_interval(few)[1][0] == pytest.approx(expected)
 
 
 def test_centred_resamples_have_the_estimate_as_their_mean():
@@ -94,7 +91,8 @@ def test_holm_by_hand(p, adjusted):
 def test_chance_is_what_random_scores_reach(nonmembers):
     rng = np.random.default_rng(nonmembers)
     label = np.arange(nonmembers + 50) < 50
-    rows, ones = np.arange(len(label)), np.ones((len(label), 1))
+    rows = np.arange(len(label))
+    ones = np.ones((len(label), 1))
     reached = np.zeros(len(METRICS))
     for _ in range(2000):
         numerators, pairs = Ranking.of(rng.normal(size=len(label)), label, rows).counts(
@@ -112,12 +110,13 @@ CONVENTIONS = [(level, strict) for level in LEVELS for strict in (False, True)]
 
 def from_sklearn(scores, label):
     false, true, _ = roc_curve(label, scores, drop_intermediate=False)
-    rates = [
-        true[(false < level / 100) if strict else (false <= level / 100)].max(
-            initial=0.0
+    rates = []
+    for level, strict in CONVENTIONS:
+        rates.append(
+            true[(false < level / 100) if strict else (false <= level / 100)].max(
+                initial=0.0
+            )
         )
-        for level, strict in CONVENTIONS
-    ]
     return np.array([roc_auc_score(label, scores), *rates])
 
 

@@ -15,7 +15,8 @@ from pretrace.views.prefixes import draw_prefixes
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory) -> StatisticInputs:
     folder = tmp_path_factory.mktemp("pair")
-    benchmark, table = made_up.texts(), made_up.scores(made_up.texts())
+    benchmark = made_up.texts()
+    table = made_up.scores(made_up.texts())
     prefixes = draw_prefixes(benchmark, pool=made_up.POOL, draws=2, seed=3)
     names = {
         "study": "made_up",
@@ -39,11 +40,13 @@ def inputs(tmp_path_factory) -> StatisticInputs:
     for kind, frame in frames.items():
         write_parquet(folder / f"{kind}.parquet", frame)
     write_json(folder / "passes.json", made_up.manifest(folder, benchmark))
+    files = {kind: str(folder / f"{kind}.parquet") for kind in frames} | {
+        "passes": str(folder / "passes.json")
+    }
     return StatisticInputs(
         model=made_up.MODEL,
         benchmark_name=made_up.BENCHMARK,
-        files={kind: str(folder / f"{kind}.parquet") for kind in frames}
-        | {"passes": str(folder / "passes.json")},
+        files=files,
         store=folder / "store",
         draws=[0],
         resamples=20,
@@ -78,10 +81,8 @@ def test_curves_are_of_every_set_of_the_draws_at_default_and_best_settings(input
 @pytest.mark.parametrize("texts", [40, 3000])
 def test_weights_of_half_the_memory_give_the_same_metrics(texts):
     rng = np.random.default_rng(texts)
-    scores, label = (
-        rng.integers(0, texts // 2, texts).astype(float),
-        rng.random(texts) < 0.4,
-    )
+    scores = rng.integers(0, texts // 2, texts).astype(float)
+    label = rng.random(texts) < 0.4
     weights = rng.poisson(1.0, (texts, 30)).astype(np.float64)
     assert compact(weights).dtype == np.float32
     ranking = Ranking.of(scores, label, np.arange(texts))

@@ -105,15 +105,13 @@ def tiny_config(kind):
     config = CONFIG_MAPPING[kind]()
     text = config.get_text_config()
     names = {*vars(text), *text.attribute_map}
-    known = {
-        name: value
-        for name, value in sizes.items()
-        if name in names
-        and (
+    known = {}
+    for name, value in sizes.items():
+        if name in names and (
             name in OWN.get(kind, {})
             or not isinstance(vars(text).get(name), (list, dict))
-        )
-    }
+        ):
+            known[name] = value
     if text is config:
         return CONFIG_MAPPING[kind](**known)
     part = next(name for name, value in vars(config).items() if value is text)
@@ -124,7 +122,8 @@ def build(kind, folder):
     """Save a tiny model of the kind; whatever a class raises that needs other settings
     than these."""
     torch.manual_seed(0)
-    config, made = tiny_config(kind), transformers.AutoModelForCausalLM.from_config
+    config = tiny_config(kind)
+    made = transformers.AutoModelForCausalLM.from_config
     with torch.device("meta"):
         weights = sum(weight.numel() for weight in made(config).parameters())
     assert weights < LARGEST, f"{weights} weights"
@@ -153,10 +152,9 @@ def farthest(folder):
         if target.context == tiny_models.CONTEXT and not prompt_prefix.shots:
             # every place is one
             texts.append(GENERATOR.integers(4, 299, target.context - 1).tolist())
-        requests = [
-            Request(str(size), 0, np.array(text, np.int32), len(text))
-            for size, text in enumerate(texts)
-        ]
+        requests = []
+        for size, text in enumerate(texts):
+            requests.append(Request(str(size), 0, np.array(text, np.int32), len(text)))
         computed = engine.statistics(requests, prompt_prefix, statistics="full")
         for text, values in zip(texts, computed, strict=True):
             expected = expected_statistics(plain, prompt_prefix.ids, text)[0]
@@ -197,12 +195,11 @@ def test_every_causal_class_is_read_as_transformers_reads_it_or_refused(tmp_path
         shutil.rmtree(tmp_path / kind, ignore_errors=True)
     for kind, said in outcomes.items():
         print(f"{kind}: {said}")
-    of = {
-        result: [
+    of = {}
+    for result in ("equal", "refused", "not built"):
+        of[result] = [
             kind for kind, said in outcomes.items() if said.partition(":")[0] == result
         ]
-        for result in ("equal", "refused", "not built")
-    }
     wrong = outcomes.keys() - {kind for kinds in of.values() for kind in kinds}
     assert not wrong, {kind: outcomes[kind] for kind in wrong}
     sentence = (

@@ -41,10 +41,14 @@ EXTRACTION = {
 
 def whole_requests(start_token="none"):
     """The passes behind windows that have the whole text before them as context."""
-    return [
-        request(statistics="top40", past_context=past_context, start_token=start_token)
-        for past_context in (False, True)
-    ]
+    requests = []
+    for past_context in (False, True):
+        requests.append(
+            request(
+                statistics="top40", past_context=past_context, start_token=start_token
+            )
+        )
+    return requests
 
 
 def extraction(start_token="none", **keys):
@@ -100,8 +104,10 @@ def test_a_window_in_context_has_the_probabilities_of_its_tokens_after_all_token
     windows, tiny_checkpoint, tiny_model, kind, start_token, max_length, size
 ):
     """Past the model's context a token has at least half of the context before it."""
-    model, tokenizer = tiny_model(kind), load_tokenizer(tiny_checkpoint(kind))
-    context, stride = 5, 3
+    model = tiny_model(kind)
+    tokenizer = load_tokenizer(tiny_checkpoint(kind))
+    context = 5
+    stride = 3
     measured = extraction(start_token, suffix=size, context=context, stride=stride)
     texts = benchmark_of([NEW, "A", "The state of the union"])
     manifest, windows = windows(
@@ -113,9 +119,8 @@ def test_a_window_in_context_has_the_probabilities_of_its_tokens_after_all_token
     given = room // 2
     long = windows[windows["text_id"] == "t000"]
     assert list(windows) == WINDOWS
-    assert long["at"].tolist() == list(
-        range(context - len(start), len(ids) - size + 1, stride)
-    )
+    expected = list(range(context - len(start), len(ids) - size + 1, stride))
+    assert long["at"].tolist() == expected
     assert set(long["tokens"]) == {len(ids)}
     assert (len(ids) > room) == any(
         entry["past_context"] for entry in manifest["views"]
@@ -173,20 +178,18 @@ def test_windows_that_repeat_their_own_text_are_found(size):
     """By comparing each token's runs of three with the thousand before them, and those
     of five with all before."""
     ids = np.random.default_rng(0).integers(0, 9, size=1_500).tolist()
-    copied = {
-        place + token
-        for run, within in ((3, 1_000), (5, 1_500))
-        for place in range(len(ids) - run + 1)
-        if any(
-            ids[place : place + run] == ids[before : before + run]
-            for before in range(max(place - within, 0), place)
-        )
-        for token in range(run)
-    }
-    expected = [
-        sum(token in copied for token in range(place, place + size)) >= size / 2
-        for place in range(len(ids) - size + 1)
-    ]
+    copied = set()
+    for run, within in ((3, 1_000), (5, 1_500)):
+        for place in range(len(ids) - run + 1):
+            own = ids[place : place + run]
+            for before in range(max(place - within, 0), place):
+                if ids[before : before + run] == own:
+                    copied.update(range(place, place + run))
+                    break
+    expected = []
+    for place in range(len(ids) - size + 1):
+        repeated = copied.intersection(range(place, place + size))
+        expected.append(len(repeated) >= size / 2)
     assert has_repeats(np.array(ids), size).tolist() == expected
     assert len(set(expected)) == 2
 
@@ -195,13 +198,11 @@ def test_near_copies_repeat_a_text_and_common_words_of_a_long_one_do_not():
     """A list with another number in each line, and random words of which each run of
     three comes again by chance."""
     line = [7, 8, 9, 0, 10, 11, 12, 0, 13, 14]
-    numbered = np.array(
-        [
-            token or 100 + 2 * row + place // 7
-            for row in range(40)
-            for place, token in enumerate(line)
-        ]
-    )
+    tokens = []
+    for row in range(40):
+        for place, token in enumerate(line):
+            tokens.append(token or 100 + 2 * row + place // 7)
+    numbered = np.array(tokens)
     assert has_repeats(numbered, 20)[10:].all()
     random = np.random.default_rng(0).integers(0, 40, size=60_000)
     assert has_repeats(random, 20)[-1_000:].mean() < 0.02
@@ -212,10 +213,12 @@ def test_the_tokens_in_words_make_up_the_text(tiny_checkpoint):
     neither lost nor doubled."""
     text = "The état of the 🙂🙂 union — 多语言"
     record = tiny_checkpoint("llama")
-    tokenizer, decode = load_tokenizer(record), decoder_of(load_encoder(record))
+    tokenizer = load_tokenizer(record)
+    decode = decoder_of(load_encoder(record))
     ids = np.array(tokenizer(text, add_special_tokens=False)["input_ids"])
     assert "".join(pieces(ids, decode)) == text
-    assert "".join(pieces(ids[:1], decode)) == decode([ids[:1].tolist()])[0]
+    expected = decode([ids[:1].tolist()])[0]
+    assert "".join(pieces(ids[:1], decode)) == expected
 
     def without_first_space(several):
         return [decode([ids])[0].removeprefix(" ") for ids in several]
@@ -229,7 +232,8 @@ def test_texts_without_a_window_are_not_measurable_and_a_warning_says_what_would
     benchmark = benchmark_of(["A"])
     measured = extraction(threshold=0.001, tries=100, context=5, suffix=4)
     _, found = windows(whole_requests(), benchmark, measured)
-    assert (list(found), len(found)) == (WINDOWS, 0)
+    assert list(found) == WINDOWS
+    assert len(found) == 0
     assert re.search("has the 9 tokens .* longer texts", caplog.text)
     numbers = summarise(found, benchmark, measured)[
         ["texts", "short", "tokens", "least"]
@@ -240,27 +244,28 @@ def test_texts_without_a_window_are_not_measurable_and_a_warning_says_what_would
 def windows_table(*documents):
     """(document, label, its windows' probabilities with top-40 sampling), a window
     every 50 tokens."""
-    rows = [
-        {
-            "subset": "",
-            "length": pd.NA,
-            "document": document,
-            "label": label,
-            "text_id": document,
-            "tokens": 500,
-            "at": 50 + 50 * place,
-            "suffix": 50,
-            "log_p": math.log(p) - 1 if p else -500.0,
-            "log_p_top": math.log(p) if p else np.nan,
-            "greedy": p > 0.5,
-            "log_p_fifty": math.log(p / 3) if p else np.nan,
-            "repeats": False,
-            "token": "",
-            "passage": "words",
-        }
-        for document, label, shares in documents
-        for place, p in enumerate(shares)
-    ]
+    rows = []
+    for document, label, shares in documents:
+        for place, p in enumerate(shares):
+            rows.append(
+                {
+                    "subset": "",
+                    "length": pd.NA,
+                    "document": document,
+                    "label": label,
+                    "text_id": document,
+                    "tokens": 500,
+                    "at": 50 + 50 * place,
+                    "suffix": 50,
+                    "log_p": math.log(p) - 1 if p else -500.0,
+                    "log_p_top": math.log(p) if p else np.nan,
+                    "greedy": p > 0.5,
+                    "log_p_fifty": math.log(p / 3) if p else np.nan,
+                    "repeats": False,
+                    "token": "",
+                    "passage": "words",
+                }
+            )
     return pd.DataFrame(rows).astype({"label": "Int64", "length": "Int64"})
 
 
@@ -270,16 +275,17 @@ def texts_of(windows, *short):
     texts = windows[
         ["subset", "length", "document", "label", "text_id"]
     ].drop_duplicates()
-    more = [
-        {
-            "text_id": f"short {number}",
-            "document": document,
-            "label": label,
-            "subset": "",
-            "length": pd.NA,
-        }
-        for number, (document, label) in enumerate(short)
-    ]
+    more = []
+    for number, (document, label) in enumerate(short):
+        more.append(
+            {
+                "text_id": f"short {number}",
+                "document": document,
+                "label": label,
+                "subset": "",
+                "length": pd.NA,
+            }
+        )
     return pd.concat(
         [texts, pd.DataFrame(more, columns=texts.columns).astype(texts.dtypes)],
         ignore_index=True,
@@ -305,11 +311,9 @@ def test_shares_are_of_a_works_tokens():
         0.4,
         0.3,
     ]
-    assert (members["windows"], members["extractable_windows"], members["least"]) == (
-        4,
-        3,
-        70,
-    )
+    assert members["windows"] == 4
+    assert members["extractable_windows"] == 3
+    assert members["least"] == 70
     assert members["sampled"] == 0.2, "0.0021 / e is below the threshold"
     assert members["fifty"] == 0.2, "0.0021 / 3 too"
     assert members["greedy"] == 0.1
@@ -328,7 +332,8 @@ def test_shares_are_of_a_works_tokens():
 
 
 def test_a_token_in_several_windows_is_one_token():
-    windows = windows_table(("m", 1, [0.9, 0.9, 0, 0.9])).assign(at=[50, 60, 200, 300])
+    at = [50, 60, 200, 300]
+    windows = windows_table(("m", 1, [0.9, 0.9, 0, 0.9])).assign(at=at)
     frame = summarise(windows, texts_of(windows), EXTRACTION)
     assert frame["extractable"].tolist() == [(60 + 50) / 500] * 2
     assert frame["measured"].tolist() == [(60 + 50 + 50) / 500] * 2
@@ -339,38 +344,36 @@ def test_windows_that_repeat_their_text_count_nowhere_and_are_counted_apart():
         ("m", 1, [0.9, 0.9, 0, 0]), ("n1", 0, [0.9, 0]), ("n2", 0, [0.9])
     )
     windows["repeats"] = [True, False, False, False, True, False, True]
-    frame = summarise(windows, texts_of(windows), EXTRACTION).set_index(
-        ["unit", "document"]
-    )
-    assert frame.loc[
-        ("document", "m"), ["windows", "repeats", "longest_run"]
-    ].tolist() == [3, 1, 50]
-    assert frame.loc[("document", "m"), ["measured", "extractable"]].tolist() == [
-        0.3,
-        0.1,
-    ]
-    assert frame.loc[("document", "m"), "nonmembers"] == 0
-    assert frame.loc[("document", "m"), ["p", "known"]].tolist() == [1 / 2, 1], (
-        "n2 has no window that counts"
-    )
-    assert frame.loc[("document", "n2"), ["windows", "repeats"]].tolist() == [0, 1]
-    assert frame.loc[("document", "n2"), ["extractable", "p"]].isna().all()
+    frame = summarise(windows, texts_of(windows), EXTRACTION)
+    documents = frame.set_index(["unit", "document"]).loc["document"]
+    member = documents.loc["m"]
+    assert member["windows"] == 3
+    assert member["repeats"] == 1
+    assert member["longest_run"] == 50
+    assert member["measured"] == 0.3
+    assert member["extractable"] == 0.1
+    assert member["nonmembers"] == 0
+    assert member["p"] == 1 / 2
+    assert member["known"] == 1, "n2 has no window that counts"
+    repeating = documents.loc["n2"]
+    assert repeating["windows"] == 0
+    assert repeating["repeats"] == 1
+    assert pd.isna(repeating["extractable"])
+    assert pd.isna(repeating["p"])
 
 
 def test_texts_that_are_too_short_for_a_window_have_no_share():
     windows = windows_table(("m", 1, [0.9]), ("n1", 0, [0]))
     frame = summarise(windows, texts_of(windows, ("m", 1), ("another", 1)), EXTRACTION)
-    counts = frame.set_index(["unit", "document"])[
-        ["texts", "short", "tokens", "extractable"]
-    ]
-    assert counts.loc["class"].to_numpy().tolist() == [[3, 2, 500, 0.1], [1, 0, 500, 0]]
-    assert counts.loc[("document", "m")].tolist() == [2, 1, 500, 0.1]
-    assert counts.loc[
-        ("document", "another"), ["texts", "short", "tokens"]
-    ].tolist() == [1, 1, 0]
-    assert pd.isna(counts.loc[("document", "another"), "extractable"]), (
-        "nothing is not 0"
-    )
+    columns = ["texts", "short", "tokens", "extractable"]
+    counts = frame.set_index(["unit", "document"])[columns]
+    expected = [[3, 2, 500, 0.1], [1, 0, 500, 0]]
+    assert counts.loc["class"].to_numpy().tolist() == expected
+    documents = counts.loc["document"]
+    assert documents.loc["m"].tolist() == [2, 1, 500, 0.1]
+    *of_another, extractable = documents.loc["another"]
+    assert of_another == [1, 1, 0]
+    assert pd.isna(extractable), "nothing is not 0"
     short = windows.assign(tokens=99)
     assert summarise(short, texts_of(short), EXTRACTION)["fifty"].isna().all(), (
         "50 after 50 take 100 tokens"
@@ -383,7 +386,8 @@ def test_known_non_members_of_another_benchmark():
     whole, book = frame.to_dict("records")
     assert whole["nonmembers"] == book["nonmembers"] == pytest.approx(50 / 1500)
     assert pd.isna(book["label"])
-    assert (book["longest_run"], book["p"]) == (50, 1 / 4)
+    assert book["longest_run"] == 50
+    assert book["p"] == 1 / 4
 
 
 def test_without_known_non_members_nothing_is_compared():

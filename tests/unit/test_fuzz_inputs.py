@@ -23,15 +23,7 @@ import spoiling
 import yaml
 from made_up_studies import ROOT
 from pypdf import PdfWriter
-from spoiling import (
-    damaged,
-    limited,
-    refuses,
-    repacked,
-    respelled,
-    spoiled,
-    tiers,
-)
+from spoiling import damaged, limited, refuses, repacked, respelled, spoiled, tiers
 
 import hub_datasets as made
 from made_up_books import docx, epub, pages_of, pdf, prose
@@ -75,17 +67,19 @@ KEYS = (
 
 def good_rows(label: int | None = None) -> list[dict[str, Any]]:
     """Rows of two classes in twelve documents, or of one class."""
-    return [
-        {
-            "id": f"t{n}",
-            "input": f"text number {n} of {n * n} in all",
-            "label": n % 2 if label is None else label,
-            "subset": "a",
-            "length": 7,
-            "document": f"d{n % 12}",
-        }
-        for n in range(24)
-    ]
+    rows = []
+    for n in range(24):
+        rows.append(
+            {
+                "id": f"t{n}",
+                "input": f"text number {n} of {n * n} in all",
+                "label": n % 2 if label is None else label,
+                "subset": "a",
+                "length": 7,
+                "document": f"d{n % 12}",
+            }
+        )
+    return rows
 
 
 def changed(rows: list[dict[str, Any]], draw: random.Random) -> list[Any]:
@@ -106,7 +100,8 @@ def changed(rows: list[dict[str, Any]], draw: random.Random) -> list[Any]:
                     draw.choice((dict(row), {}, [], "text", 3, None)),
                 )
             case 4:
-                column, value = draw.choice(KEYS), draw.choice(VALUES)
+                column = draw.choice(KEYS)
+                value = draw.choice(VALUES)
                 rows = [
                     {**row, column: value} if isinstance(row, dict) else row
                     for row in rows
@@ -138,15 +133,13 @@ def as_lines(rows: list[Any], draw: random.Random) -> bytes:
 
 
 def as_csv(rows: list[Any], draw: random.Random) -> bytes:
-    columns = list(
-        dict.fromkeys(
-            key
-            for row in rows
-            if isinstance(row, dict)
-            for key in row
-            if key is not None
-        )
-    )
+    keys = []
+    for row in rows:
+        if isinstance(row, dict):
+            for key in row:
+                if key is not None:
+                    keys.append(key)
+    columns = list(dict.fromkeys(keys))
     out = io.StringIO(newline="")
     writer = csv.writer(
         out,
@@ -169,10 +162,9 @@ def as_parquet(rows: list[Any], draw: random.Random) -> bytes:
     try:
         return made.parquet(tables)
     except (pa.ArrowException, OverflowError, ValueError, TypeError):
-        texts = [
-            {str(key): json.dumps(value) for key, value in row.items()}
-            for row in tables
-        ]
+        texts = []
+        for row in tables:
+            texts.append({str(key): json.dumps(value) for key, value in row.items()})
         return made.parquet(texts)
 
 

@@ -125,10 +125,9 @@ BASES = {"mine": mine()} | {
 def folder(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("studies")
     checkpoint(folder / "tiny")
-    rows = [
-        {"text": f"text number {n}", "label": n % 2, "document": f"d{n}"}
-        for n in range(8)
-    ]
+    rows = []
+    for n in range(8):
+        rows.append({"text": f"text number {n}", "label": n % 2, "document": f"d{n}"})
     (folder / "texts.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     words = [
         " ".join(f"word{n * place % 97}" for place in range(60)) for n in range(24)
@@ -155,15 +154,15 @@ def written_runs(study: Study, text: str) -> list[dict[str, Any]]:
     written."""
     runs = []
     for run in yaml.safe_load(text)["runs"]:
-        models, benchmarks = (
-            run[key] if isinstance(run[key], list) else [run[key]]
-            for key in ("model", "benchmark")
+        models = run["model"] if isinstance(run["model"], list) else [run["model"]]
+        benchmarks = (
+            run["benchmark"]
+            if isinstance(run["benchmark"], list)
+            else [run["benchmark"]]
         )
-        runs += [
-            run | {"model": model, "benchmark": benchmark}
-            for model in models
-            for benchmark in benchmarks
-        ]
+        for model in models:
+            for benchmark in benchmarks:
+                runs.append(run | {"model": model, "benchmark": benchmark})
     return [
         run for run in runs if (run["model"], run["benchmark"]) in study.runs_by_pair
     ]
@@ -179,25 +178,27 @@ def check_that_no_method_is_lost(study: Study, text: str) -> None:
     every = {id for id, method in METHODS.items() if not method.on_request}
     for written in written_runs(study, text):
         runs = study.runs_by_pair[written["model"], written["benchmark"]]
-        named = {
-            item if isinstance(item, str) else next(iter(item))
-            for item in written.get("methods") or ()
-        }
+        named = set()
+        for item in written.get("methods") or ():
+            named.add(item if isinstance(item, str) else next(iter(item)))
         named |= (
             every if "methods" not in written and "extraction" not in written else set()
         )
-        computed = {item.method for run in runs for item in run.methods + run.questions}
-        reasons = {id for run in runs for id in run.left_out}
+        computed = set()
+        for run in runs:
+            for item in run.methods + run.questions:
+                computed.add(item.method)
+        reasons = set()
+        for run in runs:
+            reasons.update(run.left_out)
         assert named <= computed | reasons | {"prefix_similarity"}, written
     known = {*study.models.entries, *study.corpora.entries}
     for artifact in study.artifacts.values():
         for panel in artifact.panels if not artifact.unavailable else ():
             unknown = {name for name in panel.references or () if name not in known}
-            views = {
-                view
-                for run in study.runs
-                for view in (*run.neighbours, run.paraphraser)
-            }
+            views = set()
+            for run in study.runs:
+                views.update((*run.neighbours, run.paraphraser))
             assert unknown <= views, (artifact.slug, panel)
 
 

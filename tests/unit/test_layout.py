@@ -39,12 +39,11 @@ ROOMS = (
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_imports_only_from_those_before_it(room):
     allowed = {"seeds", *ROOMS[: ROOMS.index(room) + 1]}
-    names = {
-        (path.relative_to(LIBRARY).as_posix(), name)
-        for path in (LIBRARY / room).rglob("*.py")
-        for name in imported(path)
-        if name.startswith("pretrace.")
-    }
+    names = set()
+    for path in (LIBRARY / room).rglob("*.py"):
+        for name in imported(path):
+            if name.startswith("pretrace."):
+                names.add((path.relative_to(LIBRARY).as_posix(), name))
     assert names
     assert {
         (path, name) for path, name in names if name.split(".")[1] not in allowed
@@ -56,20 +55,19 @@ def test_every_room_has_its_place():
 
 
 def test_the_room_that_no_digest_counts_draws_and_computes_nothing():
-    names = {
-        name.split(".")[0]
-        for path in (LIBRARY / "runtime").rglob("*.py")
-        for name in imported(path)
-    }
+    names = set()
+    for path in (LIBRARY / "runtime").rglob("*.py"):
+        for name in imported(path):
+            names.add(name.split(".")[0])
     assert not names & {"numpy", "random", "scipy", "sklearn", "torch"}
-    assert not any(
-        "pretrace.seeds" in imported(path)
-        for path in (LIBRARY / "runtime").rglob("*.py")
-    )
+    for path in (LIBRARY / "runtime").rglob("*.py"):
+        assert "pretrace.seeds" not in imported(path)
 
 
 def test_the_library_never_sees_snakemake():
-    names = {name for path in LIBRARY.rglob("*.py") for name in imported(path)}
+    names = set()
+    for path in LIBRARY.rglob("*.py"):
+        names.update(imported(path))
     assert not {name for name in names if name.split(".")[0] == "snakemake"}
 
 
@@ -110,16 +108,13 @@ def test_scripts_import_without_the_packages_of_what_they_do_not_run(packages, e
     """What a script takes from the library, as its first lines do, is imported where
     these are not installed."""
     paths = [path for path in sorted(SCRIPTS.glob("*.py")) if path.stem not in exempt]
-    lines = [
-        line
-        for path in paths
-        for line in ast.parse(path.read_text(encoding="utf-8")).body
-    ]
-    froms = [
-        line
-        for line in lines
-        if isinstance(line, ast.ImportFrom) and "pretrace" in str(line.module)
-    ]
+    lines = []
+    for path in paths:
+        lines += ast.parse(path.read_text(encoding="utf-8")).body
+    froms = []
+    for line in lines:
+        if isinstance(line, ast.ImportFrom) and "pretrace" in str(line.module):
+            froms.append(line)
     names = sorted(
         {f"{line.module}.{alias.name}" for line in froms for alias in line.names}
     )
@@ -179,7 +174,7 @@ BENCHES = sorted((ROOT / "tests" / "bench").glob("*.py"))
 
 @pytest.mark.full
 @pytest.mark.parametrize("bench", BENCHES, ids=lambda path: path.stem)
-def test_a_bench_says_how_it_is_run_and_starts(bench: Path):
+def test_a_bench_says_how_it_is_run_and_starts(bench):
     path = bench.relative_to(ROOT).as_posix()
     assert re.search(
         rf"^ *python {path}", bench.read_text(encoding="utf-8"), re.MULTILINE

@@ -42,7 +42,9 @@ EXAMPLE = text_of(
     shadows=[[-2.0, -3.0], [-4.0, -5.0]],
 )
 # mean surprise of the example, its lower-cased text, its reference model
-L, L_LOWER, L_REF = 3.2, 3.0, 2.75
+L = 3.2
+L_LOWER = 3.0
+L_REF = 2.75
 L_NON, L_MEM = 4.0, 2.5  # after the prefix of non-members and of members
 
 
@@ -217,9 +219,8 @@ def test_edge_cases_score_finite_numbers_in_every_setting(
         "option_likelihood": ["margin", "likeliest"],
     }
     for id in TEXT_METHODS:
-        for params in settings(
-            id, {"form": forms[id]} if id in forms else others.get(id, {})
-        ):
+        grid = {"form": forms[id]} if id in forms else others.get(id, {})
+        for params in settings(id, grid):
             assert math.isfinite(score(id, text, **params)), (id, params)
 
 

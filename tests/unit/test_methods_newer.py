@@ -52,30 +52,27 @@ def windows(values: list[float], width: int) -> list[list[float]]:
 @few
 @given(texts())
 def test_gap_k_and_windowed_min_k_equal_their_oracles(text):
-    gaps = [
-        (own - highest) / math.sqrt(max(variance, 1e-8))
-        for own, highest, variance in zip(
-            text.logprobs, text.highest, text.variances, strict=True
-        )
-    ]
+    gaps = []
+    for own, highest, variance in zip(
+        text.logprobs, text.highest, text.variances, strict=True
+    ):
+        gaps.append((own - highest) / math.sqrt(max(variance, 1e-8)))
     for width in (1, 3, 6):
         smooth = [average(part) for part in windows(gaps, width)] or gaps
-        assert score("gap_k", text, window=width) == pytest.approx(
-            average(lowest(smooth, 0.2)), rel=1e-9, abs=1e-6
-        )
+        expected = average(lowest(smooth, 0.2))
+        gap_k = score("gap_k", text, window=width)
+        assert gap_k == pytest.approx(expected, rel=1e-9, abs=1e-6)
         logprobs = list(text.logprobs)
         smooth = [average(part) for part in windows(logprobs, width)] or logprobs
-        assert score("min_k", text, window=width) == pytest.approx(
-            average(lowest(smooth, 0.2)), abs=1e-9
-        )
+        expected = average(lowest(smooth, 0.2))
+        min_k = score("min_k", text, window=width)
+        assert min_k == pytest.approx(expected, abs=1e-9)
 
 
 def test_max_renyi_is_the_mean_of_the_highest_entropies_whatever_the_tokens_are():
-    text = text_of(
-        logprobs=[-9.0] * 4,
-        entropies=[1.0, 4.0, 2.0, 3.0],
-        highest=[-0.5, -0.1, -0.7, -0.2],
-    )
+    entropies = [1.0, 4.0, 2.0, 3.0]
+    highest = [-0.5, -0.1, -0.7, -0.2]
+    text = text_of(logprobs=[-9.0] * 4, entropies=entropies, highest=highest)
     assert score("max_renyi", text) == -4.0  # at least one
     assert score("max_renyi", text, k=0.5) == -3.5
     assert score("max_renyi", text, k=1.0, entropy="min") == pytest.approx(-0.375)
@@ -146,11 +143,10 @@ def test_a_reference_of_other_tokens_gives_no_aligned_log_probabilities():
     text = text_of(token_ids=[1, 2, 3], logprobs=[-1, -2, -3])
     same = text_of(token_ids=[1, 2, 3], logprobs=[-4, -5, -6])
     assert aligned_logprobs(text, same).tolist() == [-4, -5, -6]
-    assert (
-        aligned_logprobs(text, text_of(token_ids=[1, 2, 4], logprobs=[-4, -5, -6]))
-        is None
-    )
-    assert aligned_logprobs(text, text_of(token_ids=[1, 2], logprobs=[-4, -5])) is None
+    other = text_of(token_ids=[1, 2, 4], logprobs=[-4, -5, -6])
+    assert aligned_logprobs(text, other) is None
+    shorter = text_of(token_ids=[1, 2], logprobs=[-4, -5])
+    assert aligned_logprobs(text, shorter) is None
     unknown = text_of(token_ids=[-1, -1, -1], logprobs=[-4, -5, -6])
     assert aligned_logprobs(unknown, unknown) is None
     assert aligned_logprobs(text, "no scored token") is None

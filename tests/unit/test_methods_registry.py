@@ -21,10 +21,9 @@ def spare_register(monkeypatch):
 
 def test_a_costly_parameter_stays_at_its_default_unless_a_run_lists_values():
     """Each number of shots is a forward pass over every text; gamma is arithmetic."""
-    names = [
-        methods.setting_name("con_recall", values)
-        for values in methods.settings("con_recall")
-    ]
+    names = []
+    for values in methods.settings("con_recall"):
+        names.append(methods.setting_name("con_recall", values))
     assert names == [f"gamma={i / 10:g};shots=7" for i in range(1, 11)]
     assert len([*methods.settings("recall", {"shots": list(range(1, 11))})]) == 10
 

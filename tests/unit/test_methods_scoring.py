@@ -27,7 +27,7 @@ def test_every_text_has_a_row_a_method_and_setting_in_the_contracts_columns(stor
         store, a_run("loss", "zlib", "min_k", "min_k_pp", "surp", "lowercase", "blind")
     )
     assert list(scores.columns) == SCORE_COLUMNS
-    assert scores.groupby("method").size().to_dict() == {
+    expected = {
         "blind": 20,
         "loss": 20,
         "lowercase": 20,
@@ -36,6 +36,7 @@ def test_every_text_has_a_row_a_method_and_setting_in_the_contracts_columns(stor
         "surp": 4000,
         "zlib": 20,
     }
+    assert scores.groupby("method").size().to_dict() == expected
     same = scores[["unit", "view", "start_token", "reference"]].drop_duplicates()
     assert same.values.tolist() == [["text", "original", "none", ""]]
     assert scores[["draw", "shots_used"]].isna().all(axis=None)
@@ -49,10 +50,9 @@ def test_each_score_is_the_methods_own_of_the_stored_statistics(store):
     )
     for row in scores.itertuples():
         params = dict(part.split("=") for part in row.setting.split(";") if part)
-        typed = {
-            name: int(value) if name == "percentile" else float(value)
-            for name, value in params.items()
-        }
+        typed = {}
+        for name, value in params.items():
+            typed[name] = int(value) if name == "percentile" else float(value)
         expected = METHODS[row.method].function(statistics_of(store, row.id), **typed)
         assert row.score == pytest.approx(expected, abs=1e-12)
 
@@ -66,10 +66,9 @@ def test_lowercase_reads_the_altered_pass(store):
 
 
 def test_ref_has_a_row_for_each_reference_model(store):
-    others = {
-        name: Store(store.folder, name, store.benchmark).add()
-        for name in ("small", "other")
-    }
+    others = {}
+    for name in ("small", "other"):
+        others[name] = Store(store.folder, name, store.benchmark).add()
     references = {name: other.manifest_file() for name, other in others.items()}
     scores = score_of(
         store,
@@ -89,10 +88,9 @@ def test_dc_pdd_has_a_row_for_each_corpus_with_its_smoothed_frequencies(
     store, tmp_path
 ):
     counted = {"web": {0: 5, 3: 2}, "books": {7: 100}}
-    counts = {
-        corpus: counts_file(tmp_path / f"{corpus}.parquet", numbers)
-        for corpus, numbers in counted.items()
-    }
+    counts = {}
+    for corpus, numbers in counted.items():
+        counts[corpus] = counts_file(tmp_path / f"{corpus}.parquet", numbers)
     run = a_run({"method": "dc_pdd", "parameters": {"a": 10}}, corpora=["web", "books"])
     scores = score_of(store, run, files={"frequencies": counts}).set_index(
         ["reference", "id"]
@@ -100,7 +98,9 @@ def test_dc_pdd_has_a_row_for_each_corpus_with_its_smoothed_frequencies(
     assert len(scores) == 40
     for (corpus, id), value in scores.items():
         numbers = counted[corpus]
-        text, seen, alphas = statistics_of(store, id), set(), []
+        text = statistics_of(store, id)
+        seen = set()
+        alphas = []
         for token, logprob in zip(text.token_ids.tolist(), text.logprobs, strict=True):
             q = (numbers.get(token, 0) + 1) / (sum(numbers.values()) + VOCABULARY)
             if token not in seen:

@@ -28,12 +28,9 @@ def test_neighbor_has_a_row_for_each_generator_and_averages_its_first_neighbours
     for view, there in (("transpositions-4", 4), ("neighbours_by_bert-3", 3)):
         for setting, used in (("neighbours=2", 2), ("", there)):
             for id in store.benchmark["text_id"]:
-                theirs = np.mean(
-                    [mean_logprob(store, id, view, variant) for variant in range(used)]
-                )
-                assert scores[view, setting, id] == pytest.approx(
-                    mean_logprob(store, id) - theirs
-                )
+                theirs = [mean_logprob(store, id, view, n) for n in range(used)]
+                expected = mean_logprob(store, id) - np.mean(theirs)
+                assert scores[view, setting, id] == pytest.approx(expected)
 
 
 def test_neighbor_leaves_out_skipped_neighbours_and_texts_without_any(store, log_lines):
@@ -55,34 +52,33 @@ def test_rmia_compares_with_the_shadow_models_that_the_run_names(
     store, tmp_path, log_lines
 ):
     ids = store.benchmark["text_id"].tolist()
-    rows = [
-        {
-            "text_id": id,
-            "shadow": shadow,
-            "in": (place + shadow) % 2 == 0,
-            "log_likelihood": -1.0 - shadow - place / 9,
-        }
-        for shadow in range(4)
-        for place, id in enumerate(ids[:-1])
-    ]
+    rows = []
+    for shadow in range(4):
+        for place, id in enumerate(ids[:-1]):
+            rows.append(
+                {
+                    "text_id": id,
+                    "shadow": shadow,
+                    "in": (place + shadow) % 2 == 0,
+                    "log_likelihood": -1.0 - shadow - place / 9,
+                }
+            )
     write_parquet(tmp_path / "shadows.parquet", pd.DataFrame(rows))
-    scores = score_of(
-        store,
-        a_run("rmia", shadows=["pico"]),
-        files={"shadows": {"pico": tmp_path / "shadows.parquet"}},
-    )
+    files = {"shadows": {"pico": tmp_path / "shadows.parquet"}}
+    scores = score_of(store, a_run("rmia", shadows=["pico"]), files=files)
     assert set(scores["reference"]) == {"pico"}
     assert (
         "rmia (pico): no score for 1 texts of made_up: missing: log-likelihoods"
         in log_lines.text
     )
     for id, value in scores.set_index("id")["score"].items():
-        own = [row for row in rows if row["text_id"] == id]
-        kinds = [
-            np.mean([np.exp(row["log_likelihood"]) for row in own if row["in"] is kind])
-            for kind in (True, False)
-        ]
-        assert value == pytest.approx(mean_logprob(store, id) - np.log(np.mean(kinds)))
+        likelihoods = {True: [], False: []}
+        for row in rows:
+            if row["text_id"] == id:
+                likelihoods[row["in"]].append(np.exp(row["log_likelihood"]))
+        mean_of_kinds = np.mean([np.mean(own) for own in likelihoods.values()])
+        expected = mean_logprob(store, id) - np.log(mean_of_kinds)
+        assert value == pytest.approx(expected)
 
 
 def drawn(benchmark: pd.DataFrame) -> pd.DataFrame:
@@ -97,32 +93,28 @@ def test_prefix_methods_read_the_pass_of_their_draw_and_shots(store):
         {"method": "con_recall", "parameters": {"shots": 2, "gamma": [0.3, 1]}},
         draws=[0, 1],
     )
-    scores = score_of(store, run, prefixes=drawn(store.benchmark))
+    prefixes = drawn(store.benchmark)
+    scores = score_of(store, run, prefixes=prefixes)
     assert list(scores.columns) == SCORE_COLUMNS
     assert not scores.duplicated(SCORE_COLUMNS[:-2]).any()
-    assert (
-        score_of(store, a_run("loss"), prefixes=drawn(store.benchmark))["draw"]
-        .isna()
-        .all()
-    )
-    assert scores.groupby(["method", "setting", "draw"]).size().to_dict() == {
-        (method, setting, draw): 20
-        for method, setting in [
-            ("con_recall", "gamma=0.3;shots=2"), ("con_recall", "gamma=1;shots=2"),
-            ("recall", "shots=2"), ("recall", "shots=7"),
-        ] for draw in (0, 1)
-    }  # fmt: skip
+    without_prefix = score_of(store, a_run("loss"), prefixes=prefixes)
+    assert without_prefix["draw"].isna().all()
+    expected = {}
+    for draw in (0, 1):
+        expected["con_recall", "gamma=0.3;shots=2", draw] = 20
+        expected["con_recall", "gamma=1;shots=2", draw] = 20
+        expected["recall", "shots=2", draw] = 20
+        expected["recall", "shots=7", draw] = 20
+    assert scores.groupby(["method", "setting", "draw"]).size().to_dict() == expected
     for row in scores.itertuples():
         params = dict(part.split("=") for part in row.setting.split(";"))
-        assert row.shots_used == int(params["shots"])
-        passes = [
-            f"{kind} {row.draw} {params['shots']}" for kind in ("nonmember", "member")
-        ]
-        given = [mean_logprob(store, row.id, name) for name in passes]
+        shots = params["shots"]
+        assert row.shots_used == int(shots)
+        nonmember = mean_logprob(store, row.id, f"nonmember {row.draw} {shots}")
+        member = mean_logprob(store, row.id, f"member {row.draw} {shots}")
         gamma = float(params.get("gamma", 0))
-        assert row.score == pytest.approx(
-            (given[0] - gamma * given[1]) / mean_logprob(store, row.id)
-        )
+        expected = (nonmember - gamma * member) / mean_logprob(store, row.id)
+        assert row.score == pytest.approx(expected)
 
 
 def test_shots_used_is_that_of_the_shorter_prefix_and_without_a_shot_there_is_no_score(
@@ -135,11 +127,14 @@ def test_shots_used_is_that_of_the_shorter_prefix_and_without_a_shot_there_is_no
     scores = score_of(
         store, a_run("recall", "con_recall"), prefixes=drawn(store.benchmark)
     )
-    used = scores[scores["setting"].isin(["shots=7", "gamma=0.5;shots=7"])].set_index(
-        ["method", "id"]
-    )["shots_used"]
-    assert [used["recall", f"32-0{i}"] for i in (3, 4, 5)] == [5, 7, 7]
-    assert [used["con_recall", f"32-0{i}"] for i in (2, 3, 4)] == [7, 5, 4]
+    of_seven = scores[scores["setting"].isin(["shots=7", "gamma=0.5;shots=7"])]
+    used = of_seven.set_index(["method", "id"])["shots_used"]
+    assert used["recall", "32-03"] == 5
+    assert used["recall", "32-04"] == 7
+    assert used["recall", "32-05"] == 7
+    assert used["con_recall", "32-02"] == 7
+    assert used["con_recall", "32-03"] == 5
+    assert used["con_recall", "32-04"] == 4
     assert ("con_recall", "32-05") not in used.index
     assert (
         "con_recall: no score for 1 texts of made_up: no shot of its prefix fits"
@@ -198,16 +193,14 @@ def test_zlib_and_blind_read_the_texts_as_the_view_has_them(store):
     texts = store.benchmark.set_index("text_id")["text"]
     stored = {id: [f"{text} indeed so"] for id, text in texts.items() if id != "32-03"}
     run = a_run("zlib", "blind", views=["original", "delete-20", "paraphrase"])
-    scores = score_of(store, run, views={"paraphrase": stored}).set_index(
-        ["method", "view", "id"]
-    )["score"]
+    frame = score_of(store, run, views={"paraphrase": stored})
+    scores = frame.set_index(["method", "view", "id"])["score"]
     for id, text in texts.items():
         shorter = VIEWS["delete-20"].variants(text, seed_of("delete-20", id))[0]
-        assert scores["zlib", "delete-20", id] == pytest.approx(
-            mean_logprob(store, id) / len(zlib.compress(shorter.encode()))
-        )
-    assert scores["zlib", "paraphrase", "32-04"] == pytest.approx(
-        mean_logprob(store, "32-04") / len(zlib.compress(stored["32-04"][0].encode()))
-    )
+        expected = mean_logprob(store, id) / len(zlib.compress(shorter.encode()))
+        assert scores["zlib", "delete-20", id] == pytest.approx(expected)
+    paraphrase = stored["32-04"][0]
+    expected = mean_logprob(store, "32-04") / len(zlib.compress(paraphrase.encode()))
+    assert scores["zlib", "paraphrase", "32-04"] == pytest.approx(expected)
     of_blind = scores["blind"].groupby("view").size().to_dict()
     assert of_blind == {"delete-20": 20, "original": 20, "paraphrase": 19}

@@ -86,7 +86,8 @@ def test_equal_requests_are_asked_once_unless_they_are_wanted_again(tmp_path):
     with Loopback(echoed) as server, AnswerStore(tmp_path / "a.sqlite") as store:
         client = paid_client(server.url, store, 1)
         client.ask([request] * 3, text_of, progress.append)
-        assert (server.requests, sum(progress)) == (1, 3)
+        assert server.requests == 1
+        assert sum(progress) == 3
         client.ask([replace(request, again=1)], text_of)
         assert server.requests == 2
 
@@ -179,7 +180,8 @@ def test_retry_after_is_read_as_seconds_or_as_a_date():
     for attempt in range(8):
         waits = {FailedRequestError("").wait(attempt) for _ in range(50)}
         assert len(waits) == 50
-        assert all(0.5 <= wait / (0.001 * 2**attempt) <= 1 for wait in waits)
+        for wait in waits:
+            assert 0.5 <= wait / (0.001 * 2**attempt) <= 1
 
 
 def test_a_failing_server_ends_the_job_and_what_was_answered_stays(tmp_path):
@@ -315,7 +317,8 @@ def test_the_key_is_nowhere_but_in_the_request(tmp_path, caplog):
         pytest.raises(InputError, match=r"not with Bearer \*\*\*") as raised,
     ):
         ask(server.url, tmp_path / "b.sqlite", count=1)
-    chain, error = [], raised.value
+    chain = []
+    error = raised.value
     while error is not None:
         chain.append(repr(error) + str(error))
         error = error.__cause__ or error.__context__
@@ -351,9 +354,9 @@ ask(sys.argv[1], Path(sys.argv[2]), count=200, concurrency=4)
 def test_a_killed_run_asks_only_for_what_is_missing(tmp_path):
     path = tmp_path / "a.sqlite"
     with Loopback(echoed, delay=0.01) as server:
+        env = {**os.environ, "TEST_API_KEY": KEY}
         process = subprocess.Popen(
-            [sys.executable, "-c", ASKING, server.url, path, *sys.path],
-            env={**os.environ, "TEST_API_KEY": KEY},
+            [sys.executable, "-c", ASKING, server.url, path, *sys.path], env=env
         )
         while server.requests < 80 and process.poll() is None:
             time.sleep(0.005)
@@ -446,7 +449,8 @@ DAMAGE = {
 def test_a_damaged_answer_is_named_and_asked_for_again(
     tmp_path, log_lines, kind, with_digest
 ):
-    path, value = tmp_path / "a.sqlite", DAMAGE[kind]
+    path = tmp_path / "a.sqlite"
+    value = DAMAGE[kind]
     with Loopback(echoed) as server:
         expected = ask(server.url, path)
         before = server.requests

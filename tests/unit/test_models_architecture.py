@@ -350,13 +350,11 @@ def test_a_text_in_8_bits_has_the_numbers_that_it_has_alone(tiny_checkpoint, sho
 def test_flags_of_how_a_model_is_run_change_no_number(folder, tiny_model, kind, flags):
     configured(copied := folder(kind), **flags)
     _, model = loaded(copied)
-    texts, shots = (
-        requests_of([[5, 6, 7, 8], [9, 10]]),
-        PromptPrefix((0,), ((20, 21, 22),)),
-    )
-    computed, expected = (
-        Engine(read, "tiny", 64).statistics(texts, shots, statistics="logprobs")
-        for read in (model, tiny_model(kind))
+    texts = requests_of([[5, 6, 7, 8], [9, 10]])
+    shots = PromptPrefix((0,), ((20, 21, 22),))
+    computed = Engine(model, "tiny", 64).statistics(texts, shots, statistics="logprobs")
+    expected = Engine(tiny_model(kind), "tiny", 64).statistics(
+        texts, shots, statistics="logprobs"
     )
     for values, others in zip(computed, expected, strict=True):
         np.testing.assert_array_equal(values, others)
@@ -376,19 +374,23 @@ def test_positions_that_begin_after_the_paddings_id_leave_fewer_places(saved):
 
 
 def test_the_text_part_of_a_multimodal_model_is_read(saved):
+    text_config = SIZES | {
+        "model_type": "mistral",
+        "head_dim": 8,
+        "num_key_value_heads": 2,
+    }
+    vision_config = {
+        "model_type": "pixtral",
+        "hidden_size": 16,
+        "intermediate_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "image_size": 28,
+        "patch_size": 14,
+        "head_dim": 8,
+    }
     config = transformers.Mistral3Config(
-        text_config=SIZES
-        | {"model_type": "mistral", "head_dim": 8, "num_key_value_heads": 2},
-        vision_config={
-            "model_type": "pixtral",
-            "hidden_size": 16,
-            "intermediate_size": 32,
-            "num_hidden_layers": 1,
-            "num_attention_heads": 2,
-            "image_size": 28,
-            "patch_size": 14,
-            "head_dim": 8,
-        },
+        text_config=text_config, vision_config=vision_config
     )
     folder = saved(transformers.Mistral3ForConditionalGeneration(config))
     for shots in (None, ((20, 21, 22),)):
@@ -413,11 +415,9 @@ def test_no_batch_crosses_the_length_at_which_longrope_changes(saved, shots):
         **SIZES, rope_parameters={"rope_type": "longrope", "rope_theta": 1e4, **factors}
     )
     folder = saved(transformers.Phi3ForCausalLM(config))
-    check(
-        folder,
-        (5, 20, 24, 25, 31, 32, 33, 55, 60),
-        PromptPrefix((1,) if shots else (), shots),
-    )
+    sizes = (5, 20, 24, 25, 31, 32, 33, 55, 60)
+    prompt_prefix = PromptPrefix((1,) if shots else (), shots)
+    check(folder, sizes, prompt_prefix)
 
 
 SPELLED = "The [PAD] of the union", "the state of the union"
@@ -468,28 +468,25 @@ def test_scaled_and_capped_logits_of_bfloat16_are_not_rounded(kind):
     """Numbers are those of the same hidden states, finished in float32 by the model's
     own code."""
     torch.manual_seed(0)
-    config = getattr(transformers, f"{kind}Config")(
-        **SIZES, num_key_value_heads=4, **HEADS[kind]
-    )
-    model = transformers.AutoModelForCausalLM.from_config(
-        config, dtype=torch.bfloat16
-    ).eval()
+    make_config = getattr(transformers, f"{kind}Config")
+    config = make_config(**SIZES, num_key_value_heads=4, **HEADS[kind])
+    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+    model.eval()
     with torch.no_grad():
         for weight in model.parameters():
             weight.add_(0.3 * torch.randn_like(weight))
     tokens = GENERATOR.integers(4, 299, 60).tolist()
-    [computed] = Engine(model, "tiny", 4096).statistics(
+    engine = Engine(model, "tiny", 4096)
+    [computed] = engine.statistics(
         requests_of([tokens]), PromptPrefix((1,)), statistics="full"
     )
     with torch.inference_mode():
-        hidden = model.base_model(
-            input_ids=torch.tensor([[1, *tokens[:-1]]])
-        ).last_hidden_state.float()
+        input_ids = torch.tensor([[1, *tokens[:-1]]])
+        hidden = model.base_model(input_ids=input_ids).last_hidden_state.float()
         model.base_model.forward = lambda *_, **__: (
             transformers.modeling_outputs.BaseModelOutputWithPast(hidden)
         )
         logits = model.float()(input_ids=torch.zeros(1, 1, dtype=torch.long)).logits[0]
-    expected = (
-        logits.double().log_softmax(-1).gather(1, torch.tensor(tokens)[:, None])[:, 0]
-    )
+    log_p = logits.double().log_softmax(-1)
+    expected = log_p[torch.arange(len(tokens)), tokens]
     np.testing.assert_allclose(computed[0], expected, atol=1e-4, rtol=0)

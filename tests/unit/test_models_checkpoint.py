@@ -256,12 +256,14 @@ def test_the_embedding_table_is_read_without_the_model_and_with_it_under_another
 
 def test_tokens_without_transformers_are_those_with_it(record):
     """Their ids of texts are compared in test_models_tokens.py."""
-    encoder, tokenizer = load_encoder(record), load_tokenizer(record)
+    encoder = load_encoder(record)
+    tokenizer = load_tokenizer(record)
     assert type(encoder).__module__ == "tokenizers"
     assert encoder.get_vocab() == tokenizer.get_vocab()
-    assert {
-        id for id, token in encoder.get_added_tokens_decoder().items() if token.special
-    } == {
+    expected = {
         *tokenizer.all_special_ids,
         *(id for id, token in tokenizer.added_tokens_decoder.items() if token.special),
     }
+    assert {
+        id for id, token in encoder.get_added_tokens_decoder().items() if token.special
+    } == expected

@@ -76,7 +76,8 @@ def test_each_job_has_a_gpu_and_one_more_waits_for_whichever_is_free_first(job):
 def test_a_job_of_two_gpus_holds_neither_until_it_has_both(job):
     single = [job(1), job(1)]
     assert sorted(started.held() for started in single) == ["0", "1"]
-    pair, third = job(2), job(1)
+    pair = job(2)
+    third = job(1)
     assert third.held() == "2", "the one that waits for two keeps none from others"
     for started in (*single, third):
         started.kill()
@@ -156,11 +157,7 @@ def test_quantised_weights_compute_in_their_own_type(placed, four_gpus, monkeypa
         quantisation.load_in_4bit,
         quantisation.bnb_4bit_quant_type,
         quantisation.bnb_4bit_compute_dtype,
-    ) == (
-        True,
-        "nf4",
-        torch.float16,
-    )
+    ) == (True, "nf4", torch.float16)
     quantisation = placed(quantise=8)["quantization_config"]
     assert (quantisation.load_in_8bit, quantisation.load_in_4bit) == (True, False)
 
@@ -207,18 +204,16 @@ def test_a_job_reads_nothing_of_the_configuration_that_would_not_start_it_again(
 
     Estimates and the check of the hub have no output, and so always run.
     """
-    making = [
-        path.read_text()
-        for path in SCRIPTS
-        if path.stem not in ("estimate", "check_hub")
-    ]
-    read = {
-        key
-        for text in making
+    making = []
+    for path in SCRIPTS:
+        if path.stem not in ("estimate", "check_hub"):
+            making.append(path.read_text())
+    read = set()
+    for text in making:
         for key in re.findall(
             r"snakemake\.config\b(?!\[\"budget_usd\"\]|\.get\(\"revisions\"\)).*", text
-        )
-    }
+        ):
+            read.add(key)
     assert not read
 
 
@@ -300,11 +295,10 @@ def test_a_type_that_is_given_is_not_measured_and_nor_is_a_gpu(registered, monke
 def test_the_products_are_those_of_the_checkpoint(registered, monkeypatch):
     loaded = target_of(registered)
     shapes = loaded.checkpoint.matrix_shapes()
-    matrices = [
-        tuple(weight.shape)
-        for weight in loaded.load().parameters()
-        if weight.dim() == 2
-    ]
+    matrices = []
+    for weight in loaded.load().parameters():
+        if weight.dim() == 2:
+            matrices.append(tuple(weight.shape))
     assert sorted(shapes.elements()) == sorted(matrices)
     assert loaded.checkpoint.matrix_weights() == sum(
         rows * columns for rows, columns in matrices

@@ -52,10 +52,8 @@ def test_greedy_is_the_likeliest_token_whatever_the_checkpoint_says_of_decoding(
     good, tmp_path, own
 ):
     target = target_with(good, tmp_path, OWN_DECODING[own])
-    model, prompts = (
-        target.load(),
-        [[1, 50, 51, 52], [1, 80, 90, 100], [1, 60], [1, 70, 71, 72, 73, 74]],
-    )
+    model = target.load()
+    prompts = [[1, 50, 51, 52], [1, 80, 90, 100], [1, 60], [1, 70, 71, 72, 73, 74]]
     for _ in range(2):
         texts = generate(model, target.tokenizer, prompts, MOST)
         for ids, added in zip(prompts, texts, strict=True):
@@ -81,7 +79,9 @@ def test_what_is_drawn_follows_the_seed_and_the_models_own_probabilities(
     """The share of each first token among many draws is its probability at that
     temperature, over all tokens."""
     target = target_with(good, tmp_path, OWN_DECODING[own])
-    model, ids, draws = target.load(), [1, 50, 51, 52], 4000
+    model = target.load()
+    ids = [1, 50, 51, 52]
+    draws = 4000
     torch.manual_seed(0)
     first = generate(model, target.tokenizer, [ids] * draws, 1, temperature=3.0)
     torch.manual_seed(0)

@@ -24,11 +24,11 @@ def tiny(tiny_checkpoint):
 
 
 def files(folder, *, without=()):
-    return {
-        path.name: path.read_bytes()
-        for path in folder.iterdir()
-        if not path.name.endswith(tuple(without))
-    }
+    contents = {}
+    for path in folder.iterdir():
+        if not path.name.endswith(tuple(without)):
+            contents[path.name] = path.read_bytes()
+    return contents
 
 
 def test_a_model_is_recorded_with_its_commit_and_loads(hub, tiny, tmp_path):
@@ -48,10 +48,8 @@ def test_a_model_is_recorded_with_its_commit_and_loads(hub, tiny, tmp_path):
     target = load_checkpoint(
         tmp_path / "checkpoint.json", dtype="float32", device="cpu"
     )
-    assert (
-        target.load()(input_ids=torch.tensor([[1, 2, 3]])).logits.shape[-1]
-        == target.vocabulary
-    )
+    input_ids = torch.tensor([[1, 2, 3]])
+    assert target.load()(input_ids=input_ids).logits.shape[-1] == target.vocabulary
 
 
 def test_an_adapter_of_the_hub_is_refused_with_what_to_do(hub, tiny, tmp_path):
@@ -142,13 +140,10 @@ def test_code_is_fetched_and_recorded_only_where_it_may_run(hub, tiny, tmp_path)
 
 def overridden(entries, **config):
     """The models of a registry after the configuration replaced sources."""
-    models = Registry(
-        "models",
-        {
-            slug: parse_entry(slug, entry, MODELS, "m")
-            for slug, entry in entries.items()
-        },
-    )
+    parsed = {}
+    for slug, entry in entries.items():
+        parsed[slug] = parse_entry(slug, entry, MODELS, "m")
+    models = Registry("models", parsed)
     override(
         models,
         Registry("benchmarks", {}),
@@ -196,19 +191,15 @@ def test_a_server_answers_for_a_model_with_weights():
     }
     url = "http://node7:8000/v1"
     server = {"llama": {"base_url": url}}
-    served = ApiModel(
-        source="openai",
-        tokenizer="small",
-        title="L",
-        api={
-            "base_url": url,
-            "model": "a/b",
-            "endpoint": "completions",
-            "echo": True,
-            "top_logprobs": 20,
-            "price": {"input": 0, "output": 0},
-        },
-    )
+    api = {
+        "base_url": url,
+        "model": "a/b",
+        "endpoint": "completions",
+        "echo": True,
+        "top_logprobs": 20,
+        "price": {"input": 0, "output": 0},
+    }
+    served = ApiModel(source="openai", tokenizer="small", title="L", api=api)
     assert overridden(given, servers=server)["llama"] == served
     assert overridden(given, servers=server, paths={"llama": "."})["llama"] == served, (
         "its name on the hub stays"

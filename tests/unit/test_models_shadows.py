@@ -49,14 +49,8 @@ def test_each_text_is_in_half_of_the_shadows_and_halves_are_drawn_as_the_split_d
         for texts in documents.values():
             assert abs(half[texts.index].sum() - len(texts) / 2) <= 0.5
     assert len({half.tobytes() for half in drawn}) == 8
-    assert all(
-        (half == other).all()
-        for half, other in zip(drawn, halves(table, 8, seed=3), strict=True)
-    )
-    assert any(
-        (half != other).any()
-        for half, other in zip(drawn, halves(table, 8, seed=4), strict=True)
-    )
+    np.testing.assert_array_equal(drawn, halves(table, 8, seed=3))
+    assert (np.array(drawn) != np.array(halves(table, 8, seed=4))).any()
 
 
 def test_a_shorter_text_goes_with_the_longest_one_that_holds_it(table):
@@ -82,9 +76,8 @@ def test_a_shadow_says_what_a_model_says_that_is_trained_on_its_half(
     assert list(scores.columns) == ["text_id", "shadow", "in", "log_likelihood"]
     assert len(scores) == 2 * (table["length"] == 8).sum()
     second = scores[scores["shadow"] == 1].set_index("text_id")
-    relabelled = table.assign(
-        label=table["text_id"].map(second["in"].astype(int)).astype("Int64")
-    )
+    label = table["text_id"].map(second["in"].astype(int)).astype("Int64")
+    relabelled = table.assign(label=label)
     own = TRAINING.model_copy(update={"seed": seed_of("shadow", 0, 1)})
     train_model(
         "alone", own, benchmark=relabelled, other=[], tokenizer_json=tokenizer,
@@ -92,12 +85,10 @@ def test_a_shadow_says_what_a_model_says_that_is_trained_on_its_half(
     )  # fmt: skip
     target = target_of(tmp_path / "alone" / "checkpoint.json")
     model = target.load()
-    for id, text in (
-        table[table["length"] == 8].set_index("text_id")["text"].head(5).items()
-    ):
-        logprobs, *_ = expected_statistics(
-            model, [0], target.tokenizer(text)["input_ids"]
-        )
+    longest = table[table["length"] == 8].set_index("text_id")["text"]
+    for id, text in longest.head(5).items():
+        ids = target.tokenizer(text)["input_ids"]
+        logprobs, *_ = expected_statistics(model, [0], ids)
         assert second["log_likelihood"][id] == pytest.approx(logprobs.mean(), abs=1e-5)
 
 

@@ -60,33 +60,29 @@ def embedded(folder):
     pair = plan.pair(*PAIR)
     texts = [f"{TEXTS[number % 6]} {number}" for number in range(40)]
     benchmark = benchmark_of(texts, length=32)
-    benchmark = benchmark.assign(
-        document=benchmark["text_id"], fold=benchmark.index // 2 % 5
-    )
+    benchmark["document"] = benchmark["text_id"]
+    benchmark["fold"] = benchmark.index // 2 % 5
     target = target_of(Path(pair.model.checkpoint))
+    names = {"study": "embedded", "model": PAIR[0], "benchmark": PAIR[1]}
+    store = Path("results/passes/store")
     manifest = job.run(
         [PassRequest.from_json(request) for request in pair.pass_requests],
         benchmark=benchmark,
-        names={"study": "embedded", "model": PAIR[0], "benchmark": PAIR[1]},
+        names=names,
         target=target,
-        store=Path("results/passes/store"),
+        store=store,
         manifest=Path(pair.passes),
         batch_tokens=256,
         threads=1,
     )
+    files = {}
+    for need, named in pair.method_inputs.items():
+        files[need] = {name: Path(path) for name, path in named.items()}
     counts = pd.DataFrame({"token_id": [9], "count": [3]})
-    files = {
-        need: {name: Path(path) for name, path in named.items()}
-        for need, named in pair.method_inputs.items()
-    }
     for path in files["frequencies"].values():
         write_parquet(path, counts)
-    inputs = Inputs(
-        PassIndex(manifest, Path("results/passes/store")),
-        benchmark,
-        files=files,
-        language="en",
-    )
+    passes = PassIndex(manifest, store)
+    inputs = Inputs(passes, benchmark, files=files, language="en")
     scores = pd.concat(scores_table(pair.run_parameters, inputs))
     metrics, _ = evaluate(
         scores_of([scores], benchmark),
@@ -98,13 +94,9 @@ def embedded(folder):
         evaluation_sets=evaluation_sets(benchmark, None),
         pooled=False,
     )
-    tables = {
-        pair.benchmark.table: benchmark,
-        pair.scores: scores,
-        pair.stage_file("metrics"): metrics,
-    }
-    for path, table in tables.items():
-        write_parquet(path, table)
+    write_parquet(pair.benchmark.table, benchmark)
+    write_parquet(pair.scores, scores)
+    write_parquet(pair.stage_file("metrics"), metrics)
     write_json("results/embedded/provenance.json", {"config": CONFIG})
     return benchmark, target
 
@@ -128,10 +120,11 @@ def test_scores_are_those_of_one_text_at_a_time_in_the_order_of_the_texts(folder
             model, (), target.tokenizer.encode(text)
         )
         z = np.sort((logprobs + entropies) / np.sqrt(variances))
-        half = np.sort(logprobs)[: len(logprobs) // 2]
+        min_k_pp = z[: max(1, len(z) // 5)].mean()
+        min_half = np.sort(logprobs)[: len(logprobs) // 2].mean()
         loss = logprobs.mean()
         per_byte = loss / len(zlib.compress(text.encode()))
-        expected = [loss, per_byte, z[: max(1, len(z) // 5)].mean(), half.mean(), loss]
+        expected = [loss, per_byte, min_k_pp, min_half, loss]
         assert shown.loc[name].tolist() == pytest.approx(expected, abs=1e-4)
 
 
@@ -281,12 +274,8 @@ def test_labels_add_the_bag_of_words_where_there_is_enough_to_learn_from(
     folder, warnings, count, columns
 ):
     texts = [f"{TEXTS[number % 6]} {number}" for number in range(count)]
-    shown = pretrace.score(
-        texts,
-        model="tiny",
-        methods=["loss"],
-        labels=[number % 2 for number in range(count)],
-    )
+    labels = [number % 2 for number in range(count)]
+    shown = pretrace.score(texts, model="tiny", methods=["loss"], labels=labels)
     assert [*shown.columns] == columns
     assert ("no column blind" in warnings()) == (columns == ["loss"])
 
@@ -339,10 +328,8 @@ def test_a_finished_study_gives_its_scores_labels_lengths_and_tokens(embedded):
         means[scores["id"]].tolist(), abs=1e-6
     )
     first = benchmark["text"].iloc[0]
-    start, ids = (
-        target.tokenizer.convert_tokens_to_ids("<|endoftext|>"),
-        target.tokenizer.encode(first),
-    )
+    start = target.tokenizer.convert_tokens_to_ids("<|endoftext|>")
+    ids = target.tokenizer.encode(first)
     with torch.no_grad():
         expected = expected_statistics(target.load(), (start,), ids)
     assert tokens["logprobs"].iloc[0] == pytest.approx(expected[0], abs=1e-4)
@@ -385,7 +372,9 @@ def test_a_damaged_record_of_a_study_is_named_and_does_not_narrow_a_plan(
 def run_blocks(document):
     """Run the blocks of a document in one namespace; (what was printed, what the
     document says) where it does."""
-    text, namespace, printed = (ROOT / document).read_text(encoding="utf-8"), {}, ""
+    text = (ROOT / document).read_text(encoding="utf-8")
+    namespace = {}
+    printed = ""
     for language, content in re.findall(
         r"^```(python|text)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
     ):

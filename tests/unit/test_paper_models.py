@@ -147,10 +147,12 @@ def test_narrow_types_and_two_gpus_lose_no_more_than_plain_transformers(
             computed = read()
     else:
         computed = read()
-    exact, narrow = (
-        transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
-        for dtype in (torch.float32, getattr(torch, entry["dtype"]))
-    )
+    exact = transformers.AutoModelForCausalLM.from_pretrained(
+        folder, dtype=torch.float32
+    ).eval()
+    narrow = transformers.AutoModelForCausalLM.from_pretrained(
+        folder, dtype=getattr(torch, entry["dtype"])
+    ).eval()
     plain = [
         expected_statistics(narrow, prompt_prefix.ids, text.tolist()) for text in TEXTS
     ]

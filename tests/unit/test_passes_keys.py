@@ -80,22 +80,19 @@ def test_batches_are_as_large_as_suits_the_device_unless_a_number_is_set(
 
 
 @pytest.mark.parametrize("golden", KEYS)
-def test_a_store_that_exists_is_still_found(
-    tmp_path: Path, golden: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_store_that_exists_is_still_found(tmp_path, golden, monkeypatch):
     # the made-up tokenizer has no files to check
     check = Mock(facts=lambda starts: {"remarks": []})
     monkeypatch.setattr(job, "TextCheck", lambda target: check)
-    keys, changes = golden["keys"], golden["request"]
+    keys = golden["keys"]
+    changes = golden["request"]
     store = tmp_path / "store"
     store.mkdir()
     for key in keys:
         (store / f"{key}.parquet").write_bytes(b"a stored pass")
         cost = Cost().record() | {"batch_tokens": 64, "gpu": None}
-        write_json(
-            store / f"{key}.json",
-            cost | {"sha256": sha256_file(store / f"{key}.parquet")},
-        )
+        cost["sha256"] = sha256_file(store / f"{key}.parquet")
+        write_json(store / f"{key}.json", cost)
     target: Any = SimpleNamespace(  # without weights: nothing can be computed
         tokenizer=Characters(),
         digest="d" * 64,
@@ -119,6 +116,5 @@ def test_a_store_that_exists_is_still_found(
         ],
     )
     written = read_json(tmp_path / "manifest.json")["views"]
-    assert {row["files"][0]["file"] for row in written} == {
-        f"{key}.parquet" for key in keys
-    }
+    files = {row["files"][0]["file"] for row in written}
+    assert files == {f"{key}.parquet" for key in keys}

@@ -79,7 +79,8 @@ def test_a_pass_leaves_nothing_that_waits_for_the_garbage_collector(tiny_model, 
 def test_equal_with_the_attention_of_bfloat16_on_a_cpu(tiny_model, kind, monkeypatch):
     """In float32, where rounding hides nothing; a layer whose window is shorter than
     the prefix is left to torch."""
-    model, computed = tiny_model(kind), []
+    model = tiny_model(kind)
+    computed = []
     monkeypatch.setattr(attention, "_BLOCK", 300)  # several blocks of queries
 
     def watched(*states, read=attention._read):
@@ -108,11 +109,13 @@ def test_attention_to_a_shared_prefix_is_that_of_torch(
     monkeypatch.setattr(attention, "_BLOCK", 50)
     monkeypatch.setattr(attention, "_read_in_products", getattr(attention, reader))
     drawn = torch.Generator().manual_seed(0)
-    texts, tokens, past, width = 3, 7, 20, 16
+    texts = 3
+    tokens = 7
+    past = 20
+    width = 16
     query = torch.randn(texts, heads[0], tokens, width, generator=drawn)
-    key, value = torch.randn(
-        2, texts, heads[1], past + tokens, width, generator=drawn
-    ).unbind()
+    sizes = (2, texts, heads[1], past + tokens, width)
+    key, value = torch.randn(sizes, generator=drawn)
     for states in (key, value):
         states[:, :, :past] = states[:1, :, :past].clone()
     seen = torch.ones(tokens, past + tokens, dtype=torch.bool).tril(past)
@@ -121,9 +124,9 @@ def test_attention_to_a_shared_prefix_is_that_of_torch(
     mask = seen.expand(texts, 1, -1, -1)
     module = torch.nn.Module()
     module.num_key_value_groups = heads[0] // heads[1]
-    own = (
-        put_ahead(states[:1, :, :past], states[:, :, past:]) for states in (key, value)
-    )
+    own = []
+    for states in (key, value):
+        own.append(put_ahead(states[:1, :, :past], states[:, :, past:]))
     computed, _ = attention.attention_to_shared_prefix(
         module, query, *own, mask if window else None, scaling=0.7
     )
@@ -153,14 +156,11 @@ def test_fewer_shots_are_those_of_a_prefix_of_their_own(tiny_model, kind):
 @pytest.mark.parametrize("kind", ["llama", "gemma2"])
 def test_a_shot_without_tokens_changes_nothing(tiny_model, kind):
     engine = Engine(tiny_model(kind), "tiny", 60)
-    plain = engine.statistics(
-        requests_of(TEXTS), PromptPrefix((0,), SHOTS[:2]), statistics="logprobs"
-    )
-    with_empty = engine.statistics(
-        requests_of(TEXTS),
-        PromptPrefix((0,), ((), SHOTS[0], (), SHOTS[1])),
-        statistics="logprobs",
-    )
+    requests = requests_of(TEXTS)
+    two = PromptPrefix((0,), SHOTS[:2])
+    plain = engine.statistics(requests, two, statistics="logprobs")
+    four = PromptPrefix((0,), ((), SHOTS[0], (), SHOTS[1]))
+    with_empty = engine.statistics(requests, four, statistics="logprobs")
     for alone, other in zip(plain, with_empty, strict=True):
         np.testing.assert_array_equal(alone, other)
     check(engine, tiny_model(kind), PromptPrefix((0,), ((),)))
@@ -198,11 +198,10 @@ ROPE = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
 @pytest.mark.parametrize("kind", ["llama", "gemma3"])
 def test_positions_that_stretch_with_the_input_are_not_shared(tiny_model, kind):
     sizes = tiny_model("gemma2" if kind == "gemma3" else kind).config.to_diff_dict()
-    sizes = {
-        key: value
-        for key, value in sizes.items()
-        if key not in ("layer_types", "model_type")
-    }
+    sizes = {}
+    for key, value in sizes.items():
+        if key not in ("layer_types", "model_type"):
+            sizes[key] = value
     if kind == "gemma3":  # one rotary embedding for each kind of layer
         plain = {"rope_type": "default", "rope_theta": 10000.0}
         rope = {"sliding_attention": plain, "full_attention": ROPE}

@@ -40,9 +40,7 @@ def prompt_prefix(
 @pytest.mark.parametrize(
     ("prefix", "separator"), [("nonmember", ""), ("nonmember;separator=space", " ")]
 )
-def test_no_space_is_added_before_later_shots(
-    prepending: Any, prefix: str, separator: str
-) -> None:
+def test_no_space_is_added_before_later_shots(prepending, prefix, separator):
     shots = prompt_prefix(prepending, prefix)
     assert prepending.decode(
         list(chain.from_iterable(shots))
@@ -55,7 +53,7 @@ def test_no_space_is_added_before_later_shots(
 
 
 @pytest.mark.parametrize("joined", ["\n\n", "\n\n\n", "x\n"])
-def test_a_newline_stays_where_a_tokenizer_joins_newlines(joined: str) -> None:
+def test_a_newline_stays_where_a_tokenizer_joins_newlines(joined):
     """Behind a newline, the token of two newlines was cut away as if it were one."""
     tokenizer = made_up_tokenizers.llama([AddedToken(joined, normalized=False)])
     wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer)
@@ -63,7 +61,7 @@ def test_a_newline_stays_where_a_tokenizer_joins_newlines(joined: str) -> None:
     assert wrapped.decode(list(chain.from_iterable(shots))).strip() == "\n".join(SHOTS)
 
 
-def test_a_tokenizer_without_newlines_takes_no_newline_between_shots() -> None:
+def test_a_tokenizer_without_newlines_takes_no_newline_between_shots():
     tokenizer = made_up_tokenizers.llama()
     tokenizer.normalizer = normalizers.Sequence(
         [normalizers.Replace("\n", " "), tokenizer.normalizer]
@@ -75,10 +73,8 @@ def test_a_tokenizer_without_newlines_takes_no_newline_between_shots() -> None:
         )
 
 
-def test_the_first_shot_that_stays_has_the_space(prepending: Any) -> None:
+def test_the_first_shot_that_stays_has_the_space(prepending):
     whole = prompt_prefix(prepending, "nonmember")
     fitting = prompt_prefix(prepending, "nonmember", context=sum(map(len, whole)))
-    assert [list(shot) for shot in fitting] == [
-        ids_of(prepending, SHOTS[1]),
-        list(whole[2]),
-    ]
+    expected = [ids_of(prepending, SHOTS[1]), list(whole[2])]
+    assert [list(shot) for shot in fitting] == expected

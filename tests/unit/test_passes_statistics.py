@@ -43,15 +43,13 @@ def rank_bounds(model, start, tokens):
     ids = torch.tensor([[*start, *tokens]])
     first = max(len(start), 1)
     with torch.no_grad():
-        logp = (
-            model(input_ids=ids, use_cache=False)
-            .logits[0, first - 1 : -1]
-            .double()
-            .log_softmax(-1)
-        )
+        logits = model(input_ids=ids, use_cache=False).logits[0, first - 1 : -1]
+    logp = logits.double().log_softmax(-1)
     own = logp.gather(1, ids[0, first:, None])
+    likelier = (logp > own + 1e-5).sum(-1)
+    as_likely = (logp > own - 1e-5).sum(-1)
     # without itself
-    return (logp > own + 1e-5).sum(-1).numpy(), (logp > own - 1e-5).sum(-1).numpy() - 1
+    return likelier.numpy(), as_likely.numpy() - 1
 
 
 @pytest.fixture(scope="module", params=tiny_models.KINDS)
@@ -80,10 +78,9 @@ def test_more_positions_than_a_chunk(model):
 def test_fewer_statistics_are_the_first_of_all(model):
     window = requests_of([[5, 6, 7, 8], [9, 10]])
     engine = Engine(model, "tiny", 100)
-    most, five, least = (
-        engine.statistics(window, PromptPrefix((0,)), statistics=name)
-        for name in ("top40", "full", "logprobs")
-    )
+    most = engine.statistics(window, PromptPrefix((0,)), statistics="top40")
+    five = engine.statistics(window, PromptPrefix((0,)), statistics="full")
+    least = engine.statistics(window, PromptPrefix((0,)), statistics="logprobs")
     for place in range(len(window)):
         np.testing.assert_array_equal(five[place], most[place][:5])
         np.testing.assert_array_equal(least[place], most[place][:1])
@@ -136,8 +133,10 @@ def test_logits_of_narrow_weights_are_not_rounded(dtype):
     """Rounded to bfloat16, these log-probabilities are off by 0.02 nats, and some ranks
     by hundreds."""
     torch.manual_seed(0)
-    hidden, weight = torch.randn(30, 64).to(dtype), torch.randn(5000, 64).to(dtype)
-    bias, targets = torch.randn(5000).to(dtype), torch.randint(0, 5000, (30,))
+    hidden = torch.randn(30, 64).to(dtype)
+    weight = torch.randn(5000, 64).to(dtype)
+    bias = torch.randn(5000).to(dtype)
+    targets = torch.randint(0, 5000, (30,))
     precision = torch.backends.mkldnn.matmul.fp32_precision
     computed = OutputHead(weight, bias).statistics(hidden, targets, "top40")
     logits = hidden.double() @ weight.double().t() + bias.double()
@@ -152,12 +151,14 @@ def test_slices_of_the_vocabulary_give_what_whole_rows_give(bias):
     """Also where tokens of several slices tie with the target, and more than 40 are the
     likeliest."""
     torch.manual_seed(0)
-    hidden, weight = torch.randn(150, 64).bfloat16(), torch.randn(5000, 64).bfloat16()
+    hidden = torch.randn(150, 64).bfloat16()
+    weight = torch.randn(5000, 64).bfloat16()
     weight[torch.randperm(5000)[:300]] = weight[7].clone()
     shift = torch.randn(5000).bfloat16()
     shift[(weight == weight[7]).all(1)] = 0.5
     targets = torch.randint(0, 5000, (150,))
-    targets[::3], hidden[1::3] = 7, 3 * weight[7]
+    targets[::3] = 7
+    hidden[1::3] = 3 * weight[7]
     head = OutputHead(weight, shift if bias else None)
     for statistics in TOKEN_STATISTICS:
         in_slices = head.statistics(hidden, targets, statistics)
@@ -167,17 +168,14 @@ def test_slices_of_the_vocabulary_give_what_whole_rows_give(bias):
             head._whole(hidden[part], targets[part], whole[:, part])
         torch.testing.assert_close(in_slices, whole, atol=2e-5, rtol=0)
         if statistics == "top40":
-            logits = hidden.double() @ weight.double().t() + (
-                shift.double() if bias else 0
-            )
+            logits = hidden.double() @ weight.double().t()
+            if bias:
+                logits += shift.double()
             expected = of_predictions(logits.log_softmax(-1), targets)
-            torch.testing.assert_close(
-                in_slices[5].double(), expected[5], atol=1e-4, rtol=0
-            )
-            assert torch.equal(
-                in_slices[RANKS],
-                (logits > logits.gather(1, targets[:, None])).sum(-1).float(),
-            )
+            likeliest = in_slices[5].double()
+            torch.testing.assert_close(likeliest, expected[5], atol=1e-4, rtol=0)
+            own = logits.gather(1, targets[:, None])
+            assert torch.equal(in_slices[RANKS], (logits > own).sum(-1).float())
 
 
 def test_tokens_that_tie_with_the_40th_count_among_the_likeliest_and_have_one_rank():
@@ -198,4 +196,5 @@ def test_a_certain_prediction_has_no_negative_variance():
     assert torch.isfinite(out).all()
     assert (out[1:3] >= 0).all()
     assert out[0].tolist() == [0.0, 0.0, -110.0]
-    assert out[3:].tolist() == [[0, 0, 0], [0, 0, 1], [0, 0, 0]]
+    expected = [[0, 0, 0], [0, 0, 1], [0, 0, 0]]
+    assert out[3:].tolist() == expected

@@ -58,7 +58,8 @@ def test_blocks_of_fifty_words_count_and_five_other_words_may_lie_between(
 
 def test_what_the_prompt_has_never_counts():
     """As a copy, as a part of the answer, and where the work's words come again."""
-    prompt, shown = f"Go on.\n\n{between(100, 200)}", range(100, 200)
+    prompt = f"Go on.\n\n{between(100, 200)}"
+    shown = range(100, 200)
     assert counts(prompt, prompt, shown) == []
     assert counts(f"{prompt} {prompt}", prompt, shown) == []
     assert counts(between(150, 260), prompt, shown) == [60]
@@ -104,7 +105,8 @@ def searched(
     def runs(words):
         return [words[place : place + size] for place in range(len(words) - size + 1)]
 
-    ours, told = runs(work), runs(prompt)
+    ours = runs(work)
+    told = runs(prompt)
     masked = set()
     for place, run in enumerate(runs(answer)):
         if run in told:
@@ -164,9 +166,7 @@ def test_it_counts_what_a_search_of_every_pair_of_places_counts(seed):
         answer += rng.choice((prompt, work[300:420], answer[:80]))
     shown = range(begin - 100, begin)
     indexed = IndexedWork(" ".join(work))
-    counted = {
-        place
-        for block in indexed.blocks(" ".join(answer), " ".join(prompt), shown)
-        for place in block
-    }
+    counted = set()
+    for block in indexed.blocks(" ".join(answer), " ".join(prompt), shown):
+        counted.update(block)
     assert counted == searched(work, answer, prompt, shown)

@@ -26,9 +26,8 @@ def written(path: Path, rows: list[dict]) -> Path:
 
 def test_csv_and_parquet_give_the_same_table(tmp_path):
     rows = made_up.rows(documents=1, passages=1)
-    first, second = (
-        read_answers(written(tmp_path / name, rows)) for name in ("a.csv", "a.parquet")
-    )
+    first = read_answers(written(tmp_path / "a.csv", rows))
+    second = read_answers(written(tmp_path / "a.parquet", rows))
     assert first.schema == ANSWER_SCHEMA
     assert first.equals(second)
     assert first.num_rows == 48
@@ -125,21 +124,21 @@ def test_metrics_need_documents_of_both_labels(tmp_path):
 def released(**changed) -> pd.DataFrame:
     """Two books in the layout of the released answers: `m` has probabilities, `letters`
     has letters."""
-    frame = pd.DataFrame(
-        [
-            {
-                "book": book,
-                "suspect": label,
-                "passage": 0,
-                "order": order,
-                "answer": "A",
-                "letters": "B",
-            }
-            | {"m:A": 0.4, "m:B": 0.3, "m:C": 0.2, "m:D": 0.1}
-            for label, book in enumerate(("One - X", "Two - Y"))
-            for order in range(3)
-        ]
-    )
+    rows = []
+    for label, book in enumerate(("One - X", "Two - Y")):
+        for order in range(3):
+            rows.append(
+                {
+                    "book": book,
+                    "suspect": label,
+                    "passage": 0,
+                    "order": order,
+                    "answer": "A",
+                    "letters": "B",
+                }
+                | {"m:A": 0.4, "m:B": 0.3, "m:C": 0.2, "m:D": 0.1}
+            )
+    frame = pd.DataFrame(rows)
     for column, value in changed.items():
         frame[column] = frame[column].astype(object)
         frame.loc[1, column] = value

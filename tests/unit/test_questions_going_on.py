@@ -36,7 +36,9 @@ from pretrace.runtime.schema import read_keys
 WORDING = read_keys(
     Path(__file__).parents[2] / "config/prompts/given_back.yaml", GoingOnWording
 )
-PLACES, TRIES, KNOWN = 6, 3, 19
+PLACES = 6
+TRIES = 3
+KNOWN = 19
 BOOK = prose(3000, "the book")
 TITLES = {"book": BOOK} | {
     f"draft {number}": prose(1500, f"draft {number}") for number in range(KNOWN)
@@ -93,7 +95,8 @@ def test_a_book_that_is_recited_to_a_point_is_given_back_to_it_and_no_known_work
     assert own["longest"] > 400  # it went on from its own words
     assert rows["step"].max() > 1
     whole = summary.iloc[0]
-    assert (whole["p"], own["p"]) == (1 / (1 + KNOWN), 1 / (1 + KNOWN))
+    assert whole["p"] == 1 / (1 + KNOWN)
+    assert own["p"] == 1 / (1 + KNOWN)
     known = summary[summary["label"].eq(0)]
     assert not known["given_back"].any()
     assert known["requests"].eq(known["places"] * TRIES).all()
@@ -105,7 +108,8 @@ def test_a_book_that_is_recited_to_a_point_is_given_back_to_it_and_no_known_work
         f"and of 0 of {KNOWN} known works (p = 0.05); 0 of {own['requests']:.0f} requests were refused."
         in said
     )
-    assert (whole["models"], whole["first"]) == ("m-2026-11-01", "2026-11-18")
+    assert whole["models"] == "m-2026-11-01"
+    assert whole["first"] == "2026-11-18"
 
 
 @pytest.mark.parametrize(
@@ -122,11 +126,9 @@ def test_a_model_that_does_not_give_the_text_back_gives_back_nothing(
 ):
     summary, rows, _ = asked_of(chat(model), tmp_path)
     own = work(summary)
-    assert (own["given_back"], own["requests"], own["refused"]) == (
-        0,
-        requests,
-        refused,
-    )
+    assert own["given_back"] == 0
+    assert own["requests"] == requests
+    assert own["refused"] == refused
     assert not rows["words"].any()
     assert answer("M", summary).startswith(
         "M gives back nothing of 'Book' in blocks of 50 words or more"

@@ -32,7 +32,9 @@ class Scripted:
     """Answers as a model that knows the true passages: the letter, the continuation or
     the name in the prompt."""
 
-    chat, tokenizer, seconds = True, None, 0.0
+    chat = True
+    tokenizer = None
+    seconds = 0.0
 
     def __init__(self, truth: Sequence[str], *, refuse: bool = False) -> None:
         self.truth, self.refuse, self.asked = truth, refuse, []
@@ -166,18 +168,21 @@ def test_24_orders_of_a_passage_and_its_paraphrases_are_asked():
         6,
         0,
     ]
-    assert (row["paraphraser"], row["setting"], row["subset"]) == ("paraphrase", "", "")
+    assert row["paraphraser"] == "paraphrase"
+    assert row["setting"] == ""
+    assert row["subset"] == ""
 
 
-def test_a_passage_without_three_paraphrases_is_skipped_and_counted(
-    log_lines,
-):
+def test_a_passage_without_three_paraphrases_is_skipped_and_counted(log_lines):
     rows = answers(request("de_cop"), request("longest_option"))
     skipped = rows[rows["correct"].isna()]
-    assert skipped[["task", "document", "passage", "reason"]].values.tolist() == [
+    expected = [
         ["de_cop", "x", 1, "fewer than 3 paraphrases"],
         ["longest_option", "x", 1, "fewer than 3 paraphrases"],
     ]
+    assert (
+        skipped[["task", "document", "passage", "reason"]].values.tolist() == expected
+    )
     assert skipped["permutation"].isna().all()
     assert "de_cop: 1 of 4 passages skipped: fewer than 3 paraphrases" in log_lines.text
     assert len(rows) == 2 * (3 * 24 + 1)
@@ -192,10 +197,11 @@ def test_the_longest_option_stands_at_its_letter_in_every_order():
 
 
 def test_a_refusal_is_wrong_and_says_why():
+    answerer = Scripted([], refuse=True)
     rows = answers(
         request("de_cop", lengths=[6]),
         request("name_cloze", lengths=[6]),
-        answerer=Scripted([], refuse=True),
+        answerer=answerer,
     )
     assert rows["answer"].isna().all()
     assert rows["correct"].tolist() == [False] * 25
@@ -224,10 +230,8 @@ def test_a_name_cloze_hides_the_name_and_skips_what_has_none():
     assert rows["true_answer"].isna().tolist() == [False, False, True]
     assert set(rows["true_answer"].dropna()) == {"Alice"}
     assert rows["reason"].dropna().tolist() == ["no name or noun to mask"]
-    assert all(
-        "We saw [MASK] there, and [MASK] smiled" in prompt.user
-        for prompt in answerer.asked
-    )
+    for prompt in answerer.asked:
+        assert "We saw [MASK] there, and [MASK] smiled" in prompt.user
 
 
 def test_what_runs_ask_twice_is_asked_once():

@@ -31,7 +31,8 @@ def drawn(size):
     return tuple(GENERATOR.integers(4, 300, size).tolist())
 
 
-HEADER, END = drawn(9), drawn(3)
+HEADER = drawn(9)
+END = drawn(3)
 OPTIONS = [drawn(size) for size in (21, 17, 20, 21)]
 PROMPTS = [
     HEADER + sum((OPTIONS[place] for place in order), ()) + END for order in ORDERS
@@ -41,12 +42,6 @@ PROMPTS = [
 @pytest.fixture(scope="module")
 def target(tiny_checkpoint):
     return cache(lambda kind: target_of(tiny_checkpoint(kind)))
-
-
-@pytest.fixture
-def short_branches(monkeypatch):
-    """So that the short prompts of tiny models share what they begin with."""
-    monkeypatch.setattr(tree, "WORTH", 2)
 
 
 def alone(model, ids):
@@ -61,7 +56,8 @@ def alone(model, ids):
 
 
 def read(model, root, prompts, batch_tokens=10_000, attention=None):
-    reader, logits_of = Reader(Features(model, attention), "tiny", batch_tokens), {}
+    reader = Reader(Features(model, attention), "tiny", batch_tokens)
+    logits_of = {}
     every = torch.arange(reader.features.vocabulary)
 
     with torch.inference_mode():
@@ -84,11 +80,11 @@ def paths_of(branch, before=()):
     assert branch.ids or not before  # an empty branch would be read for nothing
     if not branch.branches:
         return dict.fromkeys(branch.prompts, ids)
-    return {
-        place: path
-        for below in branch.branches
-        for place, path in paths_of(below, ids).items()
-    }
+    paths = {}
+    for below in branch.branches:
+        for place, path in paths_of(below, ids).items():
+            paths[place] = path
+    return paths
 
 
 @pytest.mark.parametrize("worth", [2, 5, 16])
@@ -96,10 +92,9 @@ def test_every_path_through_a_tree_is_a_prompt(monkeypatch, worth):
     monkeypatch.setattr(tree, "WORTH", worth)
     few = np.random.default_rng(1)
     for _ in range(200):
-        prompts = [
-            tuple(few.integers(0, 2, few.integers(1, 14)).tolist())
-            for _ in range(few.integers(1, 9))
-        ]
+        prompts = []
+        for _ in range(few.integers(1, 9)):
+            prompts.append(tuple(few.integers(0, 2, few.integers(1, 14)).tolist()))
         root = tree_of(prompts)
         assert paths_of(root) == dict(enumerate(prompts))
         assert root.tokens <= sum(map(len, prompts))
@@ -143,17 +138,20 @@ def questions(count=24):
         "people of Congress",
         "what it has seen",
     ]
-    return [
-        Prompt(
-            "Which?\n"
-            + "\n".join(
-                f"{a}. {options[p]}" for a, p in zip(OPTION_LETTERS, order, strict=True)
+    prompts = []
+    for order in ORDERS[:count]:
+        prompts.append(
+            Prompt(
+                "Which?\n"
+                + "\n".join(
+                    f"{a}. {options[p]}"
+                    for a, p in zip(OPTION_LETTERS, order, strict=True)
+                )
+                + "\n:",
+                "Choose.",
             )
-            + "\n:",
-            "Choose.",
         )
-        for order in ORDERS[:count]
-    ]
+    return prompts
 
 
 @pytest.fixture
@@ -168,7 +166,8 @@ FRAME = Prompt("Which?\nA. A\nB. B\nC. C\nD. D\n:", "Choose.")
 def expected_letters(loaded, prompts, spelled):
     """p of the letters from whole softmaxes in float64, one prompt at a time, and the
     tokens each is read as."""
-    tokenizer, model = loaded.tokenizer, loaded.load()
+    tokenizer = loaded.tokenizer
+    model = loaded.load()
     start = (
         [tokenizer.bos_token_id]
         if tokenizer("a")["input_ids"][0] == tokenizer.bos_token_id
@@ -184,15 +183,15 @@ def expected_letters(loaded, prompts, spelled):
         )
         with torch.no_grad():
             p = model(torch.tensor([ids])).logits[0, -1].double().softmax(0).numpy()
-        mass = np.array(
-            [
+        masses = []
+        for a in OPTION_LETTERS:
+            masses.append(
                 sum(
                     p[tokenizer.convert_tokens_to_ids(spelling)]
                     for spelling in spelled(a)
                 )
-                for a in OPTION_LETTERS
-            ]
-        )
+            )
+        mass = np.array(masses)
         rows.append(mass / mass.sum())
     return np.array(rows)
 
@@ -200,7 +199,8 @@ def expected_letters(loaded, prompts, spelled):
 @pytest.mark.parametrize("kind", ["llama", "gpt_neox", "gemma2", "mamba", "rwkv"])
 def test_letters_are_those_of_each_prompt_alone(target, answerer, short_branches, kind):
     """One spelling a letter here: the tiny tokenizer never merges a space with one."""
-    loaded, done = target(kind), []
+    loaded = target(kind)
+    done = []
     answers = letters_of(answerer(loaded), questions(), done.append, frame=FRAME)
     expected = expected_letters(loaded, questions(), lambda letter: [letter])
     np.testing.assert_allclose(
@@ -219,16 +219,16 @@ def test_the_letter_at_the_second_token_is_read_in_one_spelling(
     """As DE-COP's code reads LLaMA-2: whatever the first token is; another spelling of
     A counts for nothing."""
     loaded = target("llama")
-    tokenizer, model = loaded.tokenizer, loaded.load()
+    tokenizer = loaded.tokenizer
+    model = loaded.load()
     spelled = tokenizer.batch_decode([[id] for id in range(len(tokenizer))])
     spelled[5] = " A"
     monkeypatch.setattr(tokenizer, "batch_decode", lambda ids: spelled)
     prompts = [replace(question, written=1) for question in questions(4)]
     model_here = answerer(loaded)
-    letters = [
-        tokenizer(letter, add_special_tokens=False)["input_ids"][-1]
-        for letter in OPTION_LETTERS
-    ]
+    letters = []
+    for letter in OPTION_LETTERS:
+        letters.append(tokenizer(letter, add_special_tokens=False)["input_ids"][-1])
     ids = [greedy(model, model_here._ids(prompt), 1) for prompt in prompts]
     expected = torch.tensor(alone(model, ids))[:, letters].double().softmax(1)
     answers = letters_of(model_here, prompts)
@@ -267,11 +267,9 @@ def test_a_prompt_beyond_the_context_is_unusable_and_says_so(target, answerer):
     long = Prompt("word " * 200)
     model = answerer(target("llama"))
     first, second = letters_of(model, [long, questions(1)[0]])
-    assert (first.probabilities, first.answer, first.reason) == (
-        None,
-        None,
-        local.TOO_LONG,
-    )
+    assert first.probabilities is None
+    assert first.answer is None
+    assert first.reason == local.TOO_LONG
     assert second.answer in OPTION_LETTERS
     assert replies_of(model, [long], 4)[0].reason == local.TOO_LONG
 
@@ -279,14 +277,14 @@ def test_a_prompt_beyond_the_context_is_unusable_and_says_so(target, answerer):
 @pytest.mark.parametrize("kind", ["llama", "mamba"])
 def test_replies_are_greedy_and_those_of_each_prompt_alone(target, answerer, kind):
     loaded = target(kind)
-    prompts = [
-        Prompt(text)
-        for text in ("The state", "A number of", "In 1934 the", "The union", "x")
-    ]
+    prompts = []
+    for text in ("The state", "A number of", "In 1934 the", "The union", "x"):
+        prompts.append(Prompt(text))
     done = []
     replies = replies_of(answerer(loaded, 60), prompts, 6, done.append)
     assert sum(done) == len(prompts)
-    model, tokenizer = loaded.load(), loaded.tokenizer
+    model = loaded.load()
+    tokenizer = loaded.tokenizer
     for prompt, reply in zip(prompts, replies, strict=True):
         ids = tokenizer(prompt.user)["input_ids"]
         written = greedy(model, ids, 6, model.generation_config.eos_token_id)[
@@ -297,7 +295,8 @@ def test_replies_are_greedy_and_those_of_each_prompt_alone(target, answerer, kin
 
 def test_a_text_is_split_by_the_models_own_tokens(target, answerer):
     loaded = target("llama")
-    tokenizer, text = answerer(loaded).tokenizer, "The state of the union is strong."
+    tokenizer = answerer(loaded).tokenizer
+    text = "The state of the union is strong."
     ids = loaded.tokenizer(text, add_special_tokens=False)["input_ids"]
     first, second = split_units(text, 5, tokenizer)
     assert first + second == loaded.tokenizer.decode(ids[:10])
@@ -344,7 +343,8 @@ def test_a_chat_model_is_asked_by_its_template(
 def test_bfloat16_letters_are_summed_in_float32(target):
     model = target("llama").load().to(torch.bfloat16)
     features = Features(model)
-    rows, ids = torch.randn(3, 32).bfloat16(), torch.tensor([40, 41, 42])
+    rows = torch.randn(3, 32).bfloat16()
+    ids = torch.tensor([40, 41, 42])
     expected = rows.double() @ model.get_output_embeddings().weight[ids].double().T
     torch.testing.assert_close(
         features.logits(rows, ids).double(), expected, atol=1e-5, rtol=1e-5

@@ -54,7 +54,7 @@ def test_letters_of_a_chat_endpoint_are_the_shares_of_their_spellings(answerer):
     assert first.answer in ("A", "B")
     path, body = next(sent for sent in bodies if len(sent[1]["messages"]) == 2)
     assert path == "/v1/chat/completions"
-    assert body == {
+    expected = {
         "model": "m",
         "max_tokens": 1,
         "temperature": 0,
@@ -65,6 +65,7 @@ def test_letters_of_a_chat_endpoint_are_the_shares_of_their_spellings(answerer):
             {"role": "user", "content": "Which?\nAnswer:"},
         ],
     }
+    assert body == expected
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ def test_letters_of_a_completions_endpoint_with_a_bias(answerer):
     assert letters[0].probabilities == pytest.approx((0.2, 0.5, 0.2, 0.1))
     assert letters[0].answer == "B"
     assert bodies[0][0] == "/v1/completions"
-    assert bodies[0][1] == {
+    expected = {
         "model": "m",
         "max_tokens": 1,
         "temperature": 0,
@@ -111,6 +112,7 @@ def test_letters_of_a_completions_endpoint_with_a_bias(answerer):
         "prompt": "Be concise.\n\nWhich?\nAnswer:",
         "logit_bias": {"32": 100, "33": 100, "34": 100, "350": 100, "35": 100},
     }
+    assert bodies[0][1] == expected
 
 
 def test_no_letter_among_the_log_probabilities_is_unusable(answerer):
@@ -178,5 +180,6 @@ def test_a_real_server_gives_letters_that_agree_with_its_text(answerer, tmp_path
                     ]
                 )
         replies = replies_of(answerer(url), prompts, 5)
-        assert all(reply.text for reply in replies)
+        for reply in replies:
+            assert reply.text
         assert replies_of(answerer(url), prompts, 5) == replies

@@ -82,7 +82,8 @@ def metrics(scores: pd.DataFrame, texts_table: pd.DataFrame) -> pd.DataFrame:
 def test_accuracies_and_areas_are_the_published_ones(metrics, setting, metric, value):
     row = metrics[(metrics["setting"] == setting) & (metrics["metric"] == metric)]
     assert row["value"].item() == pytest.approx(value, abs=TOLERANCE)
-    assert (row["n_members"].item(), row["n_nonmembers"].item()) == (105, 60)
+    assert row["n_members"].item() == 105
+    assert row["n_nonmembers"].item() == 60
 
 
 @pytest.mark.parametrize(
@@ -164,21 +165,15 @@ def test_scores_of_other_methods_are_higher_for_members(texts_table):
         "loss;form=perplexity", "zlib;", "lowercase;", "min_k;k=0.2",
     }  # fmt: skip
     scores["label"] = scores["id"].map(units.set_index("id")["label"])
-    areas = {
-        method: np.mean(
-            np.subtract.outer(
-                *(rows["score"][rows["label"] == label].to_numpy() for label in (1, 0))
-            )
-            > 0
-        )
-        for method, rows in scores.groupby("method")
-    }
-    assert areas == pytest.approx(
-        {"loss": 0.934, "zlib": 0.778, "lowercase": 0.960, "min_k": 0.944}, abs=2e-3
-    )
-    assert titled_scores(
-        released_scores(RELEASED / "baselines.csv", "claude-2.1"), units["id"]
-    ).empty
+    areas = {}
+    for method, rows in scores.groupby("method"):
+        members = rows["score"][rows["label"] == 1].to_numpy()
+        nonmembers = rows["score"][rows["label"] == 0].to_numpy()
+        areas[method] = np.mean(members[:, None] > nonmembers)
+    expected = {"loss": 0.934, "zlib": 0.778, "lowercase": 0.960, "min_k": 0.944}
+    assert areas == pytest.approx(expected, abs=2e-3)
+    of_claude = released_scores(RELEASED / "baselines.csv", "claude-2.1")
+    assert titled_scores(of_claude, units["id"]).empty
 
 
 def test_a_model_without_answers_is_named_with_the_nearest():

@@ -42,9 +42,8 @@ def by_hand(answers: pd.DataFrame, deltas: np.ndarray) -> dict[str, float]:
     right_of: dict[str, list[bool]] = {}
     for row in answers[answers["task"] == "de_cop"].to_dict("records"):
         chosen = max(range(4), key=lambda letter: row[P[letter]] + deltas[letter])
-        right_of.setdefault(row["document"], []).append(
-            "ABCD"[chosen] == row["true_answer"]
-        )
+        is_right = "ABCD"[chosen] == row["true_answer"]
+        right_of.setdefault(row["document"], []).append(is_right)
     return {document: sum(right) / len(right) for document, right in right_of.items()}
 
 
@@ -148,9 +147,8 @@ def test_a_skipped_passage_leaves_the_accuracy_and_an_unusable_answer_does_not(
         base | {"passage": 2, "answer": None, "correct": False, "reason": "refused"},
     ]
     answers = answers_of(tmp_path, rows)
-    scores = scored(
-        answers, benchmark_of_answers({"oracle": answers}, "released", seed=0)
-    )
+    benchmark = benchmark_of_answers({"oracle": answers}, "released", seed=0)
+    scores = scored(answers, benchmark)
     assert scores["score"].tolist() == [0.5]
 
 
@@ -213,21 +211,17 @@ def test_a_score_of_texts_becomes_its_mean_over_the_passages(answers, texts_tabl
         }
     )[1:]
     parts = [texts, texts.assign(method="zlib", score=-texts["score"])]
-    every = pd.concat(
-        with_documents(
-            parts, texts_table, [made_up.run()], answers=None, calibrations=None
-        )
-    )
+    runs = [made_up.run()]
+    frames = with_documents(parts, texts_table, runs, answers=None, calibrations=None)
+    every = pd.concat(frames)
     assert (every.groupby(["unit", "id"])["score"].sum() == 0).all()
     # those of documents come last
     assert every["unit"].tolist() == sorted(every["unit"], reverse=True)
     scores = every[every["method"] == "loss"]
-    assert (
-        scores[scores["unit"] == "text"]
-        .reset_index(drop=True)
-        .equals(texts.reset_index(drop=True))
-    )
+    of_texts = scores[scores["unit"] == "text"].reset_index(drop=True)
+    assert of_texts.equals(texts.reset_index(drop=True))
     document_of = texts_table.set_index("text_id")["document"]
-    expected = texts.groupby(texts["id"].map(document_of))["score"].mean()
+    documents = texts["id"].map(document_of)
+    expected = texts.groupby(documents)["score"].mean()
     means = scores[scores["unit"] == "document"].set_index("id")["score"]
     pd.testing.assert_series_equal(means, expected, check_names=False)

@@ -12,7 +12,7 @@ from made_up_questions import answerer_on
 import tiny_models
 from pretrace.models.checkpoint import register_local
 from pretrace.passes.shares import WHOLE, JobShare
-from pretrace.questions import stored, tree
+from pretrace.questions import stored
 from pretrace.questions.answering import ORDERS
 from pretrace.questions.job import answer_questions
 from pretrace.questions.local import LocalAnswerer
@@ -34,39 +34,38 @@ WORDING = {
 }
 WORDS = ["state", "union", "people", "Congress", "law"]
 MODES = [("float32", 300), ("bfloat16", 300), ("bfloat16", 40)]
-pytestmark = pytest.mark.usefixtures("short_branches")
+pytestmark = pytest.mark.usefixtures("short_branches", "short_chunks")
 
 
 @pytest.fixture
-def short_branches(monkeypatch):
-    """So that the short prompts of tiny models share what they begin with, and every
-    question is a chunk."""
-    monkeypatch.setattr(tree, "WORTH", 2)
+def short_chunks(monkeypatch):
+    """So that every question is a chunk."""
     monkeypatch.setattr(stored, "SECONDS_OF_A_CHUNK", 0)
 
 
 def passages(documents=3, each=2):
     """Texts of several documents, in the columns of a benchmark's table."""
-    rows = [
-        {
-            "text_id": f"{document}-{number}",
-            "text": f"In {document} the {WORDS[number]} of Alice is {document} and "
-            f"{number}",
-            "document": f"d{document}",
-            "passage": number,
-            "title": f"Title {document}",
-        }
-        for document, number in product(range(documents), range(each))
-    ]
+    rows = []
+    for document, number in product(range(documents), range(each)):
+        rows.append(
+            {
+                "text_id": f"{document}-{number}",
+                "text": f"In {document} the {WORDS[number]} of Alice is {document} and "
+                f"{number}",
+                "document": f"d{document}",
+                "passage": number,
+                "title": f"Title {document}",
+            }
+        )
     frame = pd.DataFrame(rows).assign(label=1, length=8, subset="", author="A", fold=0)
     return frame.astype({"label": "Int64", "length": "Int64", "passage": "Int64"})
 
 
 def view_of(benchmark):
-    return {
-        id: [f"{text} {place}" for place in ("so", "it is", "now")]
-        for id, text in zip(benchmark["text_id"], benchmark["text"], strict=True)
-    }
+    answers = {}
+    for id, text in zip(benchmark["text_id"], benchmark["text"], strict=True):
+        answers[id] = [f"{text} {place}" for place in ("so", "it is", "now")]
+    return answers
 
 
 def request(method, setting="", **parameters):
@@ -162,7 +161,9 @@ def test_a_job_killed_at_every_question_goes_on_with_it_and_gives_the_same_answe
     job, dtype, batch
 ):
     expected = job.anew(dtype=dtype, batch=batch)
-    whole, questions, asked = job.asked, job.questions, []
+    whole = job.asked
+    questions = job.questions
+    asked = []
     assert len(whole) == 6 * len(ORDERS) + 6 + 6
     job.dies_at = 1
     for _ in range(questions):
@@ -181,7 +182,8 @@ def test_jobs_share_the_questions_and_one_more_finds_all_answers(
     job, dtype, batch, count
 ):
     expected = job.anew(dtype=dtype, batch=batch)
-    whole, asked = job.asked, []
+    whole = job.asked
+    asked = []
     for number in range(count, 0, -1):
         job(share=JobShare(number, count), dtype=dtype, batch=batch)
         if count < 4:

@@ -44,25 +44,26 @@ OPTIONS = ["one two three four", "two three, four FIVE", "six seven", "two three
 
 def overlap(words, other):
     """2 |A and B| / (|A| + |B|) of words that stand once each."""
-    words, other = (
-        set(text.lower().replace(",", "").split()) for text in (words, other)
-    )
+    words = set(words.lower().replace(",", "").split())
+    other = set(other.lower().replace(",", "").split())
     return Fraction(2 * len(words & other), len(words) + len(other))
 
 
 def test_the_odd_one_out_is_least_like_the_others_wherever_it_stands():
-    means = [
-        sum(overlap(option, other) for other in OPTIONS if other is not option) / 3
-        for option in OPTIONS
-    ]
+    means = []
+    for option in OPTIONS:
+        means.append(
+            sum(overlap(option, other) for other in OPTIONS if other is not option) / 3
+        )
     assert min(means) == means[2] == 0
     for order in permutations(range(4)):
         assert order[odd_one_out([OPTIONS[place] for place in order])] == 2
     close = ["a b c", "a b d", "a b e", "a c d"]
-    means = [
-        sum(overlap(option, other) for other in close if other is not option)
-        for option in close
-    ]
+    means = []
+    for option in close:
+        means.append(
+            sum(overlap(option, other) for other in close if other is not option)
+        )
     assert odd_one_out(close) == means.index(min(means)) == 2
 
 
@@ -96,7 +97,9 @@ def test_a_repeated_name_is_masked_wherever_it_stands_else_a_noun(
     text, word, masked, kind
 ):
     cloze = mask(text)
-    assert (cloze.word, cloze.masked, cloze.kind) == (word, masked, kind)
+    assert cloze.word == word
+    assert cloze.masked == masked
+    assert cloze.kind == kind
     assert cloze.word not in cloze.masked.replace("[MASK]", "").split()
 
 
@@ -157,11 +160,10 @@ def test_the_papers_prompt_is_sent_as_printed():
         "A. a\nB. b\nC. c\nD. d\n\nAnswer:[/INST]"
     )
     assert [prompt.templated, authors.templated] == [False, True]
-    assert (prompt.written, authors.written) == (0, 1)
-    smallest, printed = (
-        wording.de_cop.prompt(kind, "T", "A", list("abcd"))
-        for kind in ("book_authors_7b", "book_printed")
-    )
+    assert prompt.written == 0
+    assert authors.written == 1
+    smallest = wording.de_cop.prompt("book_authors_7b", "T", "A", list("abcd"))
+    printed = wording.de_cop.prompt("book_printed", "T", "A", list("abcd"))
     assert (
         f"{prompt.system}\n\nFormat your answer as '<put correct answer "
         "here>.'\n<</SYS>>" in smallest.plain
@@ -170,7 +172,8 @@ def test_the_papers_prompt_is_sent_as_printed():
         printed.system
         == f"{prompt.system}\n\nFormat your answer as '<put correct answer here>'."
     )
-    assert (smallest.written, printed.written) == (2, 0)
+    assert smallest.written == 2
+    assert printed.written == 0
     assert 'from the "T" book by A?' in smallest.user
     assert 'from the "T" by A?' in printed.user
     assert (

@@ -82,7 +82,8 @@ def test_a_text_with_empty_lines_has_paraphrases_with_empty_lines():
 
 
 def test_the_prompt_is_the_papers_and_depends_on_the_length():
-    short, long = PROMPTS.prompt(TEXT), PROMPTS.prompt("word " * 144)
+    short = PROMPTS.prompt(TEXT)
+    long = PROMPTS.prompt("word " * 144)
     assert short.user.startswith(
         "Generate always 3 possible paraphrases for the following text that is "
         "identified"
@@ -192,4 +193,5 @@ def test_a_checkpoint_writes_the_same_in_the_same_round_alone(tmp_path):
     shutil.move(tmp_path / "answers", tmp_path / "before")
     assert written(prompts[1:2], 0) == together[1:2]
     assert together[2] == Reply(None, "longer than the model's context", skipped=True)
-    assert all(reply.text for reply in together[:2])
+    for reply in together[:2]:
+        assert reply.text

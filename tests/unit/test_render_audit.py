@@ -2,7 +2,6 @@
 first words."""
 
 import re
-from pathlib import Path
 
 import made_up_results as made_up
 import pandas as pd
@@ -24,16 +23,17 @@ from pretrace.runtime.files import read_parquet, write_parquet
 ARTIFACT = made_up.artifact("audit", panels=[golden.OWN])
 
 
-def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path: Path):
+def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path):
     results = golden.STUDIES["audit_evidence"](tmp_path / "in")
     texts = read_parquet(results.path("benchmarks", made_up.BENCHMARK))
     hostile = texts["text"].iloc[0].replace("word", "<b>w")
+    text = [hostile, *texts["text"].iloc[1:]]
     write_parquet(
-        results.path("benchmarks", made_up.BENCHMARK),
-        texts.assign(text=[hostile, *texts["text"].iloc[1:]]),
+        results.path("benchmarks", made_up.BENCHMARK), texts.assign(text=text)
     )
     files = made_up.render(ARTIFACT, results, tmp_path)
-    page, data = files["html"].read_text(), pd.read_csv(files["csv"])
+    page = files["html"].read_text()
+    data = pd.read_csv(files["csv"])
     verdict = (
         f"Evidence of training: {made_up.MODEL} finds your 7 documents together (7 of "
         "7 also alone) more"
@@ -72,16 +72,14 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
         ("audit_weak", "may be too weak to find any, because it finds texts that lie"),
     ],
 )
-def test_the_box_says_what_the_answer_rests_on_or_lacks(
-    study: str, said: str, tmp_path: Path
-):
+def test_the_box_says_what_the_answer_rests_on_or_lacks(study, said, tmp_path):
     page = made_up.render(ARTIFACT, golden.STUDIES[study](tmp_path / "in"), tmp_path)[
         "html"
     ].read_text()
     assert said in page.split("<table")[0]
 
 
-def test_evidence_in_a_model_that_read_neither_class_is_a_false_alarm(tmp_path: Path):
+def test_evidence_in_a_model_that_read_neither_class_is_a_false_alarm(tmp_path):
     """On the page, on the terminal, and counted beside its expectation."""
     null = ARTIFACT | {"null_models": [made_up.MODEL]}
     files = made_up.render(
@@ -105,7 +103,7 @@ def test_evidence_in_a_model_that_read_neither_class_is_a_false_alarm(tmp_path: 
 
 
 def test_an_invalid_answer_names_the_words_and_the_documents_that_tell_the_sides_apart(
-    tmp_path: Path,
+    tmp_path,
 ):
     page = made_up.render(
         ARTIFACT, golden.STUDIES["audit_invalid"](tmp_path / "in"), tmp_path
@@ -115,12 +113,11 @@ def test_an_invalid_answer_names_the_words_and_the_documents_that_tell_the_sides
         "<dt>Told apart by words</dt><dd>15 of 15 in question and 50 of 50 known lie "
         "on their own side" in box
     )
-    words = [
-        own.split("), ")
-        for own in re.findall(
-            r"<dt>Words more frequent in .*?<dd>(.*?)\.(?: In brackets|</dd>)", box
-        )
-    ]
+    words = []
+    for own in re.findall(
+        r"<dt>Words more frequent in .*?<dd>(.*?)\.(?: In brackets|</dd>)", box
+    ):
+        words.append(own.split("), "))
     assert [sum(map(len, words)), len(words)] == [20, 2]
     assert set(words[0][:4]) == {
         "longer (15, 0",
@@ -131,7 +128,7 @@ def test_an_invalid_answer_names_the_words_and_the_documents_that_tell_the_sides
     assert "What p means" not in box
 
 
-def test_works_are_called_by_title_and_author_and_p_by_odds(tmp_path: Path):
+def test_works_are_called_by_title_and_author_and_p_by_odds(tmp_path):
     results = golden.STUDIES["audit_evidence"](tmp_path / "in")
     path = results.path("benchmarks", made_up.BENCHMARK)
     texts = read_parquet(path)
@@ -158,11 +155,10 @@ def test_works_are_called_by_title_and_author_and_p_by_odds(tmp_path: Path):
 
 
 def test_of_a_draw_within_documents_the_published_texts_are_in_question_and_their_twins_are_known():
-    rows = [
-        (f"canary-{place:03d}", number == place)
-        for place in range(1, 21)
-        for number in range(20)
-    ]
+    rows = []
+    for place in range(1, 21):
+        for number in range(20):
+            rows.append((f"canary-{place:03d}", number == place))
     texts = pd.DataFrame(rows, columns=["document", "label"]).assign(
         title="", author=""
     )
@@ -183,9 +179,7 @@ def test_chinese_passages_are_called_by_their_first_characters():
 
 
 @pytest.mark.parametrize(("effect", "is_said"), [(0.0, True), (1.5, False)])
-def test_a_control_that_was_not_found_is_said_beside_evidence(
-    effect: float, is_said: bool
-):
+def test_a_control_that_was_not_found_is_said_beside_evidence(effect, is_said):
     given = test_evaluation_audit.positive(effect)
     scored = test_evaluation_audit.made_up(28, 80, shift=2.5)
     frame = test_evaluation_audit.audited(scored, positive=given).assign(
@@ -201,9 +195,7 @@ def test_a_control_that_was_not_found_is_said_beside_evidence(
 @pytest.mark.parametrize(
     ("even", "said"), [(1.0, "It is exact if"), (0.0, "It is nearly exact if")]
 )
-def test_p_is_called_exact_where_documents_have_as_many_passages(
-    even: float, said: str, tmp_path: Path
-):
+def test_p_is_called_exact_where_documents_have_as_many_passages(even, said, tmp_path):
     results = golden.STUDIES["audit_evidence"](tmp_path / "in")
     path = results.path("audit", golden.PAIR)
     frame = read_parquet(path)
@@ -217,10 +209,7 @@ def test_p_is_called_exact_where_documents_have_as_many_passages(
 @pytest.mark.parametrize(
     ("shift", "said"),
     [
-        (
-            2.5,
-            "more familiar than plain does, by more than the known texts",
-        ),
+        (2.5, "more familiar than plain does, by more than the known texts"),
         (
             0.0,
             "are not, or no longer, more familiar to tuned than to plain, beside the",
@@ -241,7 +230,7 @@ def test_the_answer_names_the_base_that_the_model_is_compared_with(shift, said):
 
 
 def test_a_draw_within_documents_is_asked_of_published_and_private_texts(
-    tmp_path: Path,
+    tmp_path,
 ):
     """Nothing is assumed of their kind, and no whole documents are compared."""
     results = golden.STUDIES["audit_weak"](tmp_path / "in")

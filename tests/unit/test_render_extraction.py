@@ -45,9 +45,8 @@ def test_the_colour_of_a_token_is_that_of_the_likeliest_window_that_covers_it():
     random = np.random.default_rng(0)
     for size, stride in ((4, 1), (4, 3), (3, 5), (1, 1)):
         places = np.arange(3, 40 - size, stride)
-        log_p = np.where(
-            random.random(len(places)) < 0.3, np.nan, -20 * random.random(len(places))
-        )
+        is_left_out = random.random(len(places)) < 0.3
+        log_p = np.where(is_left_out, np.nan, -20 * random.random(len(places)))
         text = pd.DataFrame(
             {"at": places, "log_p_top": log_p, "suffix": size, "tokens": 40}
         )
@@ -55,13 +54,12 @@ def test_the_colour_of_a_token_is_that_of_the_likeliest_window_that_covers_it():
         for token, place in enumerate(likeliest_windows(text)):
             over = text[(text["at"] <= token) & (token < text["at"] + size)]
             likely = over[over["log_p_top"] > ground]
-            expected = (
-                NONE
-                if over.empty
-                else GROUND
-                if likely.empty
-                else likely.loc[likely["log_p_top"].idxmax(), "at"]
-            )
+            if over.empty:
+                expected = NONE
+            elif likely.empty:
+                expected = GROUND
+            else:
+                expected = likely.loc[likely["log_p_top"].idxmax(), "at"]
             assert place == expected
 
 
@@ -88,28 +86,28 @@ def every_token(
     """Windows at every token of a text of words; one has a probability of one half, the
     others of 1e-9."""
     places = range(2, len(tokens) - size + 1)
-    rows = [
-        {
-            "subset": "",
-            "length": pd.NA,
-            "document": "book",
-            "label": label,
-            "text_id": "t",
-            "tokens": len(tokens),
-            "at": place,
-            "suffix": size,
-            "log_p": -30.0,
-            "log_p_top": np.log(0.5 if place == likeliest else 1e-9),
-            "greedy": False,
-            "log_p_fifty": np.nan,
-            "repeats": False,
-            "token": f" {tokens[place]}",
-            "passage": " ".join(tokens[place : place + size])
-            if place == likeliest
-            else "",
-        }
-        for place in places
-    ]
+    rows = []
+    for place in places:
+        passage = " ".join(tokens[place : place + size])
+        rows.append(
+            {
+                "subset": "",
+                "length": pd.NA,
+                "document": "book",
+                "label": label,
+                "text_id": "t",
+                "tokens": len(tokens),
+                "at": place,
+                "suffix": size,
+                "log_p": -30.0,
+                "log_p_top": np.log(0.5 if place == likeliest else 1e-9),
+                "greedy": False,
+                "log_p_fifty": np.nan,
+                "repeats": False,
+                "token": f" {tokens[place]}",
+                "passage": passage if place == likeliest else "",
+            }
+        )
     return pd.DataFrame(rows).astype({"label": "Int64", "length": "Int64"})
 
 
@@ -160,7 +158,8 @@ def said(*documents, short=(), **settings) -> str:
 
 
 def test_a_sentence_says_what_is_given_back_and_what_is_not_measurable():
-    book, draft = ("book", None, [0.9, 0.002, 1e-9, 0, 0]), ("draft", 0, [0, 0])
+    book = ("book", None, [0.9, 0.002, 1e-9, 0, 0])
+    draft = ("draft", 0, [0, 0])
     assert said(book, draft) == (
         "M gives back 20 % of 'book' word for word (greedy decoding: 10 %; 50 tokens "
         "after 50: 10 %), and 0 % of 1 known work."
@@ -185,12 +184,14 @@ def test_the_box_of_an_audit_says_what_is_given_back(tmp_path):
     results = golden.STUDIES["audit_none"](tmp_path / "audit")
     extracted = golden.extracted(tmp_path / "extraction", *golden.BOOKS)
     artifact = made_up.artifact("audit", panels=[golden.OWN])
-    plain, beside = (
-        dict(made_up.draw(artifact, given).boxes[0].lines)
-        for given in (
-            results,
+    plain = dict(made_up.draw(artifact, results).boxes[0].lines)
+    beside = dict(
+        made_up.draw(
+            artifact,
             made_up.beside(results, "extraction", extracted.paths["extraction"]),
         )
+        .boxes[0]
+        .lines
     )
     assert beside.pop("Given back").startswith("tiny-135m gives back 20 % of 'book'")
     assert beside == plain

@@ -2,7 +2,6 @@
 study found, on one page."""
 
 import re
-from pathlib import Path
 
 import made_up_results as made_up
 import matplotlib as mpl
@@ -15,7 +14,6 @@ from pretrace.render.figures import lines
 from pretrace.render.figures.bars import draw_bars
 from pretrace.render.figures.dots import LINES, headline_lines
 from pretrace.render.figures.drawing import Facet, legend_columns, line_styles
-from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 
 SETTINGS = {
@@ -34,7 +32,7 @@ SCATTER = made_up.artifact("entropy_scatter")
 HEADLINE = made_up.artifact("headline")
 
 
-def test_a_user_matplotlibrc_changes_nothing(results: Results, tmp_path: Path):
+def test_a_user_matplotlibrc_changes_nothing(results, tmp_path):
     plain = made_up.written(made_up.draw(ABLATION, results), tmp_path / "plain")
     with mpl.rc_context({"font.size": 20, "axes.facecolor": "red", "savefig.dpi": 50}):
         assert (
@@ -44,19 +42,19 @@ def test_a_user_matplotlibrc_changes_nothing(results: Results, tmp_path: Path):
 
 
 def test_a_roc_figure_says_how_many_texts_tie_at_the_highest_score(
-    monkeypatch, tmp_path: Path
+    monkeypatch, tmp_path
 ):
-    drawn, row = made_up.scores_frame, made_up.metric_row
+    drawn = made_up.scores_frame
+    row = made_up.metric_row
 
     def with_ties(separation, seed):
         frame = drawn(separation, seed)
         number = frame["id"].str[1:].astype(int)
         empty = np.where(number < made_up.MEMBERS, number % 4 == 0, number % 2 == 0)
-        return frame.assign(
-            score=frame["score"].where(
-                frame["method"] != "surp", np.where(empty, 0.0, -1 - number)
-            )
+        score = frame["score"].where(
+            frame["method"] != "surp", np.where(empty, 0.0, -1 - number)
         )
+        return frame.assign(score=score)
 
     def with_mark(method, *others, **named):
         return row(
@@ -78,7 +76,7 @@ def test_a_roc_figure_says_how_many_texts_tie_at_the_highest_score(
     ).reading
 
 
-def test_a_long_title_is_within_its_own_column(results: Results):
+def test_a_long_title_is_within_its_own_column(results):
     long = "SmolLM2-135M on addresses of 2026 against 2005-2020 (with shots), 32 words"
     frame = pd.DataFrame(
         {"series": "loss", "x": [1.0, 2.0], "value": -0.4, "low": -0.5, "high": -0.3}
@@ -96,9 +94,7 @@ def test_a_long_title_is_within_its_own_column(results: Results):
             assert end < limit
 
 
-def test_a_figure_names_the_models_that_could_not_be_asked(
-    results: Results, tmp_path: Path
-):
+def test_a_figure_names_the_models_that_could_not_be_asked(results, tmp_path):
     gone = {"name": "gpt-old", "model": "gpt-old", "reason": "it was retired"}
     files = made_up.render(
         ROC | {"missing": [gone], "methods": ["loss", "blind"]}, results, tmp_path
@@ -131,22 +127,23 @@ def test_the_headline_counts_what_no_control_explains_and_a_null_model_is_no_tes
         "expected)."
     )
     assert table.reading == counted
-    assert not any(
-        cell.star or cell.bold for row in table.blocks[0].rows for cell in row.cells
-    )
+    for row in table.blocks[0].rows:
+        for cell in row.cells:
+            assert not cell.star
+            assert not cell.bold
     assert table.frame["p_holm"].lt(0.05).any()
     given = {"renderer": "method_table", "selection": ["held_out"], "baseline": "blind"}
     shown = made_up.draw(null | given, study)
-    marked = [
-        row.label
-        for row in shown.blocks[0].rows
-        for cell in row.cells
-        if "j" in cell.signs
-    ]
+    marked = []
+    for row in shown.blocks[0].rows:
+        for cell in row.cells:
+            if "j" in cell.signs:
+                marked.append(row.label)
     assert "Min-K%++" in marked
-    assert not any(
-        cell.star or cell.bold for row in shown.blocks[0].rows for cell in row.cells
-    )
+    for row in shown.blocks[0].rows:
+        for cell in row.cells:
+            assert not cell.star
+            assert not cell.bold
     assert counted in " ".join(shown.notes)
     beside = made_up.draw(null | {"renderer": "blind_audit"}, study)
     assert "yes: a false alarm" in [
@@ -156,7 +153,7 @@ def test_the_headline_counts_what_no_control_explains_and_a_null_model_is_no_tes
 
 
 def test_a_panel_of_the_headline_has_a_row_for_each_of_its_own_methods_under_its_label(
-    results: Results,
+    results,
 ):
     panels = [made_up.PANEL | {"label": "new against old"}, made_up.OTHER_PANEL]
     axes = made_up.draw(
@@ -169,13 +166,11 @@ def test_a_panel_of_the_headline_has_a_row_for_each_of_its_own_methods_under_its
     assert titles == ["(a) new against old", "(b) other_speeches, 64 words, tiny-135m"]
 
 
-def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results: Results):
+def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results):
     frame = made_up.draw(HEADLINE, results).frame
     heading, name, *found = headline_lines(frame)
-    best, blind = (
-        frame[frame["best"]].iloc[0],
-        frame[frame["method"] == "blind"].iloc[0],
-    )
+    best = frame[frame["best"]].iloc[0]
+    blind = frame[frame["method"] == "blind"].iloc[0]
     assert heading == "best of up to 7 methods:"
     assert name == "speeches, 64 words, tiny-135m"
     said = " ".join(" ".join(found).split())
@@ -215,9 +210,7 @@ def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results: Results):
         ),
     ],
 )
-def test_what_cannot_be_drawn_is_an_error_that_says_why(
-    artifact, said: str, results: Results
-):
+def test_what_cannot_be_drawn_is_an_error_that_says_why(artifact, said, results):
     with pytest.raises(InputError, match=re.escape(said)):
         made_up.draw(artifact, results)
 
@@ -228,7 +221,7 @@ def _named(axis):
 
 
 @pytest.mark.parametrize("facets", [3, 4])
-def test_names_and_values_do_not_lie_on_one_another(results: Results, facets):
+def test_names_and_values_do_not_lie_on_one_another(results, facets):
     names = ("LLaMA-2-7B", "LLaMA-2-13B", "LLaMA-2-70B")
     points = pd.DataFrame(
         {"series": "loss", "x": [0, 1, 2], "value": 0.5, "low": 0.4, "high": 0.6}
@@ -286,14 +279,15 @@ def test_a_legend_is_as_wide_as_its_figure_allows():
     ],
 )
 def test_lines_that_hide_each_other_are_told(drawn, told):
-    rows = [
-        {
-            "series": name,
-            "x": float(place) if len(values) > 1 else float("nan"),
-            "value": value,
-        }
-        for name, values in drawn.items()
-        for place, value in enumerate(values)
-    ]
+    rows = []
+    for name, values in drawn.items():
+        for place, value in enumerate(values):
+            rows.append(
+                {
+                    "series": name,
+                    "x": float(place) if len(values) > 1 else float("nan"),
+                    "value": value,
+                }
+            )
     facet = Facet("speeches", pd.DataFrame(rows), "x")
     assert lines.hidden_lines(facet, {name: name.upper() for name in drawn}) == told

@@ -36,41 +36,33 @@ def formats() -> str:
     cells = (Cell(0.626, 0.561, 0.689, bold=True, star=True), Cell(words=HOSTILE))
     blind = (Cell(-0.03, -0.1, 0.02, signed=True, signs=("a", "b")), Cell())
     hostile = (Row(HOSTILE, cells), Row("Blind", blind, control=True))
-    columns = tuple(
-        (model, "b", f"{length} words") for length in (32, 64) for model in "mn"
+    titles = (("model", "64 words"), (HOSTILE,))
+    titled = (Block("", "Method", titles, hostile),)
+    columns = (
+        ("m", "b", "32 words"),
+        ("n", "b", "32 words"),
+        ("m", "b", "64 words"),
+        ("n", "b", "64 words"),
     )
-    headed = Row("loss", tuple(Cell(0.5) for _ in columns))
-    uneven = Block(
-        "uneven",
-        "Method",
-        (("m", "AUC"), ("m", "b", "AUC")),
-        (Row("loss", headed.cells[:2]),),
-    )
-    shared = Block("shared", "Method", columns[:2], (Row("loss", headed.cells[:2]),))
-    long = [Row(f"{number}", (Cell(0.5),)) for number in range(8)]
-    blocks = (Block("", "Method", columns, (headed,)), shared, uneven)
+    four = Row("loss", (Cell(0.5),) * 4)
+    two = (Row("loss", (Cell(0.5),) * 2),)
+    full = Block("", "Method", columns, (four,))
+    shared = Block("shared", "Method", columns[:2], two)
+    uneven = Block("uneven", "Method", (("m", "AUC"), ("m", "b", "AUC")), two)
+    long = tuple(Row(f"{number}", (Cell(0.5),)) for number in range(8))
+    folded = tuple(Block(f"block {n}", "Method", (("x",),), long) for n in range(3))
+    headed = (full, shared, uneven)
+    empty = pd.DataFrame()
     tables = [
-        Table(
-            "a title",
-            "label",
-            (Block("", "Method", (("model", "64 words"), (HOSTILE,)), hostile),),
-            (HOSTILE,),
-            pd.DataFrame(),
-        ),
-        Table("headers", "headers", blocks, ("* a star",), pd.DataFrame()),
-        Table(
-            "long",
-            "long",
-            tuple(
-                Block(f"block {n}", "Method", (("x",),), tuple(long)) for n in range(3)
-            ),
-            (),
-            pd.DataFrame(),
-        ),
+        Table("a title", "label", titled, (HOSTILE,), empty),
+        Table("headers", "headers", headed, ("* a star",), empty),
+        Table("long", "long", folded, (), empty),
     ]
-    return "\n".join(
-        written(table) for table in tables for written in (markdown, latex, page)
-    )
+    pages = []
+    for table in tables:
+        for written in (markdown, latex, page):
+            pages.append(written(table))
+    return "\n".join(pages)
 
 
 def test_every_format_is_as_it_was():
@@ -96,19 +88,18 @@ def test_what_an_interval_does_not_tell_from_chance_is_not_beyond_it():
 
 
 def test_the_interval_of_the_best_of_several_is_bonferronis():
-    draws, half = (
-        np.random.default_rng(0).normal(0.5, 0.05, (20_000, 8)),
-        0.05 * norm.ppf(0.975),
-    )
-    frame = pd.DataFrame(
-        {"value": draws[0], "low": draws[0] - half, "high": draws[0] + half, "panel": 0}
-    )
+    draws = np.random.default_rng(0).normal(0.5, 0.05, (20_000, 8))
+    half = 0.05 * norm.ppf(0.975)
+    values = draws[0]
+    low = values - half
+    high = values + half
+    frame = pd.DataFrame({"value": values, "low": low, "high": high, "panel": 0})
     ends = for_the_best(frame.assign(control=False), ["panel"])
-    wider = draws[0][:, None] + 0.05 * norm.ppf(1 - 0.05 / 16) * np.array([-1, 1])
-    np.testing.assert_allclose(ends, wider)
-    assert (
-        np.abs(draws.max(axis=1) - 0.5) > 0.05 * norm.ppf(1 - 0.05 / 16)
-    ).mean() < 0.05
+    wider_half = 0.05 * norm.ppf(1 - 0.05 / 16)
+    expected = np.stack([values - wider_half, values + wider_half], axis=1)
+    np.testing.assert_allclose(ends, expected)
+    missed = np.abs(draws.max(axis=1) - 0.5) > wider_half
+    assert missed.mean() < 0.05
     alone = for_the_best(frame.assign(control=[False] + 7 * [True]), ["panel"])
     np.testing.assert_allclose(
         alone, frame[["low", "high"]], err_msg="of one method and controls"
@@ -122,26 +113,21 @@ def test_bold_is_the_highest_printed_value_of_a_column_and_never_a_control():
         "c": (0.5, 0.3),
         "blind": (0.9, 0.9),
     }
-    frame = pd.DataFrame(
-        [
-            (name, panel, values[panel], name == "blind")
-            for name, values in methods.items()
-            for panel in (0, 1)
-        ],
-        columns=["method", "panel", "value", "control"],
-    )
-    bold = frame[best(frame.dropna(), ["panel"]).reindex(frame.index, fill_value=False)]
-    assert list(zip(bold["method"], bold["panel"], strict=True)) == [
-        ("a", 0),
-        ("b", 0),
-        ("b", 1),
-    ]
+    rows = []
+    for name, values in methods.items():
+        for panel in (0, 1):
+            rows.append((name, panel, values[panel], name == "blind"))
+    frame = pd.DataFrame(rows, columns=["method", "panel", "value", "control"])
+    is_best = best(frame.dropna(), ["panel"])
+    bold = frame[is_best.reindex(frame.index, fill_value=False)]
+    expected = [["a", 0], ["b", 0], ["b", 1]]
+    assert bold[["method", "panel"]].values.tolist() == expected
     alone = frame[frame["method"].isin(["a", "blind"])].dropna()
     assert not best(alone, ["panel"]).any(), (
         "nothing is bold where one row alone competes"
     )
     second = frame[runner_up(frame.fillna({"value": 0.1}), ["panel"])]
-    assert list(zip(second["method"], second["panel"], strict=True)) == [("c", 1)], (
+    assert second[["method", "panel"]].values.tolist() == [["c", 1]], (
         "two share the first place, and one alone is no second"
     )
 

@@ -77,24 +77,15 @@ def test_a_star_over_draws_holds_in_every_draw():
         test = {"baseline": "loss", "difference": gain, "p": p}
         return keys | test | {"method": method, "low": None, "high": None}
 
-    first = [
-        row("a", 0.1, 0.01),
-        row("b", 0.1, 0.01),
-        row("c", 0.1, 0.01),
-        row("d", 0.1, 0.01),
-    ]
+    first = [row(method, 0.1, 0.01) for method in "abcd"]
     second = [row("a", 0.1, 0.04), row("b", 0.1, 0.2), row("c", -0.1, 0.01)]
-    merged = over_draws([*first, *second], 2)
-    assert [
-        (record["method"], record["difference"], record["p"]) for record in merged
-    ] == [
-        ("a", 0.1, 0.04),
-        ("b", 0.1, 0.2),
-        ("c", -0.1, 0.01),
-    ]
-    frame = with_stars(
-        long_frame([record | {"average": "", "control": False} for record in merged])
-    )
+    records = []
+    merged = []
+    for record in over_draws([*first, *second], 2):
+        merged.append((record["method"], record["difference"], record["p"]))
+        records.append(record | {"average": "", "control": False})
+    assert merged == [("a", 0.1, 0.04), ("b", 0.1, 0.2), ("c", -0.1, 0.01)]
+    frame = with_stars(long_frame(records))
     assert frame["p_holm"].tolist() == pytest.approx([0.08, 0.2, 0.03])
     assert not frame["star"].any()
     alone = with_stars(frame[frame["method"] == "a"])
@@ -113,14 +104,13 @@ def test_methods_with_shots_are_shown_as_the_mean_over_all_draws(
         "recall": 2,
     }
     for row in frame[frame["draws"] == 2].to_dict("records"):
-        drawn = pd.concat(
-            only(metrics, draw=number, method=row["method"], subset=row["subset"])
-            for number in range(2)
-        )
+        own = {"method": row["method"], "subset": row["subset"]}
+        first = only(metrics, draw=0, **own)
+        second = only(metrics, draw=1, **own)
+        drawn = pd.concat([first, second])
         drawn = drawn[~drawn["setting"].str.contains("access")]
-        assert (row["value"], row["sd"]) == pytest.approx(
-            (drawn["value"].mean(), drawn["value"].std())
-        )
+        assert row["value"] == pytest.approx(drawn["value"].mean())
+        assert row["sd"] == pytest.approx(drawn["value"].std())
         assert row["low"] == drawn["low"].min()
 
 
@@ -184,23 +174,18 @@ def test_difference_of_independent_intervals_is_the_recovered_variance():
 
 def test_an_average_over_subsets_has_an_interval_and_one_over_draws_a_standard_deviation():
     values = [(0.5, 0.4, 0.6), (0.7, 0.65, 0.8)]
-    low, high = 0.6 - np.hypot(0.1, 0.05) / 2, 0.6 + np.hypot(0.1, 0.1) / 2
+    low = 0.6 - np.hypot(0.1, 0.05) / 2
+    high = 0.6 + np.hypot(0.1, 0.1) / 2
     assert average(values, "subset") == (pytest.approx((0.6, low, high)), None)
-    assert average(values, "draw") == (
-        (pytest.approx(0.6), None, None),
-        pytest.approx(np.std([0.5, 0.7], ddof=1)),
-    )
-    assert average([(0.5, 0.4, 0.6), (0.75, None, None)], "subset") == (
-        (0.625, None, None),
-        None,
-    )
-    assert average([(0.5, 0.4, 0.6), (0.75, 0.6, 0.8)], "model") == (
-        (0.625, None, None),
-        None,
-    )
-    (value, *interval), spread = average(
-        [(0.5, 0.4, 0.6), (float("nan"), None, None)], "draw"
-    )
+    estimate, spread = average(values, "draw")
+    assert estimate == (pytest.approx(0.6), None, None)
+    assert spread == pytest.approx(np.std([0.5, 0.7], ddof=1))
+    without_interval = [(0.5, 0.4, 0.6), (0.75, None, None)]
+    assert average(without_interval, "subset") == ((0.625, None, None), None)
+    of_models = [(0.5, 0.4, 0.6), (0.75, 0.6, 0.8)]
+    assert average(of_models, "model") == ((0.625, None, None), None)
+    with_a_gap = [(0.5, 0.4, 0.6), (float("nan"), None, None)]
+    (value, *interval), spread = average(with_a_gap, "draw")
     assert np.isnan(value)
     assert [*interval, spread] == [None] * 3
 
@@ -208,10 +193,9 @@ def test_an_average_over_subsets_has_an_interval_and_one_over_draws_a_standard_d
 def test_roc_curves_are_of_the_texts_without_prefixes(results):
     texts = made_up.texts()
     prefixes = draw_prefixes(texts, pool=made_up.POOL, draws=2, seed=3)
-    sets = {
-        (chosen.name, chosen.draw): chosen.ids
-        for chosen in evaluation_sets(texts, prefixes)
-    }
+    sets = {}
+    for chosen in evaluation_sets(texts, prefixes):
+        sets[chosen.name, chosen.draw] = chosen.ids
     ids = sets["without_prefixes", 0]
     assert len(ids) == len(texts) - 2 * made_up.POOL * len(made_up.SUBSETS)
     scores = made_up.scores(texts)
@@ -284,11 +268,10 @@ def test_with_more_methods_than_a_facet_holds_each_has_axes_of_its_own(
 ):
     monkeypatch.setattr(lines, "MOST_LINES", 1)
     drawing = draw("method_lines", results)
-    named = [
-        axis.get_title(loc="left")[4:]
-        for axis in drawing.figure.axes
-        if axis.get_visible()
-    ]
+    named = []
+    for axis in drawing.figure.axes:
+        if axis.get_visible():
+            named.append(axis.get_title(loc="left")[4:])
     assert named == ["Loss", "ReCall", "Con-ReCall", "Bag of words (no model)"]
     assert drawing.figure.get_suptitle() == "tiny-small on eras, 32 words"
 

@@ -106,7 +106,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_page_is_whole_and_its_links_lead_to_files_and_places_of_its_own(folder: Path):
+def test_page_is_whole_and_its_links_lead_to_files_and_places_of_its_own(folder):
     text = page_of(folder)
     page = Page(text)
     assert page.open == []
@@ -126,7 +126,7 @@ def test_page_is_whole_and_its_links_lead_to_files_and_places_of_its_own(folder:
             assert (folder / address).is_file()
 
 
-def test_a_page_on_its_own_has_its_data(folder: Path):
+def test_a_page_on_its_own_has_its_data(folder):
     page = Page(page_of(folder, shots=SHOTS))
     _, csv, shots = (
         unquote(address.partition(",")[2])
@@ -137,7 +137,7 @@ def test_a_page_on_its_own_has_its_data(folder: Path):
     assert json.loads(shots) == SHOTS
 
 
-def test_the_policy_allows_the_one_script_of_the_page_by_its_hash(folder: Path):
+def test_the_policy_allows_the_one_script_of_the_page_by_its_hash(folder):
     text = page_of(folder)
     (script,) = re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -145,7 +145,7 @@ def test_the_policy_allows_the_one_script_of_the_page_by_its_hash(folder: Path):
     assert "innerHTML" not in script
 
 
-def test_no_text_becomes_markup(folder: Path):
+def test_no_text_becomes_markup(folder):
     text = page_of(folder, title=HOSTILE, study=HOSTILE)
     assert text.count("<script") == 1
     assert (
@@ -189,7 +189,7 @@ def full(folder: Path) -> str:
     return full_page(folder)
 
 
-def test_the_page_is_as_it_was(folder: Path, full: str):
+def test_the_page_is_as_it_was(folder, full):
     assert full == GOLDEN.read_text(encoding="utf-8")
     assert (folder / "tables" / "a_method_table.html").read_text() in full
     assert "left-out" not in page_of(folder)
@@ -200,7 +200,7 @@ def test_the_page_is_as_it_was(folder: Path, full: str):
 
 @pytest.mark.usefixtures("full")
 def test_a_demonstration_comes_before_the_headline_and_its_passages_are_text_in_any_script(
-    folder: Path,
+    folder,
 ):
     headline = made_up.artifact("headline")
     demonstration = made_up.artifact(
@@ -232,7 +232,7 @@ def test_a_demonstration_comes_before_the_headline_and_its_passages_are_text_in_
     )
 
 
-def test_an_audit_opens_with_its_boxes_cautions_and_seal(tmp_path: Path):
+def test_an_audit_opens_with_its_boxes_cautions_and_seal(tmp_path):
     artifact = made_up.artifact("audit", panels=[golden.OWN])
     made_up.render(
         artifact, golden.STUDIES["audit_evidence"](tmp_path / "in"), tmp_path / "out"
@@ -266,27 +266,27 @@ def test_shots_are_listed_in_the_order_in_which_they_are_read():
     )
     pooled = drawn.assign(length=pd.array([None] * 4, "Int64"))
     for prefixes, place in ((drawn, "b, draw 0, 64 words"), (pooled, "b, draw 0")):
-        members, nonmembers = f"{place}, members", f"{place}, nonmembers"
+        members = f"{place}, members"
+        nonmembers = f"{place}, nonmembers"
         assert shots_of("b", prefixes) == {
             members: ["t2", "t3"],
             nonmembers: ["t1", "t4"],
         }
 
 
-def test_equal_arguments_give_equal_bytes(folder: Path):
+def test_equal_arguments_give_equal_bytes(folder):
     assert page_of(folder) == page_of(folder) == (folder / "report.html").read_text()
 
 
-def test_a_missing_file_is_an_error_that_names_it(folder: Path):
+def test_a_missing_file_is_an_error_that_names_it(folder):
     missing = made_up.artifact("roc", slug="not_drawn")
     with pytest.raises(InputError, match="not_drawn"):
         page_of(folder, artifacts=[missing])
 
 
 def test_provenance_names_versions_the_configuration_and_seeds():
-    first, second = (
-        provenance({"study": "made_up", "resamples": n}, run=7) for n in (10, 20)
-    )
+    first = provenance({"study": "made_up", "resamples": 10}, run=7)
+    second = provenance({"study": "made_up", "resamples": 20}, run=7)
     assert first["packages"]["numpy"]
     assert first["python"]
     assert first["seeds"] == {"run": 7}
@@ -311,14 +311,13 @@ def test_captions_of_snakemakes_report_name_the_artifact_and_are_plain_whatever_
     """Docutils must not complain about a title or a caption, of the registry or with
     its signs of markup."""
     registered = read_yaml(ROOT / "config" / "artifacts.yaml")
-    shown = {
-        slug: {
+    shown = {}
+    for slug, given in registered.items():
+        shown[slug] = {
             "slug": slug,
             "title": given["title"],
             "caption": given.get("caption", ""),
         }
-        for slug, given in registered.items()
-    }
     shown["hostile"] = {
         "slug": "hostile",
         "title": "*a* `b` |c| d_ \\",

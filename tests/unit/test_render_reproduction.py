@@ -72,7 +72,8 @@ SURP = [
     number("text", "pythia-2.8b", "surp", "best_eps_e", "2.5",
            unjudged="the best of a grid", **BEST),
 ]  # fmt: skip
-PAPER, CODE = {"evaluation_set": "without_prefixes"}, {"evaluation_set": "balanced"}
+PAPER = {"evaluation_set": "without_prefixes"}
+CODE = {"evaluation_set": "balanced"}
 STRICT = {"our_metric": "tpr_at_5_fpr_strict"}
 NOT_4 = {"our_setting": r"k=0\.[1-35-9]"}
 CON_RECALL = [
@@ -261,11 +262,9 @@ OF_OURS = {"value": 0.65, "high": 0.70, "rebuilt": True}
 )
 def test_a_number_agrees_by_what_its_kind_allows(given, criterion, agrees):
     verdict = agreement(**given)
-    assert (verdict.criterion, verdict.agrees, verdict.unjudged) == (
-        criterion,
-        str(agrees).lower(),
-        "",
-    )
+    assert verdict.criterion == criterion
+    assert verdict.agrees == str(agrees).lower()
+    assert verdict.unjudged == ""
 
 
 @pytest.mark.parametrize(
@@ -278,7 +277,9 @@ def test_a_number_agrees_by_what_its_kind_allows(given, criterion, agrees):
 )
 def test_what_cannot_be_told_is_not_judged_and_says_why(given, why):
     verdict = agreement(0.600, **given)
-    assert (verdict.criterion, verdict.agrees, verdict.tolerance) == ("", "", None)
+    assert verdict.criterion == ""
+    assert verdict.agrees == ""
+    assert verdict.tolerance is None
     assert why in verdict.unjudged
 
 
@@ -287,12 +288,19 @@ def test_the_mean_over_draws_is_compared_with_their_spread(results, tmp_path):
     is its own."""
     pair = ("pythia-6.9b", "wikimia")
     values = {0: (0.69, 0.63), 1: (0.58, 0.60), 2: (0.57, 0.54)}
-    rows = [
-        row("min_k", f"k={k}", value, evaluation_set=evaluation_set, draw=draw)
-        for evaluation_set in ("without_prefixes", "balanced")
-        for draw, pair_of_values in values.items()
-        for k, value in zip((0.4, 0.5), pair_of_values, strict=True)
-    ]
+    rows = []
+    for evaluation_set in ("without_prefixes", "balanced"):
+        for draw, pair_of_values in values.items():
+            for k, value in zip((0.4, 0.5), pair_of_values, strict=True):
+                rows.append(
+                    row(
+                        "min_k",
+                        f"k={k}",
+                        value,
+                        evaluation_set=evaluation_set,
+                        draw=draw,
+                    )
+                )
     path = tmp_path / "draws.parquet"
     write_parquet(path, pd.DataFrame(rows).astype({"draw": "Int64", "length": "Int64"}))
     _, frame = table_of(beside(results, "metrics", {pair: path}))
@@ -304,11 +312,9 @@ def test_the_mean_over_draws_is_compared_with_their_spread(results, tmp_path):
     assert compared[["draws", "criterion", "agrees"]].tolist() == [3, "draws", "true"]
     of_code = frame.loc[("con_recall", "code", "pythia-6.9b", "min_k", "auc")]
     # the first draw alone, and without k = 0.4
-    assert (of_code["measured"], of_code["draws"], of_code["criterion"]) == (
-        0.63,
-        0,
-        "tolerance",
-    )
+    assert of_code["measured"] == 0.63
+    assert of_code["draws"] == 0
+    assert of_code["criterion"] == "tolerance"
     assert of_code["agrees"] == "false"  # 0.020 of 0.0055
 
 
@@ -334,10 +340,9 @@ def test_the_share_of_calibrated_documents_is_that_of_the_letters(results, tmp_p
     }
     keys |= {"low": 0.5, "high": 0.8}
     shares = {("none", 0): 0.0, ("given", 0): 0.65, ("given", 1): 0.79}
-    letters = [
-        keys | {"calibration": name, "label": label, "value": value}
-        for (name, label), value in shares.items()
-    ]
+    letters = []
+    for (name, label), value in shares.items():
+        letters.append(keys | {"calibration": name, "label": label, "value": value})
     write_parquet(
         tmp_path / "letters.parquet", pd.DataFrame(letters).astype({"length": "Int64"})
     )
@@ -360,11 +365,9 @@ def test_the_share_of_calibrated_documents_is_that_of_the_letters(results, tmp_p
         results, "letters", {("pythia-2.8b", "wikimia"): tmp_path / "letters.parquet"}
     )
     compared = compare_published(given, ["surp_table12"], {}).iloc[0]
-    assert (compared["measured"], compared["low"], compared["agrees"]) == (
-        0.65,
-        0.5,
-        "true",
-    )
+    assert compared["measured"] == 0.65
+    assert compared["low"] == 0.5
+    assert compared["agrees"] == "true"
 
 
 def test_a_broken_file_is_named_with_its_line(tmp_path):

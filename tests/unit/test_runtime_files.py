@@ -52,7 +52,8 @@ def test_no_flipped_bit_changes_a_value_without_an_error(tmp_path):
 def test_a_large_file_is_read_once_and_again_when_it_is_replaced(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(files, "LARGE", 4)
-    path, reads = Path("model.safetensors"), []
+    path = Path("model.safetensors")
+    reads = []
     sha256_file = files.sha256_file
     monkeypatch.setattr(
         files, "sha256_file", lambda path: reads.append(path) or sha256_file(path)
@@ -118,9 +119,8 @@ def test_a_table_in_parts_has_the_bytes_of_the_table_as_a_whole(
 
 def test_a_table_is_read_in_parts_as_it_is_read_at_once(tmp_path, monkeypatch):
     path = tmp_path / "t.parquet"
-    write_parquet(
-        path, TABLE.to_pandas().assign(draw=pd.array([1, None] * 15, dtype="Int64"))
-    )
+    draw = pd.array([1, None] * 15, dtype="Int64")
+    write_parquet(path, TABLE.to_pandas().assign(draw=draw))
     monkeypatch.setattr(files, "ROW_GROUP", 16)
     parts = list(read_parquet_parts(path))
     assert [len(part) for part in parts] == [4] * 7 + [2]

@@ -90,7 +90,8 @@ def test_an_archive_that_lies_about_its_size_is_refused(tmp_path):
     path = zipped(
         tmp_path / "a.zip", {"a.txt": b"x" * 5000}, compression=zipfile.ZIP_DEFLATED
     )
-    announced, lie = (5000).to_bytes(4, "little"), (50).to_bytes(4, "little")
+    announced = (5000).to_bytes(4, "little")
+    lie = (50).to_bytes(4, "little")
     path.write_bytes(path.read_bytes().replace(announced, lie))
     with pytest.raises(InputError):
         unpack(path, tmp_path / "inner", (".txt",))

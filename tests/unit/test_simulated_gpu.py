@@ -23,7 +23,6 @@ from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import Request
 from pretrace.passes.sharing import SharedCache, SteppedState
 from pretrace.passes.statistics import OutputHead, chunk_rows
-from pretrace.questions import tree
 from pretrace.questions.answering import OPTION_LETTERS, Prompt
 from pretrace.questions.tree import Reader
 from pretrace.runtime.errors import InputError
@@ -73,10 +72,7 @@ PROMPTS = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def short_branches(monkeypatch):
-    """So that the short prompts of tiny models share what they begin with."""
-    monkeypatch.setattr(tree, "WORTH", 2)
+pytestmark = pytest.mark.usefixtures("short_branches")
 
 
 @pytest.fixture
@@ -105,11 +101,11 @@ def letters(target, model, folder, counts=(0, 1)):
     prompts = [
         [replace(prompt, written=count) for prompt in PROMPTS] for count in counts
     ]
-    return [
-        answer.probabilities
-        for part in prompts
-        for answer in letters_of(answerer, part)
-    ]
+    probabilities = []
+    for part in prompts:
+        for answer in letters_of(answerer, part):
+            probabilities.append(answer.probabilities)
+    return probabilities
 
 
 def same(computed, expected):
@@ -119,7 +115,8 @@ def same(computed, expected):
 
 def test_a_gpu_keeps_the_sums_of_narrow_weights_in_float32(gpus):
     torch.manual_seed(0)
-    hidden, weight = torch.randn(9, 32).bfloat16(), torch.randn(320, 32).bfloat16()
+    hidden = torch.randn(9, 32).bfloat16()
+    weight = torch.randn(320, 32).bfloat16()
     targets = torch.arange(9)
     expected = OutputHead(weight, None).statistics(hidden, targets, "full")
     computed = OutputHead(weight.to("cuda:0"), None).statistics(
@@ -141,12 +138,12 @@ def test_a_gpu_keeps_the_sums_of_narrow_weights_in_float32(gpus):
 def test_gpus_give_what_the_cpu_gives(
     tiny_checkpoint, tiny_model, on_gpu, tmp_path, kind, number
 ):
-    here, target = tiny_model(kind), target_of(tiny_checkpoint(kind))
+    here = tiny_model(kind)
+    target = target_of(tiny_checkpoint(kind))
     counts = (0,) if kind == "mamba" else (0, 1)
-    expected = [
-        passes(Engine(here, kind, BUDGET), prompt_prefix)
-        for prompt_prefix in (PLAIN, PREFIX)
-    ]
+    expected = []
+    for prompt_prefix in (PLAIN, PREFIX):
+        expected.append(passes(Engine(here, kind, BUDGET), prompt_prefix))
     expected_letters = letters(target, here, tmp_path / "cpu", counts)
     with SimulatedGPUs():
         model = on_gpu(kind, number)
@@ -187,10 +184,9 @@ def test_a_gpu_copies_a_shared_prefix_for_no_batch(
     computed = passes(engine, PREFIX)
     assert engine.features.attention == SHARED_PREFIX
     assert bool(copies) == (kind == "mistral")
-    off = [
-        np.abs(values[0] - others[0]).mean()
-        for values, others in zip(computed, expected, strict=True)
-    ]
+    off = []
+    for values, others in zip(computed, expected, strict=True):
+        off.append(np.abs(values[0] - others[0]).mean())
     assert max(off) < (1e-5 if dtype == torch.float32 else 0.2)
 
 
@@ -214,7 +210,8 @@ def test_a_gpu_whose_kernels_do_not_serve_copies_the_prefix(
     with SimulatedGPUs():
         engine = Engine(on_gpu(), "llama", BUDGET)
         same(passes(engine, PREFIX), expected)
-        assert (engine.sharing, engine.features.attention) == (SharedCache, "sdpa")
+        assert engine.sharing == SharedCache
+        assert engine.features.attention == "sdpa"
 
 
 def a_pass(model):
@@ -226,7 +223,8 @@ def questions(model):
     """Here no branch is read alone."""
     options = [request.tokens.tolist() for request in WINDOW if len(request.tokens) > 9]
     prompts = [sum(map(tuple, order), ()) for order in permutations(options)]
-    reader, answers = Reader(Features(model), "tiny", 200), [None] * len(prompts)
+    reader = Reader(Features(model), "tiny", 200)
+    answers = [None] * len(prompts)
 
     def read():
         with torch.inference_mode():
@@ -246,7 +244,8 @@ def test_memory_that_does_not_suffice_anywhere_halves_the_budget(on_gpu, gpus, w
     model = on_gpu()
     worker, compute = work(model)
     before = gpus.operations
-    expected, total = compute(), gpus.operations - before
+    expected = compute()
+    total = gpus.operations - before
     assert worker.batch_tokens == 200
     for number in sorted({5, 20, 40, *np.linspace(1, total, 5).astype(int).tolist()}):
         worker, compute = work(model)
@@ -296,10 +295,9 @@ def test_a_prefix_that_fills_the_gpu_is_named_with_its_size(
 
 
 def test_more_rows_of_the_head_go_together_on_a_gpu_unless_the_vocabulary_is_large():
-    rows = {
-        size: chunk_rows(size, torch.device("cuda"))
-        for size in (320, 50_304, 152_064, 512_000)
-    }
+    rows = {}
+    for size in (320, 50_304, 152_064, 512_000):
+        rows[size] = chunk_rows(size, torch.device("cuda"))
     assert rows == {320: 1024, 50_304: 1024, 152_064: 441, 512_000: 256}
     assert chunk_rows(320, torch.device("cpu")) == 256
 
@@ -312,7 +310,8 @@ def test_a_probe_that_never_has_memory_is_an_error_that_says_what_to_do(
             "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"
         )
 
-    model, target = on_gpu(), target_of(tiny_checkpoint("llama"))
+    model = on_gpu()
+    target = target_of(tiny_checkpoint("llama"))
     monkeypatch.setattr(SharedCache, "__init__", full)
     with pytest.raises(InputError, match="does not fit into memory; set max_length"):
         passes(Engine(model, "tiny", 200), PREFIX)
@@ -378,4 +377,4 @@ def test_the_recorded_peak_is_that_of_the_fullest_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: len(used))
     monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda gpu=0: used[gpu])
-    assert cost._peak_gpu_memory_mb() == 3
+    assert cost.Cost().record()["peak_gpu_memory_mb"] == 3

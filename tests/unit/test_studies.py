@@ -43,37 +43,31 @@ def test_what_is_asked_of_each_pair_is_what_a_plain_walk_over_the_runs_finds(
     )
     loaded = load_study(CONFIG | {"study": name} | audited, ROOT / "config")
     assert loaded.artifacts
-    assert [pair.slugs for pair in Plan(loaded).pairs] == sorted(
-        {(run.model, run.benchmark) for run in loaded.runs}
-    )
+    expected = sorted({(run.model, run.benchmark) for run in loaded.runs})
+    assert [pair.slugs for pair in Plan(loaded).pairs] == expected
     for model, benchmark in [pair.slugs for pair in Plan(loaded).pairs]:
-        own = [
-            run
-            for run in loaded.runs
-            if (run.model, run.benchmark) == (model, benchmark)
-        ]
+        own = []
+        for run in loaded.runs:
+            if (run.model, run.benchmark) == (model, benchmark):
+                own.append(run)
         assert Plan(loaded).pair(model, benchmark).runs == own
-    reading = [
-        run
-        for run in loaded.runs
-        if any(METHODS[item.method].scope == "text" for item in run.methods)
-    ]
-    readers = {
-        (model, run.benchmark)
-        for run in reading
-        for model in (run.model, *run.references)
-    }
+    reading = []
+    for run in loaded.runs:
+        if any(METHODS[item.method].scope == "text" for item in run.methods):
+            reading.append(run)
+    readers = set()
+    for run in reading:
+        for model in (run.model, *run.references):
+            readers.add((model, run.benchmark))
     readers |= {(run.model, run.benchmark) for run in loaded.runs if run.extraction}
     assert [pair.slugs for pair in Plan(loaded).reading_pairs] == sorted(readers)
 
 
 def test_defaults_of_a_run_are_filled_in(load):
     (run,) = load(study(runs=[SHOTS])).runs
-    assert (run.start_token, run.views, run.lengths) == (
-        "tokenizer",
-        ["original"],
-        None,
-    )
+    assert run.start_token == "tokenizer"
+    assert run.views == ["original"]
+    assert run.lengths is None
     assert run.draws == [0, *range(3, 7)]
     methods = {item.method for item in run.methods}
     assert {"loss", "zlib", "lowercase", "min_k", "blind"} <= methods
@@ -211,12 +205,12 @@ def test_a_run_ends_with_its_first_warnings_and_says_where_more_are(
     tmp_path, monkeypatch, capsys, count, shown
 ):
     monkeypatch.chdir(tmp_path)
-    log, headline = Path("results/mine/logs/a.log"), Path("results/mine/headline.txt")
+    log = Path("results/mine/logs/a.log")
+    headline = Path("results/mine/headline.txt")
     log.parent.mkdir(parents=True)
-    lines = [
-        f"2026-01-01 00:00:00,000 WARNING text {number} was cut"
-        for number in (*range(count), 0)
-    ]
+    lines = []
+    for number in (*range(count), 0):
+        lines.append(f"2026-01-01 00:00:00,000 WARNING text {number} was cut")
     log.write_text("\n".join(lines))
     headline.write_text("found\n")
     workflow.print_conclusion(SimpleNamespace(study=SimpleNamespace(name="mine")))

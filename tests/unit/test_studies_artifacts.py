@@ -17,14 +17,14 @@ def load(tmp_path):
 
 
 def test_a_study_without_artifacts_gets_the_results_tables(load):
-    shown = load(
-        study(runs=[RUN | {"lengths": [32]}, RUN, RUN | {"lengths": [32]}])
-    ).artifacts
+    runs = [RUN | {"lengths": [32]}, RUN, RUN | {"lengths": [32]}]
+    shown = load(study(runs=runs)).artifacts
     assert list(shown) == ["headline", "results_auc", "results_tpr"]
-    panels = [
-        panel.to_json("start_token", "references", "names", "length_unit")
-        for panel in shown["results_auc"].panels
-    ]
+    panels = []
+    for panel in shown["results_auc"].panels:
+        panels.append(
+            panel.to_json("start_token", "references", "names", "length_unit")
+        )
     assert panels == [AT | {"length": 32}, AT], "each once, in the order of the runs"
 
 
@@ -35,10 +35,9 @@ def test_models_and_benchmarks_are_printed_by_their_titles_and_two_of_one_title_
         "twin": {"title": "SmolLM2-135M", "source": "hub", "hub": "some/twin"},
         "plain": {"source": "hub", "hub": "a/b"},
     }
-    runs = [
-        RUN | {"model": model, "lengths": [32]}
-        for model in ("smollm2-135m", "twin", "plain")
-    ]
+    runs = []
+    for model in ("smollm2-135m", "twin", "plain"):
+        runs.append(RUN | {"model": model, "lengths": [32]})
     artifacts = load(study(runs=runs, models=own)).artifacts
     assert [panel.name for panel in artifacts["results_auc"].panels] == [
         "SmolLM2-135M (smollm2-135m) on addresses of 2026 against 2005-2020, 32 words",
@@ -113,12 +112,14 @@ def test_prefixes_before_models_that_ignore_them_are_cautioned_about(load):
     panels = [{key: run[key] for key in ("model", "benchmark")} for run in runs]
     shown = ("con_recall_table2", "con_recall_figure5", "blind_audit", "dc_pdd_table2")
     artifacts = load(study(runs=runs, artifacts=dict.fromkeys(shown, panels))).artifacts
-    cautioned = {
-        slug: [*artifact.cautions, ""][0] for slug, artifact in artifacts.items()
-    }
-    assert {slug for slug, said in cautioned.items() if said} == set(shown[:3])
-    assert cautioned["con_recall_table2"].startswith(
-        "These small models cannot test ReCall or Con-ReCall: pico-en small."
+    cautioned = {slug for slug in artifacts if any(artifacts[slug].cautions[:1])}
+    assert cautioned == set(shown[:3])
+    assert (
+        artifacts["con_recall_table2"]
+        .cautions[0]
+        .startswith(
+            "These small models cannot test ReCall or Con-ReCall: pico-en small."
+        )
     )
 
 
@@ -130,13 +131,11 @@ def test_what_is_evaluated_depends_on_the_runs_and_not_on_what_is_shown(load):
         "surp_figure3": {"panels": [place | {"subset": "*", "length": 64}]},
         "repetitions": {"panels": [place], "options": {"across": {"draw": [0, 3]}}},
     }
-    first, second = (
-        Plan(load(study(runs=runs, artifacts={slug: shown[slug] for slug in slugs})))
-        for slugs in (["con_recall_table2"], [*shown])
-    )
-    one_shown, all_shown = (
-        study_plan.pair(*place.values()) for study_plan in (first, second)
-    )
+    table = {"con_recall_table2": shown["con_recall_table2"]}
+    first = Plan(load(study(runs=runs, artifacts=table)))
+    second = Plan(load(study(runs=runs, artifacts=shown)))
+    one_shown = first.pair(*place.values())
+    all_shown = second.pair(*place.values())
     assert one_shown.draws == all_shown.draws == [0, 3]
     assert one_shown.statistic_options == all_shown.statistic_options
     metrics = "results/mine/metrics/smollm2-135m/sotu_split.parquet"
@@ -148,10 +147,8 @@ def test_what_is_evaluated_depends_on_the_runs_and_not_on_what_is_shown(load):
 
 
 def test_lists_stand_for_their_product_and_what_is_written_first_varies_slowest(load):
-    models, benchmarks = (
-        ["pico-en-small", "smollm2-135m"],
-        ["sotu_split", "sotu_split-s1"],
-    )
+    models = ["pico-en-small", "smollm2-135m"]
+    benchmarks = ["sotu_split", "sotu_split-s1"]
     run = {"model": models, "benchmark": benchmarks, "methods": ["loss"]}
     panel = {"length": [64, 32], "benchmark": benchmarks[0], "model": models}
     loaded = load(
@@ -163,9 +160,10 @@ def test_lists_stand_for_their_product_and_what_is_written_first_varies_slowest(
         product(models, benchmarks)
     )
     shown = loaded.artifacts["results_auc"].panels
-    assert [(panel_shown.length, panel_shown.model) for panel_shown in shown] == list(
-        product([64, 32], models)
-    )
+    expected = list(product([64, 32], models))
+    assert [
+        (panel_shown.length, panel_shown.model) for panel_shown in shown
+    ] == expected
 
 
 def test_a_panel_that_names_runs_has_their_start_token_and_references(load):
@@ -191,10 +189,11 @@ def test_a_panel_that_names_runs_has_their_start_token_and_references(load):
         study(runs=runs, artifacts={"results_auc": ["own"], "results_tpr": [narrowed]})
     ).artifacts
     keys = {"model": "smollm2-135m", "start_token": "<s>", "references": ["docstrings"]}
-    panels = {
-        slug: [panel.to_json("names", "length_unit") for panel in artifact.panels]
-        for slug, artifact in artifacts.items()
-    }
+    panels = {}
+    for slug, artifact in artifacts.items():
+        panels[slug] = [
+            panel.to_json("names", "length_unit") for panel in artifact.panels
+        ]
     assert panels["results_auc"] == [
         keys | {"benchmark": name} for name in ("sotu", "sotu_split")
     ]
@@ -206,10 +205,9 @@ def test_a_study_of_twice_the_pairs_takes_twice_the_steps(tmp_path):
     (tmp_path / "texts.jsonl").write_text('{"text": "a word", "label": 1}\n')
 
     def calls(pairs):
-        models = {
-            f"m{number}": {"source": "hub", "hub": f"a/m{number}"}
-            for number in range(pairs)
-        }
+        models = {}
+        for number in range(pairs):
+            models[f"m{number}"] = {"source": "hub", "hub": f"a/m{number}"}
         run = {
             "model": list(models),
             "benchmark": "own",
@@ -230,5 +228,7 @@ def test_a_study_of_twice_the_pairs_takes_twice_the_steps(tmp_path):
         return counted
 
     calls(2)  # what is read and kept once
-    few, more, most = calls(50), calls(100), calls(200)
+    few = calls(50)
+    more = calls(100)
+    most = calls(200)
     assert most - more < 2.2 * (more - few)

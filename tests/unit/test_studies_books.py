@@ -45,10 +45,9 @@ def loaded(**given):
 
 def passages(study) -> list:
     entry = study.benchmarks.entries[TEXTS_SLUG]
-    given = [
-        given_rows(Path(path), entry.cut, entry.left_out)
-        for path in (entry.path, entry.known)
-    ]
+    given = []
+    for path in (entry.path, entry.known):
+        given.append(given_rows(Path(path), entry.cut, entry.left_out))
     return texts_of(*given)
 
 
@@ -67,16 +66,14 @@ def test_as_many_passages_of_each_work_come_from_the_same_places_and_whole_works
         "line ends that only some works have"
     )
     entry = study.benchmarks.entries[WORKS_SLUG]
-    whole = {
-        text.document: text
-        for text in texts_of(
-            given_rows(Path(entry.path)), given_rows(Path(entry.known))
-        )
-    }
+    whole = {}
+    for text in texts_of(given_rows(Path(entry.path)), given_rows(Path(entry.known))):
+        whole[text.document] = text
     for text in texts:
         words = " ".join(whole[text.document].text.split())
         place = words.index(" ".join(text.text.split()))
-        assert 0.09 < place / len(words) < (place + len(text.text)) / len(words) < 0.91
+        end = place + len(text.text)
+        assert 0.09 < place / len(words) < end / len(words) < 0.91
     labels = {text.document: text.label for text in texts}
     assert {name for name, label in labels.items() if label is None} == {
         "novel",
@@ -84,14 +81,15 @@ def test_as_many_passages_of_each_work_come_from_the_same_places_and_whole_works
         "memoir",
         "essays",
     }
-    assert {
-        (run.benchmark, bool(run.methods), run.extraction is not None)
-        for run in study.runs
-    } == {
+    expected = {
         (TEXTS_SLUG, True, False),
         (WORKS_SLUG, False, True),
         ("famous_passages", True, False),
     }
+    planned = set()
+    for run in study.runs:
+        planned.add((run.benchmark, bool(run.methods), run.extraction is not None))
+    assert planned == expected
 
 
 def test_what_was_read_and_what_would_be_found_is_told(folder):
@@ -123,7 +121,8 @@ def test_the_answer_waits_for_no_whole_work_and_whole_works_may_be_left_out(fold
     plan = Plan(loaded())
     assert plan.first == [f"results/{plan.study.name}/tables/audit.md"]
     assert plan.tells_first("audit")
-    assert not any(WORKS_SLUG in path for *_, path in plan.rendering("audit").reads)
+    for *_, path in plan.rendering("audit").reads:
+        assert WORKS_SLUG not in path
     assert any(WORKS_SLUG in path for *_, path in plan.rendering("extraction").reads)
     works = plan.pair("smollm2-135m", WORKS_SLUG)
     assert works.answers_before == plan.first
@@ -149,7 +148,8 @@ def test_the_answer_waits_for_no_whole_work_and_whole_works_may_be_left_out(fold
         study = loaded(whole_works=False, **given)
         assert [*study.artifacts] == ["audit"]
         assert {run.benchmark for run in study.runs} == {TEXTS_SLUG, "famous_passages"}
-        assert not any(run.extraction for run in study.runs)
+        for run in study.runs:
+            assert not run.extraction
         told = "\n".join(description(Plan(study), CONFIG | {"model": "smollm2-135m"}))
         assert ("passages of 64 words of each work" in told) == (not given), (
             "the plan of works"
@@ -212,7 +212,9 @@ def test_longer_words_are_matched_in_characters(folder):
     assert means == pytest.approx([cut.size, cut.size], rel=0.02)
     assert {text.length for text in passages(study)} == {None}
     told = check_user_files(Plan(study), CONFIG | {"model": "smollm2-135m"})
-    assert not any("medians" in line or "Length alone" in line for line in told)
+    for line in told:
+        assert "medians" not in line
+        assert "Length alone" not in line
     assert any(
         "matched in characters because words have other lengths" in line
         for line in told
@@ -271,11 +273,11 @@ def test_the_text_that_was_read_of_each_work_is_sealed(folder):
     sealed = Plan(loaded()).sealed(CONFIG)["works"]
     assert len(sealed) == 16
     entry = loaded().benchmarks.entries[WORKS_SLUG]
-    [memoir] = [
-        text.text
-        for text in texts_of(given_rows(Path(entry.path)))
-        if text.document == "memoir"
-    ]
+    memoirs = []
+    for text in texts_of(given_rows(Path(entry.path))):
+        if text.document == "memoir":
+            memoirs.append(text.text)
+    [memoir] = memoirs
     assert sealed["books/memoir"] == hashlib.sha256(memoir.encode()).hexdigest()
     for kept in Path("results/works").glob("*.txt"):
         kept.write_text(
@@ -283,12 +285,8 @@ def test_the_text_that_was_read_of_each_work_is_sealed(folder):
         )
     report_of.cache_clear()
     assert Plan(loaded()).sealed(CONFIG)["works"] == sealed
-    assert not any(
-        "FORGED" in text.text
-        for text in texts_of(
-            given_rows(Path(entry.path)), given_rows(Path(entry.known))
-        )
-    )
+    for text in texts_of(given_rows(Path(entry.path)), given_rows(Path(entry.known))):
+        assert "FORGED" not in text.text
 
 
 @pytest.mark.parametrize(
@@ -343,7 +341,11 @@ def test_an_exchange_of_works_finds_the_smallest_effect_in_four_of_five_cases():
     """Simulated: normal scores, of which a tenth of the variance is the work's, and
     exact exchanges of whole works."""
     rng = np.random.default_rng(0)
-    suspects, known, each, times, draws = 5, 12, 10, 600, 400
+    suspects = 5
+    known = 12
+    each = 10
+    times = 600
+    draws = 400
     effect = smallest_effect(suspects, known, each)
     found = 0
     for _ in range(times):

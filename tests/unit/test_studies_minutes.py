@@ -13,10 +13,8 @@ from pretrace.runtime.left import work_left
 from pretrace.studies import Plan
 from pretrace.studies.minutes import minutes_of, share_left
 
-BENCHMARK, CHECKPOINT = (
-    "results/benchmarks/sotu_questions.parquet",
-    "results/models/mine/checkpoint.json",
-)
+BENCHMARK = "results/benchmarks/sotu_questions.parquet"
+CHECKPOINT = "results/models/mine/checkpoint.json"
 RUN = {
     "model": "mine",
     "benchmark": "sotu_questions",
@@ -83,7 +81,8 @@ def test_a_job_asks_for_the_time_that_is_left_and_for_no_more_than_the_limit(
     assert [minutes_of(pair, stage, share, attempt) for attempt in (1, 2, 3)] == minutes
 
 
-LENGTH_20, LENGTH_100 = {"lengths": [20]}, {"lengths": [100]}
+LENGTH_20 = {"lengths": [20]}
+LENGTH_100 = {"lengths": [100]}
 ADDED = [
     ("answers", LENGTH_20 | {"methods": ["de_cop"]}, {"methods": ["de_cop"]},
      DE_COP_100 / (DE_COP_20 + DE_COP_100)),

@@ -43,10 +43,8 @@ def test_answers_are_asked_everything_and_scored_by_no_method_of_texts(load):
 
 
 def test_controls_stand_beside_de_cop_alone(load):
-    assert asked(load(runs=[RUN | {"methods": ["de_cop"]}]).runs[0])[1:] == [
-        "longest_option",
-        "odd_one_out",
-    ]
+    run = load(runs=[RUN | {"methods": ["de_cop"]}]).runs[0]
+    assert asked(run)[1:] == ["longest_option", "odd_one_out"]
     assert asked(load(runs=[RUN | {"methods": ["completion"]}]).runs[0]) == [
         "completion"
     ]

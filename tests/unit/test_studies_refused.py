@@ -435,10 +435,8 @@ def files(rows, **keys):
     )
 
 
-WITHHELD, ASKED = (
-    {"text": "a  page of a book", "label": 0},
-    {"text": "a page of a book", "label": None},
-)
+WITHHELD = {"text": "a  page of a book", "label": 0}
+ASKED = {"text": "a page of a book", "label": None}
 PANEL_OF_ANSWERS = {"model": "chatgpt", "benchmark": "books"}
 COLUMNS = "document,label,passage,permutation,true_answer,answer"
 BOTH = [AT | {"benchmark": "texts", "calibrate_on": "short", "methods": ["loss"]},

@@ -25,12 +25,10 @@ from pretrace.studies.registries import Registry, check_pins
 from pretrace.studies.stages.revisions import entry_to_fetch
 from tiny_models import tiny_model
 
-PYTHIA, WIKIMIA, VIEWS, C4 = (
-    "EleutherAI/pythia-70m",
-    "swj0419/WikiMIA",
-    "someone/views",
-    "allenai/c4",
-)
+PYTHIA = "EleutherAI/pythia-70m"
+WIKIMIA = "swj0419/WikiMIA"
+VIEWS = "someone/views"
+C4 = "allenai/c4"
 MODEL = {"source": "hub", "hub": PYTHIA, "revision": "main"}
 BENCHMARK = WikiMia(
     source="wikimia", hub=WIKIMIA, revision="main", views_hub=VIEWS, lengths=[32]
@@ -41,18 +39,16 @@ CORPUS = {
     "files": "en/c4-train.{shard:05d}-of-01024.json.gz",
     "field": "text",
 }
-OLD, NEW = "a" * 40, "b" * 40
+OLD = "a" * 40
+NEW = "b" * 40
 
 
 def registries(**models):
+    registered = {}
+    for slug, entry in ({"pythia": MODEL} | models).items():
+        registered[slug] = HubModel(**entry)
     return (
-        Registry(
-            "models",
-            {
-                slug: HubModel(**entry)
-                for slug, entry in ({"pythia": MODEL} | models).items()
-            },
-        ),
+        Registry("models", registered),
         Registry("benchmarks", {"wikimia": BENCHMARK}),
         Registry("corpora", {"c4": corpus_of(CORPUS)}),
     )
@@ -135,12 +131,13 @@ def test_what_is_fetched_is_the_pinned_commit_everywhere(hub, tmp_path):
     write_json(tmp_path / "shard.json", shard)
     names = ("checkpoint.json", "texts/files.json", "views/files.json", "shard.json")
     records = [tmp_path / name for name in names]
-    read = [repository for record in records for repository in repositories_of(record)]
-    pinned_there = {
-        (kind.removesuffix("s"), name): commit
-        for kind, commits in pins.items()
-        for name, commit in commits.items()
-    }
+    read = []
+    for record in records:
+        read += repositories_of(record)
+    pinned_there = {}
+    for kind, commits in pins.items():
+        for name, commit in commits.items():
+            pinned_there[(kind.removesuffix("s"), name)] = commit
     assert {
         (repository.kind, repository.hub): repository.commit for repository in read
     } == pinned_there
@@ -181,7 +178,8 @@ def test_pinning_what_is_there_changes_no_parameter(tmp_path):
 
 
 def test_texts_and_views_are_pinned_each_by_its_repository(tmp_path):
-    pins, none = {"datasets": {VIEWS: NEW}}, str(tmp_path / "none.json")
+    pins = {"datasets": {VIEWS: NEW}}
+    none = str(tmp_path / "none.json")
     assert entry_to_fetch(BENCHMARK, none, pins, "texts") == BENCHMARK
     assert entry_to_fetch(BENCHMARK, none, pins, "views") == BENCHMARK.model_copy(
         update={"views_revision": NEW}

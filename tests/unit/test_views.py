@@ -45,12 +45,10 @@ def test_a_name_says_whether_the_view_is_a_function_of_the_text_or_a_stored_tabl
 ):
     member = VIEWS[name]
     assert name in VIEWS
-    assert (member.name, member.source, member.number, member.model) == (
-        name,
-        source,
-        number,
-        model,
-    )
+    assert member.name == name
+    assert member.source == source
+    assert member.number == number
+    assert member.model == model
     assert member.materialised == (source != "text")
     if source in ("model", "benchmark"):
         with pytest.raises(ValueError, match="stored table"):
@@ -91,14 +89,18 @@ def test_deletion_takes_the_integer_share_of_the_words_and_keeps_the_others_in_o
 ):
     for percent in (10, 15, 20):
         [shorter] = VIEWS[f"delete-{percent}"].variants(" ".join(words), seed)
-        left, rest = shorter.split(" "), iter(words)
+        left = shorter.split(" ")
+        rest = iter(words)
         assert len(left) == len(words) - len(words) * percent // 100
-        assert all(word in rest for word in left)
+        for word in left:
+            assert word in rest
 
 
 def test_deletion_keeps_the_space_between_words_that_stay():
     seen = {VIEWS["delete-10"].variants(SPEECH, seed)[0] for seed in range(60)}
-    assert all("  " not in text and text == text.strip() for text in seen)
+    for text in seen:
+        assert "  " not in text
+        assert text == text.strip()
     assert any("our\nUnion" in text for text in seen)
     assert any(text.startswith("fellow") for text in seen)
 

@@ -97,7 +97,8 @@ def test_the_text_around_the_swaps_is_untouched_and_never_doubled(tiny):
             neighbour.startswith(text[:start]) and neighbour.endswith(text[end:])
             for start, end in places
         )
-        assert not any(special in neighbour for special in (*SPECIAL, "##"))
+        for special in (*SPECIAL, "##"):
+            assert special not in neighbour
     starts = [neighbour for neighbour in near if neighbour.endswith(text[4:])]
     assert all(
         neighbour[0].isupper() or not neighbour[0].isalpha() for neighbour in starts
@@ -113,23 +114,20 @@ def test_candidates_are_what_the_model_gives_for_one_noisy_token_at_a_time(tiny)
     ids = torch.tensor([tokenizer(text)["input_ids"]])
     noise = dropout_noise(len(encoded.indices), 32, seed=5)
     assert noise.float().mean().item() == pytest.approx(1 - DROPOUT, abs=0.1)
-    for place, (candidates, probabilities) in enumerate(
-        candidates_of(encoded, model, 5)
-    ):
+    found = candidates_of(encoded, model, 5)
+    # the first token is [CLS]
+    for place, (candidates, probabilities) in enumerate(found, 1):
         embedded = model.bert.embeddings.word_embeddings(ids).detach().clone()
-        embedded[0, place + 1] = torch.where(
-            noise[place], embedded[0, place + 1] / 0.3, torch.zeros(32)
-        )
+        left = embedded[0, place] / 0.3
+        embedded[0, place] = torch.where(noise[place - 1], left, torch.zeros(32))
         with torch.no_grad():
-            expected = torch.softmax(
-                model(inputs_embeds=embedded).logits[0, place + 1], dim=-1
-            )
+            logits = model(inputs_embeds=embedded).logits[0, place]
+        expected = logits.softmax(dim=-1)
         best = expected.topk(6)
-        own = ids[0, place + 1].item()
+        own = ids[0, place].item()
         assert candidates == [own, *best.indices.tolist()]
-        assert probabilities == pytest.approx(
-            [expected[own].item(), *best.values.tolist()], abs=1e-5
-        )
+        likeliest = [expected[own].item(), *best.values.tolist()]
+        assert probabilities == pytest.approx(likeliest, abs=1e-5)
 
 
 def test_tokens_beyond_the_context_are_not_swapped(tiny):
@@ -175,9 +173,9 @@ def table() -> tuple[np.ndarray, Any]:
     rng = np.random.default_rng(0)
     centre = {"ruler": np.eye(8)[0], "place": np.eye(8)[1]}
     rows = [centre[KIND[word]] if word in KIND else -np.ones(8) for word in words]
-    return np.array(rows) + rng.normal(0, 0.05, (len(words), 8)) + 100 * np.eye(8)[
-        7
-    ], word_tokenizer(words)
+    noise = rng.normal(0, 0.05, (len(words), 8))
+    common = 100 * np.eye(8)[7]
+    return np.array(rows) + noise + common, word_tokenizer(words)
 
 
 def changes(before: str, after: str) -> list[tuple[str, str]]:
@@ -193,14 +191,11 @@ def test_the_share_of_words_is_replaced_by_near_ones_in_their_case(table, percen
         pairs = changes(TEXT, changed)
         assert len(pairs) == len(TEXT.split()) * percent // 100
         for before, after in pairs:
-            old, new = (
-                word[slice(*core(word, (0, len(word))))] for word in (before, after)
-            )
+            old = before[slice(*core(before, (0, len(before))))]
+            new = after[slice(*core(after, (0, len(after))))]
             assert KIND[new.lower()] == KIND[old.lower()]
-            assert (new.isupper(), new[0].isupper()) == (
-                old.isupper(),
-                old[0].isupper(),
-            )
+            assert new.isupper() == old.isupper()
+            assert new[0].isupper() == old[0].isupper()
             assert after == before.replace(old, new)
 
 
@@ -224,11 +219,8 @@ def test_replacements_are_the_nearest_by_cosine_without_the_tables_mean(table):
         :NEAREST
     ]
     seen = {synonyms_by_embeddings(["queen"], *table, 99, [0], 1)[0][0]} - {"queen"}
-    seen |= {
-        text
-        for seed in range(40)
-        for text in neighbours_by_embeddings(["queen"], *table, 5, [seed])[0]
-    }
+    for seed in range(40):
+        seen.update(neighbours_by_embeddings(["queen"], *table, 5, [seed])[0])
     assert seen == set(expected)
 
 
@@ -239,9 +231,8 @@ def test_neighbours_differ_in_a_twentieth_of_the_words_and_at_least_one(table):
     )
     assert len(short) == len(longer) == 25
     assert {len(changes(TEXT, neighbour)) for neighbour in short} == {1}
-    assert {len(changes(long, neighbour)) for neighbour in longer} == {
-        len(long.split()) * 5 // 100
-    }
+    expected = {len(long.split()) * 5 // 100}
+    assert {len(changes(long, neighbour)) for neighbour in longer} == expected
     assert none == []
 
 

@@ -2,7 +2,6 @@
 evaluated."""
 
 import random
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -43,18 +42,18 @@ def nested(*, documents: int = 6, count: int = 8,
         for number in range(documents):
             document = f"{'am'[label]}{subset}{number}"
             words = [f"{document}w{i}" for i in range(count * max(lengths))]
-            rows += [
-                {
-                    "text_id": f"{document}-{length:03d}-{start // length:04d}",
-                    "text": joined.join(words[start : start + length]),
-                    "label": label,
-                    "subset": subset,
-                    "length": length,
-                    "document": document,
-                }
-                for length in lengths
-                for start in range(0, len(words), length)
-            ]
+            for length in lengths:
+                for start in range(0, len(words), length):
+                    rows.append(
+                        {
+                            "text_id": f"{document}-{length:03d}-{start // length:04d}",
+                            "text": joined.join(words[start : start + length]),
+                            "label": label,
+                            "subset": subset,
+                            "length": length,
+                            "document": document,
+                        }
+                    )
     return benchmark_of(rows).sort_values("text_id", ignore_index=True)
 
 
@@ -62,9 +61,7 @@ TABLE = nested()
 PREFIXES = draw_prefixes(TABLE, pool=7, draws=3, seed=0)
 
 
-def test_each_draw_has_a_pool_of_distinct_texts_of_each_class_subset_and_length() -> (
-    None
-):
+def test_each_draw_has_a_pool_of_distinct_texts_of_each_class_subset_and_length():
     table = pd.concat([nested(subset="old"), nested(subset="new")], ignore_index=True)
     prefixes = draw_prefixes(table, pool=7, draws=3, seed=0)
     assert list(prefixes.columns) == PREFIX_COLUMNS
@@ -81,7 +78,7 @@ def test_each_draw_has_a_pool_of_distinct_texts_of_each_class_subset_and_length(
         assert set(own["label"]) == {int(kind == "member")}
 
 
-def test_shorter_lengths_use_the_leading_words_of_the_longest() -> None:
+def test_shorter_lengths_use_the_leading_words_of_the_longest():
     text = TABLE.set_index("text_id")["text"]
     pools = PREFIXES.set_index(["draw", "kind", "length", "position"])["text_id"]
     for draw, kind, position in {(d, k, p) for d, k, _, p in pools.index}:
@@ -90,11 +87,10 @@ def test_shorter_lengths_use_the_leading_words_of_the_longest() -> None:
             assert text[pools[draw, kind, length, position]].split() == longest[:length]
 
 
-def test_draws_and_seeds_differ_and_the_order_of_rows_does_not_matter() -> None:
-    pools = [
-        frozenset(PREFIXES.loc[PREFIXES["draw"].eq(draw), "text_id"])
-        for draw in range(3)
-    ]
+def test_draws_and_seeds_differ_and_the_order_of_rows_does_not_matter():
+    pools = []
+    for draw in range(3):
+        pools.append(frozenset(PREFIXES.loc[PREFIXES["draw"].eq(draw), "text_id"]))
     assert len(set(pools)) == 3
     assert set(draw_prefixes(TABLE, pool=7, draws=1, seed=1)["text_id"]) != pools[0]
     pd.testing.assert_frame_equal(
@@ -116,56 +112,45 @@ def create_dataset(
     random.shuffle(member_data)
     random.shuffle(nonmember_data)
     pairs = zip(nonmember_data[num_shots:], member_data[num_shots:], strict=False)
-    full_data = [text for pair in pairs for text in pair]
+    full_data = []
+    for pair in pairs:
+        full_data += pair
     return full_data, member_data[:num_shots], nonmember_data[:num_shots]
 
 
-def test_the_authors_draw_is_that_of_their_code_and_the_other_draws_stay() -> None:
+def test_the_authors_draw_is_that_of_their_code_and_the_other_draws_stay():
     # as WikiMIA: no documents, more texts of one class, shorter texts that begin longer
     # ones, some equal ones
-    table = (
-        TABLE[TABLE["label"].eq(1) | TABLE["document"].ne("a0")]
-        .assign(document="")
-        .reset_index(drop=True)
-    )
+    table = TABLE[TABLE["label"].eq(1) | TABLE["document"].ne("a0")]
+    table = table.assign(document="").reset_index(drop=True)
     table.loc[[0, 1, 2], "text"] = table["text"].iloc[3]
     plain = draw_prefixes(table, pool=7, draws=3, seed=0)
     prefixes = draw_prefixes(table, pool=7, draws=3, seed=0, authors_draw=True)
     others = prefixes[prefixes["draw"] > 0].reset_index(drop=True)
-    pd.testing.assert_frame_equal(
-        others, plain[plain["draw"] > 0].reset_index(drop=True)
-    )
-    drawn = (
-        prefixes[prefixes["draw"].eq(0)]
-        .groupby(["length", "kind"])["text_id"]
-        .agg(list)
-    )
+    plain_others = plain[plain["draw"] > 0].reset_index(drop=True)
+    pd.testing.assert_frame_equal(others, plain_others)
+    first = prefixes[prefixes["draw"].eq(0)]
+    drawn = first.groupby(["length", "kind"])["text_id"].agg(list)
     left = evaluated_ids(prefixes, table, 0)
     pairs = balanced_ids(prefixes, table, 0, left)
     for length in (32, 64, 128):
         data = table[table["length"].eq(length)].sort_values("text_id")
-        full_data, *shots = create_dataset(
-            [*zip(data["text_id"], data["label"], strict=True)], 7
-        )
-        assert [drawn[length, "member"], drawn[length, "nonmember"]] == shots
-        assert left & set(data["text_id"]) == set(data["text_id"]) - {
-            id for ids in shots for id in ids
-        }
-        assert pairs & set(data["text_id"]) == set(full_data)
+        labelled = [*zip(data["text_id"], data["label"], strict=True)]
+        full_data, members, nonmembers = create_dataset(labelled, 7)
+        assert drawn[length, "member"] == members
+        assert drawn[length, "nonmember"] == nonmembers
+        ids = set(data["text_id"])
+        assert left & ids == ids.difference(members, nonmembers)
+        assert pairs & ids == set(full_data)
     assert pairs < left
+    small = nested(documents=1, count=2, lengths=(32, 128))
     with pytest.raises(
         InputError, match="a pool of 9 member texts leaves none of the 8 of length 32"
     ):
-        draw_prefixes(
-            nested(documents=1, count=2, lengths=(32, 128)),
-            pool=9,
-            draws=1,
-            seed=0,
-            authors_draw=True,
-        )
+        draw_prefixes(small, pool=9, draws=1, seed=0, authors_draw=True)
 
 
-def test_equal_texts_are_one_shot_and_unlabelled_ones_none() -> None:
+def test_equal_texts_are_one_shot_and_unlabelled_ones_none():
     rows = [
         {"text_id": f"{i}", "text": f"text {i // 4}", "label": 1} for i in range(16)
     ]
@@ -196,19 +181,19 @@ def test_equal_texts_are_one_shot_and_unlabelled_ones_none() -> None:
 
 
 @pytest.mark.parametrize("pool", [8, 9])
-def test_a_pool_that_leaves_nothing_to_evaluate_is_an_error(pool: int) -> None:
+def test_a_pool_that_leaves_nothing_to_evaluate_is_an_error(pool):
     says = rf"a pool of {pool} member texts leaves none of the 8 of length 128.*`pool`"
     with pytest.raises(InputError, match=says):
         draw_prefixes(nested(documents=1), pool=pool, draws=1, seed=0)
 
 
-def test_without_a_class_there_is_no_prefix() -> None:
+def test_without_a_class_there_is_no_prefix():
     members = benchmark_of([{"text_id": f"{i}", "text": f"text {i}"} for i in range(9)])
     with pytest.raises(InputError, match="there are no nonmember texts"):
         draw_prefixes(members, pool=1, draws=1, seed=0)
 
 
-def test_shots_nest_and_stand_in_drawn_order_for_a_pass_too(tmp_path: Path) -> None:
+def test_shots_nest_and_stand_in_drawn_order_for_a_pass_too(tmp_path):
     write_parquet(tmp_path / "prefixes.parquet", PREFIXES)
     read = shots_reader(TABLE, tmp_path / "prefixes.parquet", None, {})
     drawn = PREFIXES[
@@ -216,26 +201,23 @@ def test_shots_nest_and_stand_in_drawn_order_for_a_pass_too(tmp_path: Path) -> N
         & PREFIXES["kind"].eq("nonmember")
         & PREFIXES["length"].eq(64)
     ]
-    seven = TABLE.set_index("text_id")["text"][
-        drawn.sort_values("position")["text_id"]
-    ].tolist()
+    text_of = TABLE.set_index("text_id")["text"]
+    seven = text_of[drawn.sort_values("position")["text_id"]].tolist()
+    place = Slice("", 64)
     for count in range(1, 8):
         shots = Shots(Prefix("nonmember"), draw=1, count=count)
-        assert shot_texts(shots, Slice("", 64), TABLE, PREFIXES) == seven[:count]
-        assert (
-            read(PassKey(Reading("original", "none", shots=shots), Slice("", 64)))
-            == seven[:count]
-        )
+        assert shot_texts(shots, place, TABLE, PREFIXES) == seven[:count]
+        key = PassKey(Reading("original", "none", shots=shots), place)
+        assert read(key) == seven[:count]
+    eight = Shots(Prefix("nonmember"), draw=1, count=8)
     with pytest.raises(
         InputError,
         match="8 nonmember shots of length 64 are asked for, and draw 1 has 7",
     ):
-        shot_texts(
-            Shots(Prefix("nonmember"), draw=1, count=8), Slice("", 64), TABLE, PREFIXES
-        )
+        shot_texts(eight, place, TABLE, PREFIXES)
 
 
-def test_no_word_of_the_pool_stays_in_the_evaluation_of_its_draw() -> None:
+def test_no_word_of_the_pool_stays_in_the_evaluation_of_its_draw():
     """The words of the made-up texts are unique, so any shared word is an overlap."""
     out = [excluded_ids(PREFIXES, TABLE, draw) for draw in range(3)]
     for draw in range(3):
@@ -268,8 +250,8 @@ SPEECH = [f"s{i}" for i in range(60)]
     ],
 )
 def test_texts_overlap_where_they_share_the_words_of_a_document(
-    text: list[str], document: str, overlaps: bool
-) -> None:
+    text, document, overlaps
+):
     table = benchmark_of([
         {"text_id": "pool", "text": " ".join(SPEECH[10:40]), "document": "a"},
         {"text_id": "other", "text": " ".join(text), "document": document},
@@ -279,7 +261,7 @@ def test_texts_overlap_where_they_share_the_words_of_a_document(
     )
 
 
-def test_words_are_compared_whole() -> None:
+def test_words_are_compared_whole():
     table = benchmark_of(
         [
             {"text_id": "pool", "text": "this art works"},
@@ -289,24 +271,26 @@ def test_words_are_compared_whole() -> None:
     assert overlapping_ids(table, ["pool"]) == {"pool"}
 
 
-def test_balanced_cuts_the_larger_class_and_keeps_nothing_excluded() -> None:
-    rows = [
-        {
-            "text_id": f"{label}-{i}",
-            "text": f"{label} {i}",
-            "label": label,
-            "length": length,
-        }
-        for length in (32, 64)
-        for label, n in ((0, 18), (1, 30))
-        for i in range(length, length + n)
-    ]
+def test_balanced_cuts_the_larger_class_and_keeps_nothing_excluded():
+    rows = []
+    for length in (32, 64):
+        for label, n in ((0, 18), (1, 30)):
+            for i in range(length, length + n):
+                rows.append(
+                    {
+                        "text_id": f"{label}-{i}",
+                        "text": f"{label} {i}",
+                        "label": label,
+                        "length": length,
+                    }
+                )
     table = benchmark_of(rows)
     prefixes = draw_prefixes(table, pool=7, draws=2, seed=0)
-    left = [
-        balanced_ids(prefixes, table, draw, evaluated_ids(prefixes, table, draw))
-        for draw in range(2)
-    ]
+    left = []
+    for draw in range(2):
+        left.append(
+            balanced_ids(prefixes, table, draw, evaluated_ids(prefixes, table, draw))
+        )
     for draw in range(2):
         assert not left[draw] & excluded_ids(prefixes, table, draw)
         sizes = (
@@ -320,7 +304,7 @@ def test_balanced_cuts_the_larger_class_and_keeps_nothing_excluded() -> None:
     )
 
 
-def test_a_prefix_is_named_by_what_it_is() -> None:
+def test_a_prefix_is_named_by_what_it_is():
     names = ["member", "nonmember", "zero_access", "member;separator=space",
              "member;separator=start_token",
              "nonmember;separator=newline;manipulate_prefix=true"]  # fmt: skip
@@ -339,34 +323,31 @@ def test_a_prefix_is_named_by_what_it_is() -> None:
             Prefix.from_name(wrong)
 
 
-def test_shots_go_through_the_targets_view_only_where_the_prefix_is_manipulated() -> (
-    None
-):
+def test_shots_go_through_the_targets_view_only_where_the_prefix_is_manipulated():
     place = (Slice("", 32), TABLE, PREFIXES)
-    plain = shot_texts(Shots(Prefix("member"), 0, 2), *place)
-    assert shot_texts(Shots(Prefix("member"), 0, 2), *place, view="delete-10") == plain
+    two = Shots(Prefix("member"), 0, 2)
+    plain = shot_texts(two, *place)
+    assert shot_texts(two, *place, view="delete-10") == plain
     manipulated = (Shots(Prefix("member", manipulated=True), 0, 2), *place)
     drawn = PREFIXES[
         PREFIXES["draw"].eq(0)
         & PREFIXES["kind"].eq("member")
         & PREFIXES["length"].eq(32)
     ]
-    assert shot_texts(*manipulated, view="delete-10") == [
-        VIEWS["delete-10"].variants(text, seed_of("delete-10", id))[0]
-        for id, text in zip(drawn["text_id"][:2], plain, strict=True)
-    ]
+    expected = []
+    for id, text in zip(drawn["text_id"][:2], plain, strict=True):
+        expected.append(VIEWS["delete-10"].variants(text, seed_of("delete-10", id))[0])
+    assert shot_texts(*manipulated, view="delete-10") == expected
     with pytest.raises(InputError, match=r"view .paraphrase. has no text of"):
         shot_texts(*manipulated, view="paraphrase", stored={"paraphrase": {}})
 
 
-def test_zero_access_shots_are_the_models_completions_of_that_length() -> None:
-    made = pd.DataFrame(
-        [
-            {"length": n, "position": i, "text": f"event {i} in {n}"}
-            for n in (32, 64)
-            for i in (1, 0, 2)
-        ]
-    )
+def test_zero_access_shots_are_the_models_completions_of_that_length():
+    rows = []
+    for n in (32, 64):
+        for i in (1, 0, 2):
+            rows.append({"length": n, "position": i, "text": f"event {i} in {n}"})
+    made = pd.DataFrame(rows)
     shots = (Shots(Prefix("zero_access"), 0, 2), Slice("", 64), TABLE, PREFIXES)
     assert shot_texts(*shots, completions=made) == ["event 0 in 64", "event 1 in 64"]
     with pytest.raises(InputError, match="completions are not among the inputs"):

@@ -66,9 +66,11 @@ def test_a_causal_model_makes_synonyms_and_neighbours_from_its_embeddings(
     causal, name, variants, changed
 ):
     made = make_view(name, BENCHMARK, causal)
-    assert made[["text_id", "variant"]].values.tolist() == [
-        [f"t{i}", v] for i in range(6) for v in range(variants)
-    ]
+    expected = []
+    for i in range(6):
+        for v in range(variants):
+            expected.append([f"t{i}", v])
+    assert made[["text_id", "variant"]].values.tolist() == expected
     for row in made.itertuples():
         before = TEXTS[int(row.text_id[1:])]
         assert (
@@ -213,13 +215,10 @@ def test_the_target_completes_each_prompt_greedily_to_as_many_tokens_as_the_text
     target = target_of(causal)
     prompts = ["king town war", "peace law"]
     made = complete(target, prompts, [4, 9])
-    assert made[["length", "position"]].values.tolist() == [
-        [4, 0],
-        [4, 1],
-        [9, 0],
-        [9, 1],
-    ]
-    model, tokenizer = target.load(), target.tokenizer
+    expected = [[4, 0], [4, 1], [9, 0], [9, 1]]
+    assert made[["length", "position"]].values.tolist() == expected
+    model = target.load()
+    tokenizer = target.tokenizer
     for row in made.itertuples():
         ids = tokenizer(prompts[row.position])["input_ids"]
         new: list[int] = []

@@ -67,7 +67,8 @@ def test_the_view_replaces_the_share_of_words_that_have_synonyms(installed):
             ]
             assert len(pairs) == count
             for before, after in pairs:
-                stem, mark = before.rstrip(",;"), before[len(before.rstrip(",;")) :]
+                stem = before.rstrip(",;")
+                mark = before[len(before.rstrip(",;")) :]
                 expected = wordnet.installed_wordnet().synonyms(stem)
                 assert after.removesuffix(mark).lower() in expected
                 assert after.endswith(mark)
