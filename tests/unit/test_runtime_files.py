@@ -16,6 +16,7 @@ from pretrace.runtime.files import (
     read_parquet,
     read_parquet_parts,
     read_table,
+    remove_unfinished,
     write_parquet,
     write_parquet_parts,
 )
@@ -142,3 +143,12 @@ def test_no_part_of_a_table_stays_where_a_later_one_fails(tmp_path):
     with pytest.raises(InputError, match="not finite"):
         write_parquet_parts(tmp_path / "t.parquet", parts())
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_process_left_of_a_file_is_removed_and_nothing_else(tmp_path):
+    kept = ["a.parquet", ".a.parquet.part", ".b.parquet.x1.part", ".a.parquet.x1"]
+    for name in [*kept, ".a.parquet.x1.part", ".a.parquet.y_2.part"]:
+        (tmp_path / name).touch()
+    remove_unfinished(tmp_path / "a.parquet")
+    assert sorted(file.name for file in tmp_path.iterdir()) == sorted(kept)
+    remove_unfinished(tmp_path / "not there" / "a.parquet")

@@ -1,6 +1,7 @@
 """Atomic writers, checked readers, and the digests that name things by their
 content."""
 
+import glob
 import hashlib
 import json
 import os
@@ -38,6 +39,14 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
         yield part
         move_finished(part, target)
     finally:
+        part.unlink(missing_ok=True)
+
+
+def remove_unfinished(path: str | Path) -> None:
+    """Remove the temporary files of `path` that killed processes left; no other process
+    may be writing it."""
+    target = Path(path)
+    for part in target.parent.glob(f".{glob.escape(target.name)}.*.part"):
         part.unlink(missing_ok=True)
 
 

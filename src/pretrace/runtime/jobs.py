@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pretrace.runtime.files import read_json
+from pretrace.runtime.files import read_json, remove_unfinished
 from pretrace.runtime.identity import digest_of, mark_outputs
 from pretrace.runtime.logs import job_log
 
@@ -18,6 +18,8 @@ def run_job(snakemake: Any) -> Iterator[None]:
             one, is the job's identity file.
     """
     with job_log(snakemake.log[0]):
+        for output in snakemake.output:
+            remove_unfinished(output)
         file = snakemake.input.get("identity")
         # before the job reads them: what is replaced meanwhile must not pass for what
         # was read
