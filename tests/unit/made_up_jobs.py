@@ -146,5 +146,5 @@ def of_predictions(logp, y):
         top.append(row[row >= fortieth].logsumexp(0))
     ranks = (logp > own).sum(-1).double()
     highest = logp.amax(-1)
-    rows = [own[:, 0], entropy, variance, highest, ranks, torch.stack(top)]
+    rows = [own[:, 0], entropy, variance, highest, ranks, logp.new_tensor(top)]
     return torch.stack(rows)

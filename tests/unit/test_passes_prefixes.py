@@ -197,9 +197,9 @@ ROPE = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
 
 @pytest.mark.parametrize("kind", ["llama", "gemma3"])
 def test_positions_that_stretch_with_the_input_are_not_shared(tiny_model, kind):
-    sizes = tiny_model("gemma2" if kind == "gemma3" else kind).config.to_diff_dict()
+    config = tiny_model("gemma2" if kind == "gemma3" else kind).config
     sizes = {}
-    for key, value in sizes.items():
+    for key, value in config.to_diff_dict().items():
         if key not in ("layer_types", "model_type"):
             sizes[key] = value
     if kind == "gemma3":  # one rotary embedding for each kind of layer
