@@ -317,9 +317,9 @@ def _of_method(
         yield AuditRow(
             "document",
             _shown(name),
-            name if has_name else "",
-            method,
-            setting,
+            document=name if has_name else "",
+            method=method,
+            setting=setting,
             texts=len(rows),
             score=_mean(scores[rows]),
             effect=above[unit],
@@ -363,8 +363,8 @@ def _of_texts(
             yield AuditRow(
                 "text",
                 ids[row],
-                document if has_name else "",
-                COMBINED,
+                document=document if has_name else "",
+                method=COMBINED,
                 texts=1,
                 effect=ranks[row] - mean,
                 p=(1 + as_high) / (1 + documents),

@@ -114,7 +114,7 @@ def windows_of(
             index.manifest["benchmark"],
             window_tokens(extraction),
         )
-    frame = _with_own_documents(frame.join(texts, on="text_id"))
+    frame = _with_named_documents(frame.join(texts, on="text_id"))
     order = ["subset", "length", "document", "text_id", "at"]
     frame = frame.sort_values(order, ignore_index=True)[WINDOWS]
     logger.info(
@@ -127,8 +127,8 @@ def windows_of(
     return frame
 
 
-def _with_own_documents(texts: pd.DataFrame) -> pd.DataFrame:
-    """Return texts, of which one without a document is a document of its own."""
+def _with_named_documents(texts: pd.DataFrame) -> pd.DataFrame:
+    """Return texts, of which one without a document is a document of its own name."""
     has_document = texts["document"].ne("")
     return texts.assign(
         document=texts["document"].where(has_document, texts["text_id"])
@@ -328,7 +328,7 @@ def summarise(
     same subset and length, or all of `elsewhere`, windows of another benchmark. Without
     any, `nonmembers` and `p` are missing. Shares of what has no window are missing.
     """
-    texts = _with_own_documents(texts)
+    texts = _with_named_documents(texts)
     texts = texts.join(_counts_of_texts(windows, extraction), on="text_id")
     settings = {key: extraction.get(key) for key in ("suffix", "threshold", "tries")}
     settings["least"] = window_tokens(extraction)

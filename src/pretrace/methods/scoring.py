@@ -69,8 +69,6 @@ def score(
                 yield from _frames(block)
             scores += block.scores.size
             texts.update(block.ids)
-    if not scores:
-        yield from _frames(ScoreBlock([Column()], [], [], np.empty((0, 1))))
     for (method, reason), count in sorted(inputs.unscored.items()):
         log.info(
             "%s: no score for %d texts of %s: %s",
@@ -81,6 +79,7 @@ def score(
         )
     if not scores:
         log.info("no text is scored by what the model reads")
+        yield from _frames(ScoreBlock([Column()], [], [], np.empty((0, 1))))
         return
     log.info(
         "%d scores of %d texts in %.1f s", scores, len(texts), time.monotonic() - start

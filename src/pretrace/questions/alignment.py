@@ -107,8 +107,8 @@ class IndexedWork:
 
     def words_between(self, begin: int, end: int) -> range:
         """Return the places of the words of units `begin` to `end`."""
-        first, after = (bisect_left(self._unit_of_word, at) for at in (begin, end))
-        return range(first, after)
+        first = bisect_left(self._unit_of_word, begin)
+        return range(first, bisect_left(self._unit_of_word, end))
 
     def passage(self, words: Sequence[int]) -> str:
         """Return the text from the first to the last of these words."""

@@ -10,6 +10,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from pretrace.benchmarks.audit_design import count_noun
 from pretrace.models.entries import ModelEntry
 from pretrace.models.sentencepiece_files import lacking_package
 from pretrace.runtime.errors import InputError
@@ -105,7 +106,9 @@ def _small_gpus(plan: Plan, memory: list[float]) -> Iterator[str]:
         gpus = model.resources.gpu
         weights = gigabytes(model.entry)
         if gpus and weights > sum(sorted(memory)[-gpus:]):
-            too_large.append(f"{model.slug} ({weights:.0f} GB on {_gpus(gpus)})")
+            too_large.append(
+                f"{model.slug} ({weights:.0f} GB on {count_noun(gpus, 'GPU')})"
+            )
     if too_large:
         sizes = ", ".join(f"{size:.0f} GB" for size in memory)
         yield (
@@ -114,10 +117,6 @@ def _small_gpus(plan: Plan, memory: list[float]) -> Iterator[str]:
             "more GPUs and device_map: auto, quantise: 8 or 4, or set max_parameters "
             "lower."
         )
-
-
-def _gpus(number: int) -> str:
-    return "1 GPU" if number == 1 else f"{number} GPUs"
 
 
 class Partition(Keys):
@@ -162,7 +161,7 @@ def small_partitions(plan: Plan, path: Path) -> Iterator[str]:
         if not any(partition.takes(model) for partition in partitions):
             asked = (
                 f"{model.longest_attempt} minutes, {job.mem_mb} MB, {job.threads} "
-                f"threads, {_gpus(job.gpu)}"
+                f"threads, {count_noun(job.gpu, 'GPU')}"
             )
             refused[asked].append(model.slug)
     jobs = [f"{', '.join(slugs)} ({asked})" for asked, slugs in refused.items()]

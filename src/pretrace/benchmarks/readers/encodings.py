@@ -178,6 +178,7 @@ def _is_latin(text: str) -> bool:
 
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 _WITHIN_WORDS = "\u2019\u2010\u2011\u2013\u2014\u2026\xad\xb7\xa0\xb0\xba\xaa"
+_STOPS = (".", ",", "!", "?")
 
 
 def _oddness(text: str) -> int:
@@ -201,12 +202,8 @@ def _is_odd(text: str, place: int) -> bool:
     character = text[place]
     before, after = text[place - 1 : place], text[place + 1 : place + 2]
     if character.isalpha():
-        return (character.isupper() and before.islower()) or before in (
-            ".",
-            ",",
-            "!",
-            "?",
-        )
+        is_capital_within = character.isupper() and before.islower()
+        return is_capital_within or before in _STOPS
     is_before_odd = after not in _WITHIN_WORDS and not after.isascii()
     is_in_word = before.isalpha() and (after.isalpha() or is_before_odd)
     is_control = "\x80" <= character <= "\x9f"

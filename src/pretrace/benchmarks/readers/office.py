@@ -126,8 +126,11 @@ def _strings_of_docx(
                 and element.getparent().tag == _RUN
             ):
                 run = element.getparent()
-                is_struck = _is_struck(run) or run.style in struck
-                part = left_as[-1] if left_as else DELETED if is_struck else None
+                part = None
+                if left_as:
+                    part = left_as[-1]
+                elif _is_struck(run) or run.style in struck:
+                    part = DELETED
                 yield paragraphs[-1], _SIGNS.get(tag, element.text or ""), part
         elif tag == _PARAGRAPH:
             paragraphs.pop()
@@ -350,7 +353,10 @@ def _seen_of_rtf(source: str) -> tuple[str, str]:
         is_text = part[0] not in "{}" and (word is None or word in _SIGNS_OF_RTF)
         if not (is_text and groups[-1]):
             seen.append(part[0])
-            deleted.append(" " * is_text)
+            if is_text:
+                deleted.append(
+                    " "
+                )  # so that deleted words apart from each other stay so
         elif groups[-1].isdisjoint(_UNTOLD_OF_RTF):
             deleted.append(part[0])
     return "".join(seen), "".join(deleted)
