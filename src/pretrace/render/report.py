@@ -34,7 +34,7 @@ MATERIAL = ("benchmark_statistics", "loss_curves", "document_times")
 """Renderers of the last section: texts, training and times."""
 
 COUNTED = ("texts", "skipped", "truncated", "tokens")
-"""What the page says of each forward pass, be it the same for all."""
+"""What the page counts of each forward pass."""
 
 
 class Sentence(NamedTuple):
@@ -336,18 +336,19 @@ def _passes_table(passes: Sequence[Mapping[str, Any]]) -> PassesTable:
     """Return the table of `provenance["passes"]`; what is counted is a column even if
     the passes have it in common."""
     table = PassesTable([], [], [[] for _ in passes])
-    for name in passes[0] if passes else ():
-        if name == "remarks":
-            continue
+    if not passes:
+        return table
+    names = passes[0].keys() - {*COUNTED, "remarks"}
+    for name in [*sorted(names), *COUNTED]:
         # an entry of the study's own is `study~slug` in the shared stages
         values = [str(row[name]).rpartition("~")[2] for row in passes]
         heading = name.replace("_", " ")
-        if name not in COUNTED and len(set(values)) == 1:
+        if name in COUNTED or len(set(values)) > 1:
+            table.columns.append(heading)
+            for row, value in zip(table.rows, values, strict=True):
+                row.append(value)
+        elif values[0]:
             table.alike.append((heading, values[0]))
-            continue
-        table.columns.append(heading)
-        for row, value in zip(table.rows, values, strict=True):
-            row.append(value)
     return table
 
 
