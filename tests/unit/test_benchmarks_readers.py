@@ -143,8 +143,25 @@ MARKUP = {
         "So it is.\n1 A line\nand a line.",
     ),
     "numbers of pages": (
-        '<p>So <span class="pagenum">[Pg 3]</span>it <a class="page-number">p. 12</a>is.</p>',
+        '<p>So <span class="pagenum">[Pg 3]</span>it <a class="page-number">p. 12</a>is.</p>'
+        '<p>The <a id="page_14">14</a>year 1914.</p>'
+        '<div id="page_16"><p>16</p></div>',
+        "So it is.\n\nThe year 1914.\n\n16",
+    ),
+    "notes that a sign leads to": (
+        '<p>So<a epub:type="noteref" href="#n1">*</a> it is.</p><p id="n1">* A note.</p>',
         "So it is.",
+    ),
+    "hidden by a style": (
+        "<style>/* .kept { display: none } */ .gone, p.lost { display:none }"
+        " .x .kept { display: none } .late { visibility: hidden } .now .late { visibility: visible }"
+        " @media print { .kept { color: red } .kept { display: none } }</style>"
+        '<p class="lost">no</p><p>A <b class="Gone">no </b><b class="kept">good</b><i class="late"> text</i>.</p>',
+        "A good text.",
+    ),
+    "one of several ways to show": (
+        "<epub:switch><epub:case><p>No.</p></epub:case><epub:default><p>Yes.</p></epub:default></epub:switch>",
+        "Yes.",
     ),
     "numbers of lines": (
         '<p>Arms and <span class="linenum">5</span>the <b class="line-no">line</b>.</p>',
@@ -371,7 +388,13 @@ def test_a_docx_is_read_as_with_its_changes_accepted_and_without_hidden_text_and
     tmp_path,
 ):
     path = docx(tmp_path / "a.docx", "First.\n\nLast.")
+    styles = {"CodeHidden": "<w:vanish/>", "Old": "<w:strike/>"}
     runs = {
+        "hidden by its style": '<w:r><w:rPr><w:rStyle w:val="CodeHidden"/></w:rPr><w:t>no</w:t></w:r>',
+        "struck by its style": '<w:r><w:rPr><w:rStyle w:val="Old"/></w:rPr><w:t>no</w:t></w:r>',
+        "not filled in": "<w:sdt><w:sdtPr><w:showingPlcHdr/></w:sdtPr><w:sdtContent><w:r>"
+        "<w:t>Click here</w:t></w:r></w:sdtContent></w:sdt>",
+        "filled in": "<w:sdt><w:sdtPr/><w:sdtContent><w:r><w:t> filled</w:t></w:r></w:sdtContent></w:sdt>",
         "moveFrom": "<w:moveFrom><w:r><w:t>moved</w:t></w:r></w:moveFrom>",
         "moveTo": "<w:moveTo><w:r><w:t> moved</w:t></w:r></w:moveTo>",
         "deleted": "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>",
@@ -388,15 +411,32 @@ def test_a_docx_is_read_as_with_its_changes_accepted_and_without_hidden_text_and
     with zipfile.ZipFile(path) as parts:
         members = {name: parts.read(name) for name in parts.namelist()}
     body = members["word/document.xml"].decode()
-    members["word/document.xml"] = body.replace(
-        "</w:p>", "".join(runs.values()) + "</w:p>", 1
-    ).encode()
+    body = body.replace("</w:p>", "".join(runs.values()) + "</w:p>", 1)
+    mark = '<w:pPr><w:rPr><w:del w:id="7"/></w:rPr></w:pPr>'
+    secret = (
+        '<w:p><w:pPr><w:pStyle w:val="Secret"/></w:pPr><w:r><w:t>no</w:t></w:r></w:p>'
+    )
+    joined = f"<w:p>{mark}<w:r><w:t>One that </w:t></w:r></w:p><w:p><w:r><w:t>goes on.</w:t></w:r></w:p>"
+    body = body.replace("</w:p>", f"</w:p>{secret}{joined}", 1)
+    members["word/document.xml"] = body.encode()
+    sheet = members["word/styles.xml"].decode()
+    for name, properties in (styles | {"Secret": "<w:vanish/>"}).items():
+        kind = "paragraph" if name == "Secret" else "character"
+        style = (
+            f'<w:style w:type="{kind}" w:styleId="{name}"><w:name w:val="{name}"/>'
+            f"<w:rPr>{properties}</w:rPr></w:style>"
+        )
+        sheet = sheet.replace("</w:styles>", f"{style}</w:styles>")
+    members["word/styles.xml"] = sheet.encode()
     with zipfile.ZipFile(path, "w") as parts:
         for name, content in members.items():
             parts.writestr(name, content)
     reading = read_document(path)
-    assert reading.text == "First. moved whole shown K\n\nLast."
-    assert +reading.left_out == {"deleted text": 3, "readings beside characters": 1}
+    assert (
+        reading.text
+        == "First. filled moved whole shown K\n\nOne that goes on.\n\nLast."
+    )
+    assert +reading.left_out == {"deleted text": 4, "readings beside characters": 1}
 
 
 def test_an_odt_is_read_without_notes_comments_and_deleted_text(tmp_path):
@@ -413,7 +453,11 @@ def test_an_odt_is_read_without_notes_comments_and_deleted_text(tmp_path):
         f"<s:style xmlns:s='{STYLE}' s:name='T1'><s:text-properties "
         "s:text-line-through-style='solid'/></s:style>"
         "<text:span text:style-name='T1'>struck </text:span>"
-        "on<text:line-break/>here.</text:p>",
+        f"<s:style xmlns:s='{STYLE}' s:name='T2'><s:text-properties "
+        "text:display='none'/></s:style>"
+        "<text:span text:style-name='T2'>hidden </text:span>"
+        "on<text:line-break/>here.</text:p>"
+        "<text:section text:display='none'><text:p>hidden</text:p></text:section>",
     )
     reading = read_document(path)
     assert reading.text == "Title\n\nA  text goes on\nhere."
@@ -425,11 +469,11 @@ def test_an_rtf_is_read_without_notes_deleted_and_hidden_text(tmp_path):
     path.write_bytes(
         rb"{\rtf1\ansi{\info{\title A Title}{\author A. Writer}}One{\super\chftn}{\footnote A note.} caf\'e9"
         rb"{\deleted gone}{\v hidden} \u-10179?\u-8704?\par {\strike no {\b n}\'e9}Two\line"
-        rb"\striked1 n\u233?\striked0 \v x\plain three.\par}"
+        rb"\striked1 n\u233?\striked0 \v x\plain three\_four.\par}"
     )
     reading = read_document(path)
     assert +reading.left_out == {"deleted text": 4}
-    assert reading.text == "One café \U0001f600\n\nTwo\n\nthree."
+    assert reading.text == "One café \U0001f600\n\nTwo\nthree-four."
     assert reading.title == "A Title"
     assert reading.author == "A. Writer"
 
@@ -438,6 +482,7 @@ def test_an_rtf_is_read_without_notes_deleted_and_hidden_text(tmp_path):
     ("written", "read"),
     [
         ("Keep ~~struck~~ this.[^1]\n\n[^1]: A note.", "Keep this."),
+        ("So <!-- ~~no~~\nno -->it is.\n<!-- no -->\nYes.", "So it is.\nYes."),
         ("Wor~~s~~d ~~two\nlines~~ next.", "Word next."),
         ("~~~\ncode\n~~~\n\nA ~~ b ~~ c.", "~~~\ncode\n~~~\n\nA ~~ b ~~ c."),
     ],
@@ -530,6 +575,47 @@ def test_an_encoding_is_told_with_what_was_guessed_and_what_is_damaged(
     reading = read_document(path)
     assert reading.text.split() == text.split()
     assert re.match(told, reading.encoding), reading.encoding
+
+
+OF_2001 = (
+    "*This is a Project Gutenberg Etext*\n\n*END*THE SMALL PRINT! FOR PUBLIC DOMAIN "
+    "ETEXTS*Ver.04.29.93*END*\n\nE-text prepared by A. Reader\nand others\n\n"
+)
+OF_2010 = (
+    "Words.\n\n*** START OF THIS PROJECT GUTENBERG EBOOK A TITLE ***\n\n\n"
+    "Produced by A. Reader\n\n"
+)
+OF_2020 = "Words.\n\n*** START OF THE PROJECT GUTENBERG EBOOK A TITLE ***\n\n"
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".md", ".docx", ".epub"])
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        (OF_2001, "End of the Project Gutenberg Etext of A Title\n\nWords."),
+        (
+            OF_2010,
+            "End of Project Gutenberg's A Title, by A. Writer\n\n"
+            "*** END OF THIS PROJECT GUTENBERG EBOOK A TITLE ***\n\nWords.",
+        ),
+        (OF_2020, "*** END OF THE PROJECT GUTENBERG EBOOK A TITLE ***"),
+    ],
+)
+def test_what_project_gutenberg_adds_goes_in_every_format(tmp_path, begin, end, suffix):
+    body = [*KNOWN.split("\n\n"), "What they prepared by [Pg 12] hand,", "as said."]
+    path = tmp_path / f"a{suffix}"
+    written = f"{begin}{chr(10).join(body[:1])}\n\n" + "\n\n".join(body[1:])
+    written += f"\n\n{end}"
+    if suffix == ".docx":
+        docx(path, written)
+    elif suffix == ".epub":
+        blocks = "".join(f"<p>{block}</p>" for block in written.split("\n\n"))
+        epub(path, [blocks])
+    else:
+        path.write_text(written, encoding="utf-8")
+    [work] = works_in(path)[0]
+    text = read_work(work).text
+    assert text.split() == " ".join(body).replace("[Pg 12] ", "").split()
 
 
 def test_notices_of_chapters_go_and_the_text_between_them_stays(tmp_path):
