@@ -41,7 +41,7 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     if os.environ.get(CHECKED) == str(study.path):
         return []
     about_books = []
-    for slug in sorted({run.benchmark for run in study.runs}):
+    for slug in study.benchmarks_of_runs:
         entry = study.benchmarks.entries[slug]
         files = text_files_of(entry)
         if files:
@@ -62,10 +62,8 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     os.environ[CHECKED] = str(study.path)
     told = [] if study.settings.texts is None else description(plan, config)
     if study.left_out:
-        reasons = "; ".join(
-            f"{slug}: {reason}" for slug, reason in study.left_out.items()
-        )
-        told.append(f"left out of tables and figures: {reasons}")
+        reasons = [f"{slug}: {reason}" for slug, reason in study.left_out.items()]
+        told.append(f"left out of tables and figures: {'; '.join(reasons)}")
     told += [*lacks(plan), *_remarks(plan), *about_books]
     read_texts.cache_clear()
     return told
@@ -82,9 +80,8 @@ def _check_chosen(
     chosen: list[tuple[str, Sequence[str], Sequence[int | None]]] = []
     for run in study.runs:
         if run.benchmark == slug and model in (None, run.model):
-            chosen.append(
-                (f"runs: {run.model} on {slug}", run.subsets or [], run.lengths or [])
-            )
+            where = f"runs: {run.model} on {slug}"
+            chosen.append((where, run.subsets or [], run.lengths or []))
     for name, artifact in study.artifacts.items():
         for panel in artifact.panels:
             if panel.benchmark == slug and model in (None, panel.model):

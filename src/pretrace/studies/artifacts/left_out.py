@@ -66,8 +66,7 @@ class LeftOut:
 
     def missing_among(self, pairs: Iterable[Run | Panel]) -> list[Missing]:
         """Return what the runs or panels lack that cannot be read."""
-        missing = [self.missing_of(pair) for pair in pairs]
-        return [gone for gone in missing if gone]
+        return [*filter(None, map(self.missing_of, pairs))]
 
     def lost_inputs(self, run: Run, benchmarks: Benchmarks) -> list[LostInput]:
         """Return the inputs that a run names and cannot have."""
@@ -169,10 +168,9 @@ def without_lost(
             left = [name for name in panel.references if name not in inputs]
             panel = panel.replaced(references=left)
         panels.append(panel)
-    across = {
-        key: [value for value in values if value not in inputs]
-        for key, values in artifact.options.across.items()
-    }
+    across = {}
+    for key, values in artifact.options.across.items():
+        across[key] = [value for value in values if value not in inputs]
     is_emptied = (artifact.panels and not panels) or not all(across.values())
     changes: dict[str, Any] = {"panels": panels}
     changes["missing"] = [*artifact.missing, *missing.values()]
@@ -199,8 +197,11 @@ def _readers(run: Run, name: str) -> frozenset[str]:
 
 def _with_options(run: Run) -> set[str]:
     """Return the questions of a run whose options are paraphrases."""
-    asked = {item.method for item in run.questions}
-    return {method for method in asked if QUESTION_METHODS[method].options}
+    asked = set()
+    for item in run.questions:
+        if QUESTION_METHODS[item.method].options:
+            asked.add(item.method)
+    return asked
 
 
 def _without(run: Run, lost: Sequence[LostInput]) -> Run:
@@ -247,11 +248,11 @@ def _names_shown(artifact: Artifact) -> set[Any]:
 
 
 def _unavailable(registry: Models | Benchmarks) -> dict[str, str]:
-    return {
-        slug: entry.unavailable
-        for slug, entry in registry.entries.items()
-        if entry.unavailable is not None
-    }
+    reasons = {}
+    for slug, entry in registry.entries.items():
+        if entry.unavailable is not None:
+            reasons[slug] = entry.unavailable
+    return reasons
 
 
 def _only(reasons: Mapping[str, str], slugs: Iterable[str]) -> dict[str, str]:

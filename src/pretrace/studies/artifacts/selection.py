@@ -212,13 +212,14 @@ def _choose_artifacts(
     for name in config.only:
         only.update(_artifacts_named(name, artifacts, where))
     chosen = {}
+    papers = set()
     for slug, artifact in artifacts.items():
         is_named = not only or slug in only
         is_of_papers = not config.papers or artifact.paper in ("", *config.papers)
         if is_named and is_of_papers:
             chosen[slug] = artifact
-    of_papers = [slug for slug, artifact in chosen.items() if artifact.paper]
-    has_no_paper = config.papers and not only and not of_papers
+            papers.add(artifact.paper)
+    has_no_paper = config.papers and not only and papers <= {""}
     if not chosen or has_no_paper:
         raise InputError(
             f"config: no artifact of {where} is selected by papers and only; change "
@@ -285,11 +286,12 @@ def _serving_runs(runs: list[Run], chosen: dict[str, Artifact]) -> list[Run]:
         if not artifact.panels and not artifact.unavailable:
             return runs
         if slug not in served and artifact.needs != OF_BENCHMARKS:
-            pairs.update(panel.pair for panel in artifact.panels)
+            for panel in artifact.panels:
+                pairs.add(panel.pair)
     serving = []
     for run in runs:
         readers = {(model, run.benchmark) for model in (run.model, *run.references)}
-        if wanted.keys() & set(run.serves) or pairs & readers:
+        if not wanted.keys().isdisjoint(run.serves) or pairs & readers:
             serving.append(run)
     return serving
 
@@ -313,8 +315,9 @@ def _of_papers(
     """Return an artifact about the papers' numbers, with the artifacts shown beside it
     and what is left out."""
     panels = _panels_left(artifact, pairs_run, unread)
-    reasons = {**unread.models, **unread.benchmarks}
-    missing = [Missing(name=name, reason=reason) for name, reason in reasons.items()]
+    missing = []
+    for name, reason in {**unread.models, **unread.benchmarks}.items():
+        missing.append(Missing(name=name, reason=reason))
     own = artifact.options.set_fields()
     options = Options(artifacts=of_papers).model_copy(update=own)
     return artifact.replaced(panels=panels, options=options, missing=missing)
@@ -333,8 +336,10 @@ def _of_paper(artifact: Artifact, unread: LeftOut) -> Artifact:
 
 
 def _join_reasons(missing: Iterable[Missing]) -> str:
-    reasons = {gone.name: gone.reason for gone in missing}
-    return "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) + "."
+    reasons = {}
+    for gone in missing:
+        reasons[gone.name] = f"{gone.name}: {gone.reason}"
+    return f"{'; '.join(reasons.values())}."
 
 
 def _with_inputs_shown(
@@ -350,7 +355,7 @@ def _with_inputs_shown(
     for artifact in artifacts:
         if artifact.unavailable:
             continue
-        across = {str(name) for name in artifact.options.across.get("reference", ())}
+        across = {*map(str, artifact.options.across.get("reference", ()))}
         for panel in artifact.panels:
             of_pair = names.setdefault(panel.pair, set())
             of_pair |= across
