@@ -427,8 +427,10 @@ class Pair:
         count = self.model.jobs
         if count == 1:
             return []
-        shares = [f"{number}of{count}" for number in range(1, count + 1)]
-        return [self.output(stage, share) for share in shares]
+        shares = []
+        for number in range(1, count + 1):
+            shares.append(self.output(stage, f"{number}of{count}"))
+        return shares
 
     def _in_shared(self, stage: str, suffix: str) -> str:
         return f"results/{stage}/{self.model.name}/{self.benchmark.name}/{self.study.name}.{suffix}"

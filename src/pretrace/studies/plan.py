@@ -407,12 +407,12 @@ class Plan:
         for slug in lending:
             if entries[slug].source == "hub":
                 models.add(slug)
-        read = []
-        for slug in sorted(models):
-            model = self.model(slug)
-            if model.is_local:
-                read.append(model)
-        return read
+        return self._local(models)
+
+    def _local(self, slugs: Iterable[str]) -> list[Model]:
+        """Return the models whose weights are read here, by their slugs."""
+        models = map(self.model, sorted(slugs))
+        return [model for model in models if model.is_local]
 
     @property
     def parts_fetched(self) -> list[tuple[Benchmark, str]]:
@@ -514,8 +514,7 @@ class Plan:
         slugs: set[str] = set()
         for run in self.study.runs:
             slugs |= {run.model, *run.references}
-        models = [self.model(slug) for slug in sorted(slugs)]
-        return [str(model.checkpoint) for model in models if model.is_local]
+        return [str(model.checkpoint) for model in self._local(slugs)]
 
     @property
     def base(self) -> tuple[Model, Model] | None:

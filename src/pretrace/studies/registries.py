@@ -183,10 +183,9 @@ def load_registries(
     pins: Pins = {}
     if config.revisions is not None:
         pins = read_keys(Path(config.revisions), Revisions).to_json()
-    own = {
-        kind: parse_entries(getattr(file, kind), SOURCES[kind], f"{path}: {kind}")
-        for kind in SOURCES
-    }
+    own = {}
+    for kind, sources in SOURCES.items():
+        own[kind] = parse_entries(getattr(file, kind), sources, f"{path}: {kind}")
     models, benchmarks, corpora = (
         _load(kind, folder, own[kind], file.study, path) for kind in SOURCES
     )
@@ -338,8 +337,8 @@ def _set_path(registry: Registry[Any], slug: str, path: str) -> None:
         available = {"unavailable": None} if isinstance(entry, BenchmarkEntry) else {}
         registry.entries[slug] = entry.model_copy(update={"path": path} | available)
         return
-    common = entry.model_fields_set & ModelEntry.model_fields.keys() - {"unavailable"}
-    given = {key: getattr(entry, key) for key in common} | {"path": path}
+    given = _keys_of_any(entry) | {"path": path}
+    given.pop("unavailable", None)
     if Path(path).is_file() and not isinstance(entry, LocalModel):
         registry.entries[slug] = AnswersModel(**given | {"source": "answers"})
     else:
@@ -369,14 +368,16 @@ def _as_served(
         "model": name,
     }
     api |= {"endpoint": server.endpoint, "echo": echo}
-    common = entry.model_fields_set & ModelEntry.model_fields.keys() - _OF_WEIGHTS
-    given = {key: getattr(entry, key) for key in common}
-    return parse(
-        given | {"source": "openai", "api": parse(api, Api, where)},
-        ApiModel,
-        "config: servers",
-        slug,
-    )
+    given = _keys_of_any(entry) | {"source": "openai", "api": parse(api, Api, where)}
+    for key in _OF_WEIGHTS:
+        given.pop(key, None)
+    return parse(given, ApiModel, "config: servers", slug)
+
+
+def _keys_of_any(entry: ModelEntry) -> dict[str, Any]:
+    """Return the keys of an entry that models of every source have."""
+    common = entry.model_fields_set & ModelEntry.model_fields.keys()
+    return {key: getattr(entry, key) for key in common}
 
 
 def check_pins(pins: Pins, registries: Iterable[Registry[Any]], path: str) -> None:

@@ -628,10 +628,9 @@ def _check_two(where: str, run: Run, other: Run) -> None:
         raise InputError(
             f"{where}.extraction: {another} has another start_token; give the same."
         )
-    same = run.start_token == other.start_token and all(
-        _share(getattr(run, key), getattr(other, key))
-        for key in ("views", "subsets", "lengths")
-    )
+    same = run.start_token == other.start_token
+    for key in ("views", "subsets", "lengths"):
+        same = same and _share(getattr(run, key), getattr(other, key))
     if run.methods and other.methods and same and run.inner_start != other.inner_start:
         raise InputError(
             f"{where}.inner_start: {another} differs in it on the same texts, but "

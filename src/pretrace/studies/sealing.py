@@ -306,7 +306,10 @@ def _has_same_works(plan: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 def _shared(plan: Mapping[str, Any], other: Mapping[str, Any], key: str) -> bool:
     """Return whether two plans hold an equal file, or an equal checkpoint."""
-    return any(value in other[key].values() for value in plan[key].values() if value)
+    for value in plan[key].values():
+        if value and value in other[key].values():
+            return True
+    return False
 
 
 def lines_of_seals(seals: Sequence[Seal]) -> list[tuple[str, str]]:

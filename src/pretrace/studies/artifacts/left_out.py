@@ -7,7 +7,7 @@ the view that the input is.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pretrace.methods import METHODS
 from pretrace.questions.known import QUESTION_METHODS
@@ -19,6 +19,7 @@ from pretrace.studies.runs import Run, view_writer
 INPUTS_OF_RUNS = ("views", "neighbours", "references", "shadows", "corpora")
 """Keys of runs that name what other models or corpora give."""
 
+P = TypeVar("P", Run, Panel)
 PairSlugs = tuple[str, str]
 """The slugs of a model and a benchmark."""
 
@@ -67,6 +68,10 @@ class LeftOut:
     def missing_among(self, pairs: Iterable[Run | Panel]) -> list[Missing]:
         """Return what the runs or panels lack that cannot be read."""
         return [*filter(None, map(self.missing_of, pairs))]
+
+    def readable(self, pairs: Iterable[P]) -> list[P]:
+        """Return the runs or panels that can be read."""
+        return [pair for pair in pairs if not self.missing_of(pair)]
 
     def lost_inputs(self, run: Run, benchmarks: Benchmarks) -> list[LostInput]:
         """Return the inputs that a run names and cannot have."""
@@ -160,14 +165,7 @@ def without_lost(
         is_read = item.methods & methods if methods else item.methods
         if item.name in named or is_read:
             missing[item.name] = Missing(name=item.name, reason=item.reason)
-    panels = []
-    for panel in artifact.panels:
-        if panel.view in inputs or panel.reference in inputs:
-            continue
-        if panel.references is not None:
-            left = [name for name in panel.references if name not in inputs]
-            panel = panel.replaced(references=left)
-        panels.append(panel)
+    panels = _panels_without(artifact.panels, inputs)
     across = {}
     for key, values in artifact.options.across.items():
         across[key] = [value for value in values if value not in inputs]
@@ -181,6 +179,19 @@ def without_lost(
         options = artifact.options.model_copy(update={"across": across})
         changes["options"] = options
     return artifact.replaced(**changes)
+
+
+def _panels_without(panels: Iterable[Panel], inputs: set[str]) -> list[Panel]:
+    """Return the panels that show none of these inputs alone, without them."""
+    left = []
+    for panel in panels:
+        if panel.view in inputs or panel.reference in inputs:
+            continue
+        if panel.references is not None:
+            names = [name for name in panel.references if name not in inputs]
+            panel = panel.replaced(references=names)
+        left.append(panel)
+    return left
 
 
 def _readers(run: Run, name: str) -> frozenset[str]:

@@ -87,9 +87,12 @@ def resolve_artifacts(
         chosen = _with_inputs_shown(chosen, artifacts.values())
 
     artifacts = with_notes(artifacts, chosen, registries)
-    reasons = {missing.name: missing.reason for missing in unread.missing_among(runs)}
+    reasons = {}
+    for missing in unread.missing_among(runs):
+        reasons[missing.name] = missing.reason
     for inputs in lost.values():
-        reasons |= {item.name: item.reason for item in inputs}
+        for item in inputs:
+            reasons[item.name] = item.reason
     reasons |= methods_left_out(named, artifacts.values(), chosen)
 
     controls = []
@@ -164,7 +167,7 @@ def _choose(
         InputError: nothing is selected, or no model is left.
     """
     chosen = _choose_artifacts(artifacts, config, where)
-    readable = [run for run in runs if not unread.missing_of(run)]
+    readable = unread.readable(runs)
     shows_all_runs = any(not artifact.panels for artifact in chosen.values())
     if not readable or (shows_all_runs and not _any_measured(readable)):
         _require_smaller(runs, models, config, where)
@@ -302,7 +305,7 @@ def _panels_left(
     """Return the panels whose runs are selected; `pairs_run` None: all runs that can be
     read."""
     if pairs_run is None:
-        return [panel for panel in artifact.panels if not unread.missing_of(panel)]
+        return unread.readable(artifact.panels)
     return [panel for panel in artifact.panels if panel.pair in pairs_run]
 
 
@@ -329,7 +332,7 @@ def _of_paper(artifact: Artifact, unread: LeftOut) -> Artifact:
     missing = unread.missing_among(artifact.panels)
     if not missing:
         return artifact
-    left = [panel for panel in artifact.panels if not unread.missing_of(panel)]
+    left = unread.readable(artifact.panels)
     if left:
         return artifact.replaced(missing=missing, panels=left)
     return artifact.replaced(missing=missing, unavailable=_join_reasons(missing))
