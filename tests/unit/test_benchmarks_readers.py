@@ -228,6 +228,8 @@ AROUND = {
     "a list of links": '<div><ul><li><a href="/">Home</a></li><li><a href="/a">A</a></li></ul></div>',
     "a frame": "<iframe>Other page</iframe>",
     "comments of readers": '<div id="comments"><p>Well said</p></div>',
+    "a box of links": '<div class="navbox">Novels of 1899</div><div id="catlinks">1899 novels</div>',
+    "what is not printed": '<p class="noprint">[edit]</p><p class="d-print-none">Print</p>',
     "a word processor's header": '<div title="header"><p>Page 1</p></div>',
 }  # fmt: skip
 
@@ -368,6 +370,10 @@ UNREADABLE = {
         ),
         r"the PDF is encrypted \(DRM\)",
     ),
+    "chunks.docx": (
+        lambda path: edited_docx(path, "A.", document=("<w:p>", "<w:altChunk/>")),
+        "the file holds others in formats of their own",
+    ),
     "locked.odt": (
         lambda path: odt(path, "", "<m:encryption-data/>"),
         "the document is encrypted",
@@ -384,10 +390,26 @@ def test_what_cannot_be_read_is_called_what_it_is(tmp_path, name):
         read_document(tmp_path / name)
 
 
+def edited_docx(path: Path, text: str, **changes) -> Path:
+    """Write a DOCX whose document, or styles, have some markup before other."""
+    docx(path, text)
+    with zipfile.ZipFile(path) as parts:
+        members = {
+            name: parts.read(name).decode("latin-1") for name in parts.namelist()
+        }
+    for name, (old, new) in changes.items():
+        file = f"word/{name}.xml"
+        members[file] = members[file].replace(old, new + old, 1)
+    with zipfile.ZipFile(path, "w") as parts:
+        for name, content in members.items():
+            parts.writestr(name, content.encode("latin-1"))
+    return path
+
+
 def test_a_docx_is_read_as_with_its_changes_accepted_and_without_hidden_text_and_notes(
     tmp_path,
 ):
-    path = docx(tmp_path / "a.docx", "First.\n\nLast.")
+    path = tmp_path / "a.docx"
     styles = {"CodeHidden": "<w:vanish/>", "Old": "<w:strike/>"}
     runs = {
         "hidden by its style": '<w:r><w:rPr><w:rStyle w:val="CodeHidden"/></w:rPr><w:t>no</w:t></w:r>',
@@ -408,35 +430,48 @@ def test_a_docx_is_read_as_with_its_changes_accepted_and_without_hidden_text_and
         "K</w:t></w:r></w:rubyBase>"
         "</w:ruby></w:r>",
     }
-    with zipfile.ZipFile(path) as parts:
-        members = {name: parts.read(name) for name in parts.namelist()}
-    body = members["word/document.xml"].decode()
-    body = body.replace("</w:p>", "".join(runs.values()) + "</w:p>", 1)
-    mark = '<w:pPr><w:rPr><w:del w:id="7"/></w:rPr></w:pPr>'
-    secret = (
-        '<w:p><w:pPr><w:pStyle w:val="Secret"/></w:pPr><w:r><w:t>no</w:t></w:r></w:p>'
-    )
-    joined = f"<w:p>{mark}<w:r><w:t>One that </w:t></w:r></w:p><w:p><w:r><w:t>goes on.</w:t></w:r></w:p>"
-    body = body.replace("</w:p>", f"</w:p>{secret}{joined}", 1)
-    members["word/document.xml"] = body.encode()
-    sheet = members["word/styles.xml"].decode()
-    for name, properties in (styles | {"Secret": "<w:vanish/>"}).items():
-        kind = "paragraph" if name == "Secret" else "character"
-        style = (
-            f'<w:style w:type="{kind}" w:styleId="{name}"><w:name w:val="{name}"/>'
+    sheet = ""
+    for name, properties in styles.items():
+        sheet += (
+            f'<w:style w:type="character" w:styleId="{name}"><w:name w:val="{name}"/>'
             f"<w:rPr>{properties}</w:rPr></w:style>"
         )
-        sheet = sheet.replace("</w:styles>", f"{style}</w:styles>")
-    members["word/styles.xml"] = sheet.encode()
-    with zipfile.ZipFile(path, "w") as parts:
-        for name, content in members.items():
-            parts.writestr(name, content)
-    reading = read_document(path)
-    assert (
-        reading.text
-        == "First. filled moved whole shown K\n\nOne that goes on.\n\nLast."
+    edited_docx(
+        path,
+        "First.\n\nLast.",
+        document=("</w:p>", "".join(runs.values())),
+        styles=("</w:styles>", sheet),
     )
+    reading = read_document(path)
+    assert reading.text == "First. filled moved whole shown K\n\nLast."
     assert +reading.left_out == {"deleted text": 4, "readings beside characters": 1}
+
+
+PARAGRAPHS = {
+    "a deleted end": ('<w:rPr><w:del w:id="7"/></w:rPr>', "One goes on.\n\nLast."),
+    "a moved end": ('<w:rPr><w:moveFrom w:id="7"/></w:rPr>', "One goes on.\n\nLast."),
+    "a large letter": ('<w:framePr w:dropCap="drop"/>', "One goes on.\n\nLast."),
+    "a frame": ('<w:framePr w:w="10"/>', "One\n\ngoes on.\n\nLast."),
+    "hidden": ('<w:pStyle w:val="Secret"/>', "goes on.\n\nLast."),
+}
+
+
+@pytest.mark.parametrize("name", PARAGRAPHS)
+def test_a_paragraph_of_a_docx_that_goes_on_in_the_next_is_one_with_it(tmp_path, name):
+    properties, expected = PARAGRAPHS[name]
+    first = f"<w:p><w:pPr>{properties}</w:pPr><w:r><w:t>One </w:t></w:r></w:p>"
+    second = "<w:p><w:r><w:t>goes on.</w:t></w:r></w:p>"
+    secret = (
+        '<w:style w:type="paragraph" w:styleId="Secret"><w:name w:val="Secret"/>'
+        "<w:rPr><w:vanish/></w:rPr></w:style>"
+    )
+    path = edited_docx(
+        tmp_path / "a.docx",
+        "Last.",
+        document=("<w:p>", first + second),
+        styles=("</w:styles>", secret),
+    )
+    assert read_document(path).text == expected
 
 
 def test_an_odt_is_read_without_notes_comments_and_deleted_text(tmp_path):

@@ -60,10 +60,12 @@ _NAME_OF_NAVIGATION = re.compile(
     r"(?!(?:has|with|without|no|is|not)[-_])(?:.*[-_])?(?:cookies?|consent|gdpr|onetrust|nav|navbar|navigation|menu"
     r"|breadcrumbs?|sidebar|share|sharing|social|newsletter|subscribe|advert|adverts|advertisement|popup|modal|related"
     r"|toolbar|pagination|masthead|skip|skiplink|editsection|comments|disqus|site-?header|site-?footer)"
-    r"(?:[-_].*|banner|bar|notice|list|links?|overlay|area)?"
+    r"(?:[-_].*|banner|bar|box|notice|list|links?|overlay|area)?"
+    r"|no-?print|d-print-none|catlinks"
     r"|.*(?:cookieb|cookiec|cookien|cookiep|usercentrics|didomi|truste|iubenda|cmplz).*"
 )
-"""Classes and names of what surrounds the text of a saved page; the last are those of
+"""Classes and names of what surrounds the text of a saved page, or serves nobody who
+prints it; the last are those of
 programs that ask for consent."""
 
 _LABEL_OF_NAVIGATION = re.compile(

@@ -41,8 +41,13 @@ _TEXTS = {_TEXT, f"{_W}delText"}
 _STRIKES = (f"{_W}strike", f"{_W}dstrike")
 _PLACEHOLDER = f"{_W}sdtPr/{_W}showingPlcHdr"
 """What a field of a form has that nobody filled in."""
-_MARK = f"{_W}pPr/{_W}rPr"
-_DELETED_MARKS = (f"{_MARK}/{_W}del", f"{_MARK}/{_W}moveFrom")
+_GOES_ON = (
+    f"{_W}pPr/{_W}rPr/{_W}del",
+    f"{_W}pPr/{_W}rPr/{_W}moveFrom",
+    f"{_W}pPr/{_W}framePr[@{_W}dropCap]",
+)
+"""What a paragraph has that goes on in the next: its end is deleted, or it is the first
+letter of a chapter, larger than others."""
 
 _OF_NOTES = (
     f"{_W}footnoteReference",
@@ -82,6 +87,11 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
     )
     blocks: dict[Any, list[str]] = {}
     body = document.element.body
+    if body.find(f".//{_W}altChunk") is not None:
+        raise InputError(
+            f"{path}: the file holds others in formats of their own; open it in a word "
+            "processor, and save it again."
+        )
     for paragraph, string, left_as in _strings_of_docx(body, left_as_by_style):
         if left_as is None:
             blocks.setdefault(paragraph, []).append(string)
@@ -91,7 +101,7 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
     begun = ""  # of paragraphs that the next one goes on
     for paragraph, strings in blocks.items():
         block = begun + "".join(strings)
-        goes_on = any(paragraph.find(mark) is not None for mark in _DELETED_MARKS)
+        goes_on = any(paragraph.find(mark) is not None for mark in _GOES_ON)
         begun = block if goes_on else ""
         if not goes_on:
             texts.append(block.strip())
