@@ -159,6 +159,11 @@ MARKUP = {
         '<p class="lost">no</p><p>A <b class="Gone">no </b><b class="kept">good</b><i class="late"> text</i>.</p>',
         "A good text.",
     ),
+    "signs that are not read aloud": (
+        '<p><a aria-hidden="true" href="#x">#</a><span aria-hidden="true">S</span>o it<i aria-hidden="true">go</i>'
+        '<span class="sr-only">So</span> is.</p>',
+        "So it is.",
+    ),
     "one of several ways to show": (
         "<epub:switch><epub:case><p>No.</p></epub:case><epub:default><p>Yes.</p></epub:default></epub:switch>",
         "Yes.",
@@ -388,6 +393,47 @@ def test_what_cannot_be_read_is_called_what_it_is(tmp_path, name):
     make(tmp_path / name)
     with pytest.raises(InputError, match=message):
         read_document(tmp_path / name)
+
+
+LEFT_OUT = {
+    ".docx": ("<w:r><w:rPr><w:strike/></w:rPr><w:t>no</w:t></w:r>",
+              '<w:r><w:t xml:space="preserve">{}</w:t></w:r>'),
+    ".odt": ("<text:note><text:p>no</text:p></text:note>", "{}"),
+    ".rtf": (r"{\strike no}", "{}"),
+    ".html": ("<s>no</s>", "{}"),
+    ".epub": ("<s>no</s>", "{}"),
+    ".md": ("~~no~~", "{}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", LEFT_OUT)
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("One | two.", "One two."),
+        ("One | | two.", "One two."),
+        ("One| two.", "One two."),
+        ("Un|done.", "Undone."),
+        ("One two.|", "One two."),
+    ],
+)
+def test_nothing_stands_where_text_was_left_out(tmp_path, written, read, suffix):
+    gone, as_text = LEFT_OUT[suffix]
+    markup = gone.join(as_text.format(part) for part in written.split("|"))
+    path = tmp_path / f"a{suffix}"
+    if suffix == ".docx":
+        edited_docx(path, "End", document=("<w:r>", markup))
+    elif suffix == ".odt":
+        odt(path, f"<text:p>{markup}</text:p>")
+    elif suffix == ".epub":
+        epub(path, [f"<p>{markup}</p><p>{KNOWN}</p>"])
+    elif suffix == ".html":
+        path.write_text(f"<p>{markup}</p><p>{KNOWN}</p>")
+    else:
+        path.write_text(rf"{{\rtf1 {markup}\par}}" if suffix == ".rtf" else markup)
+    text = read_document(path).text.removeprefix("Chapter 1\n\n")
+    end = "End" if suffix == ".docx" else " ".join(KNOWN.split())
+    assert text.removesuffix(end).strip() == read
 
 
 def edited_docx(path: Path, text: str, **changes) -> Path:
@@ -701,6 +747,8 @@ def test_notes_of_a_pdf_go_with_their_raised_numbers(tmp_path):
     shown += "(A word) Tj /F 6 Tf 4 Ts (1) Tj 0 Ts /F 10 Tf ( has a note) Tj "
     shown += "/F 6 Tf 4 Ts (ii) Tj 0 Ts /F 10 Tf (. ) Tj T* "  # an endnote's
     shown += "".join(f"({line}) Tj T* " for line in lines[10:])
+    shown += "1 0 0 1 50 400 Tm (And H) Tj 1 0 0 1 70 398 Tm /F 6 Tf (2) Tj "
+    shown += "1 0 0 1 74 400 Tm /F 10 Tf (O is wet.) Tj 1 0 0 1 50 380 Tm "
     shown += "/F 10 Tf (1 This is the note.) Tj T*"
     stream = f"BT /F 10 Tf 12 TL 50 780 Td {shown} ET"
     data = path.read_bytes()
@@ -713,6 +761,7 @@ def test_notes_of_a_pdf_go_with_their_raised_numbers(tmp_path):
     )
     reading = read_document(path)
     assert "A word has a note." in reading.text
+    assert "And H2O is wet." in reading.text
     assert "This is the note" not in reading.text
     assert reading.text.count("of the text") == 20
 

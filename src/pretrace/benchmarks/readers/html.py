@@ -218,7 +218,9 @@ class Leaving:
             return NAVIGATION
         if tag.name in _PART_OF_TAG:
             return _PART_OF_TAG[tag.name]
-        is_hidden = "hidden" in attributes or attributes.get("aria-hidden") == "true"
+        # others than these signs are seen, and read aloud from a text beside them
+        is_sign = tag.name in ("a", "i") and attributes.get("aria-hidden") == "true"
+        is_hidden = "hidden" in attributes or is_sign
         style = attributes.get("style", "")
         if is_hidden or _HIDDEN.search(style):
             return UNSEEN

@@ -10,7 +10,13 @@ from typing import Any
 from pretrace.benchmarks.layout import LaidOutText, count_words
 from pretrace.benchmarks.readers.encodings import BROKEN
 from pretrace.benchmarks.readers.limits import check_members, check_pieces, open_zip
-from pretrace.benchmarks.readers.notes import DELETED, NOTES, READINGS
+from pretrace.benchmarks.readers.notes import (
+    DELETED,
+    GAP,
+    NOTES,
+    READINGS,
+    close_gaps,
+)
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import writable
 
@@ -95,7 +101,9 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
     for paragraph, string, left_as in _strings_of_docx(body, left_as_by_style):
         if left_as is None:
             blocks.setdefault(paragraph, []).append(string)
-        elif left_as != UNSEEN:
+            continue
+        blocks.setdefault(paragraph, []).append(GAP)
+        if left_as != UNSEEN:
             reading.left_out[left_as] += count_words(string)
     texts = []
     begun = ""  # of paragraphs that the next one goes on
@@ -104,8 +112,8 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
         goes_on = any(paragraph.find(mark) is not None for mark in _GOES_ON)
         begun = block if goes_on else ""
         if not goes_on:
-            texts.append(block.strip())
-    texts.append(begun.strip())
+            texts.append(close_gaps(block).strip())
+    texts.append(close_gaps(begun).strip())
     for part in document.part.package.iter_parts():
         if part.partname.endswith(("/footnotes.xml", "/endnotes.xml")):
             notes = re.sub(r"<[^<>]*>", "", part.blob.decode("utf-8", "replace"))
@@ -133,6 +141,8 @@ def _strings_of_docx(
             is_unfilled = tag == _FIELD and element.find(_PLACEHOLDER) is not None
             if tag == _FALLBACK or is_unseen or is_unfilled:
                 skipped = element
+                if paragraphs:
+                    yield paragraphs[-1], "", UNSEEN
             elif tag == _PARAGRAPH:
                 paragraphs.append(element)
             elif tag in _LEFT_OUT:
@@ -231,11 +241,14 @@ def read_odt(data: bytes, path: Path) -> LaidOutText:
     for paragraph, string, left_as in _strings_of_odt(body, left_as_by_style):
         if left_as is None:
             blocks.setdefault(paragraph, []).append(string)
-        elif left_as:
+            continue
+        blocks.setdefault(paragraph, []).append(GAP)
+        if left_as != UNSEEN:
             reading.left_out[left_as] += count_words(string)
-    texts = (
-        re.sub(r" *\n *", "\n", "".join(strings)).strip() for strings in blocks.values()
-    )
+    texts = []
+    for strings in blocks.values():
+        block = close_gaps("".join(strings))
+        texts.append(re.sub(r" *\n *", "\n", block).strip())
     reading.text = "\n\n".join(filter(None, texts))
     return reading
 
@@ -275,10 +288,12 @@ def _strings_of_odt(
         if tag == _SECTION and element.get(_DISPLAY) == "none":
             part = UNSEEN
         if event == "start":
-            if tag in _ODT_PARAGRAPHS:
-                paragraphs.append(element)
             if part is not None:
                 left_as.append(part)
+                if paragraphs:  # which the left-out text may have of its own
+                    yield paragraphs[-1], "", part
+            if tag in _ODT_PARAGRAPHS:
+                paragraphs.append(element)
             count = int(element.get(f"{_TEXT_NS}c", 1)) if tag == _BLANKS else 0
             string = _ODT_SIGNS.get(tag, " " * min(count, 100)) + _collapsed(
                 element.text
@@ -338,7 +353,7 @@ def read_rtf(data: bytes, path: Path) -> LaidOutText:
     lines = writable(rtf_to_text(source, errors="replace")).split("\n")
     paragraphs = []
     for line in lines:
-        if paragraph := line.strip():
+        if paragraph := close_gaps(line).strip():
             paragraphs.append(re.sub(rf" *{_LINE_BREAK} *", "\n", paragraph))
     reading = LaidOutText("\n\n".join(paragraphs), "RTF")
     reading.title, reading.author = about.get("title", ""), about.get("author", "")
@@ -382,12 +397,13 @@ def _seen_of_rtf(source: str) -> tuple[str, str]:
             is_on = part["number"] != "0"
             groups[-1] = groups[-1] | {word} if is_on else groups[-1] - {word}
         is_text = part[0] not in "{}" and (word is None or word in _SIGNS_OF_RTF)
-        if not (is_text and groups[-1]):
+        if is_text and groups[-1]:
+            seen.append(GAP)
+            if groups[-1].isdisjoint(_UNTOLD_OF_RTF):
+                deleted.append(part[0])
+        else:
             seen.append(part[0])
             if is_text:
-                deleted.append(
-                    " "
-                )  # so that deleted words apart from each other stay so
-        elif groups[-1].isdisjoint(_UNTOLD_OF_RTF):
-            deleted.append(part[0])
+                # so that deleted words apart from each other stay so
+                deleted.append(" ")
     return "".join(seen), "".join(deleted)

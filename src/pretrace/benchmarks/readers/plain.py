@@ -41,9 +41,11 @@ def read_markdown(data: bytes, path: Path) -> LaidOutText:
     if header := _HEADER.match(reading.text):
         reading.text = reading.text[header.end() :]
         reading.left_out["front matter"] = count_words(header[0])
-    reading.text = _COMMENT.sub("", reading.text)
+    text = _COMMENT.sub("", reading.text)
     for pattern, part in _LEFT_OUT_OF_MARKDOWN:
-        for string in pattern.findall(reading.text):
+        for string in pattern.findall(text):
             reading.left_out[part] += count_words(string)
-        reading.text = pattern.sub("", reading.text)
+        text = pattern.sub("", text)
+    if text != reading.text:
+        reading.text = re.sub(r"\n{3,}", "\n\n", text)
     return reading
