@@ -205,10 +205,11 @@ def test_texts_without_a_window_are_not_measurable_and_a_warning_says_what_would
     assert list(found) == WINDOWS
     assert len(found) == 0
     assert re.search("has the 9 tokens .* longer texts", caplog.text)
-    for row in summarise(found, benchmark, measured).itertuples():
-        assert row.texts == row.short == 1
-        assert row.tokens == 0
-        assert row.least == 9
+    whole, document = summarise(found, benchmark, measured).to_dict("records")
+    for row in (whole, document):
+        assert row["texts"] == row["short"] == 1
+        assert row["tokens"] == 0
+        assert row["least"] == 9
 
 
 def windows_table(*documents):
