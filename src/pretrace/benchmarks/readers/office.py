@@ -35,7 +35,9 @@ _LEFT_OUT = {f"{_W}moveFrom": DELETED, f"{_W}del": DELETED, f"{_W}rt": READINGS}
 """Tags whose text is left out: deleted text, where moved text was; readings of
 characters."""
 
-_TEXTS = {_TEXT, f"{_W}delText"}
+_WRITTEN = {_TEXT, f"{_W}delText", *_SIGNS}
+"""Tags of strings and signs, in runs."""
+
 _STRIKES = (f"{_W}strike", f"{_W}dstrike")
 
 _OF_NOTES = (
@@ -120,12 +122,10 @@ def _strings_of_docx(
                 paragraphs.append(element)
             elif tag in _LEFT_OUT:
                 left_as.append(_LEFT_OUT[tag])
-            elif (
-                paragraphs
-                and (tag in _TEXTS or tag in _SIGNS)
-                and element.getparent().tag == _RUN
-            ):
+            elif tag in _WRITTEN and paragraphs:
                 run = element.getparent()
+                if run.tag != _RUN:
+                    continue
                 part = None
                 if left_as:
                     part = left_as[-1]
@@ -158,10 +158,11 @@ def _has(holder: Any, name: str) -> bool:
 
 # ODT
 
-_TEXT_NS, _OFFICE_NS, _SVG_NS, _STYLE_NS = (
-    f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}"
-    for name in ("text", "office", "svg-compatible", "style")
-)
+_ODT_NS = "{{urn:oasis:names:tc:opendocument:xmlns:{}:1.0}}"
+_TEXT_NS = _ODT_NS.format("text")
+_OFFICE_NS = _ODT_NS.format("office")
+_SVG_NS = _ODT_NS.format("svg-compatible")
+_STYLE_NS = _ODT_NS.format("style")
 _ODT_PARAGRAPHS = {f"{_TEXT_NS}p", f"{_TEXT_NS}h"}
 _ODT_SIGNS = {f"{_TEXT_NS}tab": "\t", f"{_TEXT_NS}line-break": "\n"}
 _BLANKS = f"{_TEXT_NS}s"
@@ -201,9 +202,8 @@ def read_odt(data: bytes, path: Path) -> LaidOutText:
                 struck |= _struck_of_odt(named)
         about = {}
         if "meta.xml" in archive.namelist():
-            for element in etree.fromstring(archive.read("meta.xml"), parser).iter(
-                "{*}title", "{*}initial-creator"
-            ):
+            meta = etree.fromstring(archive.read("meta.xml"), parser)
+            for element in meta.iter("{*}title", "{*}initial-creator"):
                 about[etree.QName(element).localname] = element.text or ""
     reading = LaidOutText(
         "", "ODT", title=about.get("title", ""), author=about.get("initial-creator", "")
@@ -215,9 +215,9 @@ def read_odt(data: bytes, path: Path) -> LaidOutText:
             blocks.setdefault(paragraph, []).append(string)
         elif left_as:
             reading.left_out[left_as] += count_words(string)
-    texts = (
-        re.sub(r" *\n *", "\n", "".join(strings)).strip() for strings in blocks.values()
-    )
+    texts = []
+    for strings in blocks.values():
+        texts.append(re.sub(r" *\n *", "\n", "".join(strings)).strip())
     reading.text = "\n\n".join(filter(None, texts))
     return reading
 
@@ -257,9 +257,8 @@ def _strings_of_odt(
             if part is not None:
                 left_as.append(part)
             count = int(element.get(f"{_TEXT_NS}c", 1)) if tag == _BLANKS else 0
-            string = _ODT_SIGNS.get(tag, " " * min(count, 100)) + _collapsed(
-                element.text
-            )
+            sign = _ODT_SIGNS.get(tag, " " * min(count, 100))
+            string = sign + _collapsed(element.text)
         else:
             if tag in _ODT_PARAGRAPHS:
                 paragraphs.pop()
@@ -354,9 +353,8 @@ def _seen_of_rtf(source: str) -> tuple[str, str]:
         if not (is_text and groups[-1]):
             seen.append(part[0])
             if is_text:
-                deleted.append(
-                    " "
-                )  # so that deleted words apart from each other stay so
+                # so that deleted words apart from each other stay so
+                deleted.append(" ")
         elif groups[-1].isdisjoint(_UNTOLD_OF_RTF):
             deleted.append(part[0])
     return "".join(seen), "".join(deleted)
