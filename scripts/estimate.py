@@ -22,13 +22,9 @@ with run_job(snakemake):
     plan = Plan(load_study(snakemake.config, config_folder()))
     known = {}
     for slug, path in measured(plan).items():
-        table_of_texts = read_parquet(path).astype({"length": object})
-        lengths = table_of_texts["length"].where(table_of_texts["length"].notna(), None)
-        known[slug] = counted(
-            plan,
-            slug,
-            zip(table_of_texts["text"], table_of_texts["subset"], lengths, strict=True),
-        )
+        texts = read_parquet(path).astype({"length": object})
+        texts["length"] = texts["length"].where(texts["length"].notna(), None)
+        known[slug] = counted(plan, slug, texts.itertuples())
     jobs = jobs_of(plan, known)
     told = [*table(plan, jobs), *assumptions(plan, known)]
     if any(not job.model.is_local for job in jobs):

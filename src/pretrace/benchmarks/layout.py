@@ -94,6 +94,9 @@ def without_front_matter(reading: LaidOutText) -> LaidOutText:
     """Leave out the notices of Project Gutenberg, the copyright notice at a book's
     beginning, and its contents."""
     text, left_out = reading.text, Counter(reading.left_out)
+    removed = Counter(reading.removed)
+    text, removed_marks = _PAGE_MARK.subn("", text)
+    removed["page numbers"] += removed_marks
 
     def leave(part: str, begin: int, end: int) -> None:
         nonlocal text
@@ -106,24 +109,34 @@ def without_front_matter(reading: LaidOutText) -> LaidOutText:
         leave("front matter", 0, start.end())
     if notices := _repeated_notices(text):
         left_out["copyright notices"] += sum(map(count_words, notices))
-        text = re.sub(
-            r"\n{3,}",
-            "\n\n",
-            _NOTICE_LINE.sub(lambda line: "" if line[0] in notices else line[0], text),
+        text = _NOTICE_LINE.sub(
+            lambda line: "" if line[0] in notices else line[0], text
         )
-        text = text.strip("\n")
+        text = re.sub(r"\n{3,}", "\n\n", text).strip("\n")
     if end_of_notices := _end_of_notices(text):
         leave("front matter", 0, end_of_notices)
     if (heading := _CONTENTS.search(text, 0, len(text) // 4)) and (
         end_of_list := _end_of_contents(text, heading.end())
     ):
         leave("contents", heading.start(), end_of_list)
-    return LaidOutText(text, reading.encoding, Counter(reading.removed), left_out)
+    return LaidOutText(text, reading.encoding, removed, left_out)
 
 
+_MARK = r"[\[{](?:Pg|Page)\.? ?(?:\d{1,4}|[ivxlc]{1,7})[\]}]"
+# with the blank, or the empty lines, after it, if it stands after such
+_PAGE_MARK = re.compile(rf"(?<=[ \n]){_MARK}(?: |\n*)|{_MARK}")
 _GUTENBERG = r"\*\*\* ?{} OF TH(?:E|IS) PROJECT GUTENBERG EBOOK"
-_GUTENBERG_START = re.compile(_GUTENBERG.format("START") + r".*?\*\*\*", re.DOTALL)
-_GUTENBERG_END = re.compile(_GUTENBERG.format("END"))
+# until 2003 the notice ended otherwise; who made the text is said after it
+_GUTENBERG_START = re.compile(
+    rf"(?:{_GUTENBERG.format('START')}.*?\*\*\*|\*END ?\*? ?THE SMALL PRINT!.*?\*END\*)"
+    r"(?:\s*(?:(?:This )?E-?(?:text|book) (?:was )?)?(?:produced|prepared|transcribed) by"
+    r"\b.*?\n[ \t]*\n)?",
+    re.DOTALL | re.IGNORECASE,
+)
+_GUTENBERG_END = re.compile(
+    rf"{_GUTENBERG.format('END')}|^[ \t]*(?:This is the )?End of (?:the |this )?Project Gutenberg",
+    re.MULTILINE | re.IGNORECASE,
+)
 _NOTICE = re.compile(
     r"©|\bcopyright\b|\bISBN\b|all rights reserved|^(?:first )?(?:published|printed) (?:by|in)\b",
     re.I | re.M,
@@ -159,8 +172,11 @@ def _end_of_notices(text: str) -> int:
         end = notice.end()
     if not end:
         return 0
-    ends = (text.find(mark, end, 2 * most) for mark in ("\n\n", "\n"))
-    return next((place for place in ends if place >= 0), end)
+    for mark in ("\n\n", "\n"):
+        place = text.find(mark, end, 2 * most)
+        if place >= 0:
+            return place
+    return end
 
 
 _CONTENTS = re.compile(
@@ -185,16 +201,15 @@ def _end_of_contents(text: str, begin: int) -> int:
     end = place = begin
     for line in text[begin:].split("\n"):
         place += len(line) + 1
-        entry = re.sub(
-            r"(?:[.…] ?){2,}", " … ", line.strip().casefold()
-        )  # the dots before the number of a page
+        # the dots before the number of a page
+        entry = re.sub(r"(?:[.…] ?){2,}", " … ", line.strip().casefold())
         if not entry:
             continue
         if count_words(entry) > _LONGEST_ENTRY or len(entries) == _MOST_ENTRIES:
             break
-        if not (_ENTRY.fullmatch(entry) or lines[entry] > 1) or any(
-            own.startswith(entry) for own in entries
-        ):
+        if not (_ENTRY.fullmatch(entry) or lines[entry] > 1):
+            break
+        if any(own.startswith(entry) for own in entries):
             break
         entries.append(entry)
         end = place

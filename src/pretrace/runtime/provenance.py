@@ -68,7 +68,8 @@ def passes(manifests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     and tokens.
 
     `gpu`: the names of the GPUs that computed them, also in an earlier run or for
-    another study, "" without one.
+    another study, "" without one. `texts` and `truncated`: a text that is read past the
+    context, in stretches, counts once and is not truncated.
     """
     about = (
         "model",
@@ -80,19 +81,36 @@ def passes(manifests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         "batch_tokens",
         "threads",
     )
-    counts = ("texts", "skipped", "truncated", "tokens")
-    return [
-        {key: manifest[key] for key in about}
-        | {
-            "gpu": ", ".join(
-                sorted({view["gpu"] for view in manifest["views"] if view.get("gpu")})
-            )
-        }
-        | {count: sum(view[count] for view in manifest["views"]) for count in counts}
-        | {"start_token": ", ".join(manifest["starts"].values())}
-        | {"remarks": [*manifest["remarks"], *_lost_shots(manifest["views"])]}
-        for manifest in manifests
-    ]
+    rows = []
+    for manifest in manifests:
+        views = manifest["views"]
+        row = {key: manifest[key] for key in about}
+        gpus = {view["gpu"] for view in views if view.get("gpu")}
+        row["gpu"] = ", ".join(sorted(gpus))
+        row |= _totals(views)
+        row["start_token"] = ", ".join(manifest["starts"].values())
+        row["remarks"] = [*manifest["remarks"], *_lost_shots(views)]
+        rows.append(row)
+    return rows
+
+
+def _totals(views: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """Add up what is counted of views and slices: texts, skipped, truncated, tokens."""
+    views = list(views)
+    read_on = {_texts_of(view) for view in views if view["past_context"]}
+    totals = {"texts": 0, "skipped": 0, "truncated": 0, "tokens": 0}
+    for view in views:
+        totals["tokens"] += view["tokens"]
+        totals["skipped"] += view["skipped"]
+        if not view["past_context"]:
+            totals["texts"] += view["texts"]
+            is_read_on = not view["prefix"] and _texts_of(view) in read_on
+            totals["truncated"] += 0 if is_read_on else view["truncated"]
+    return totals
+
+
+def _texts_of(view: Mapping[str, Any]) -> tuple[Any, ...]:
+    return view["view"], view["altered"], view["subset"], view["length"]
 
 
 def _lost_shots(views: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -16,9 +16,10 @@ from pretrace.benchmarks.readers.html import (
     LaidOutMarkup,
     Leaving,
     NotePlaces,
+    StyledClasses,
     decode_markup,
     lay_out,
-    struck_classes,
+    styled_classes,
     styles_in,
 )
 from pretrace.benchmarks.readers.limits import check_pieces, open_zip
@@ -26,23 +27,17 @@ from pretrace.runtime.errors import InputError
 
 CONTENTS, FRONT, BACK = "contents", "front matter", "back matter"
 
-_PART_OF_TYPE = dict.fromkeys(
-    ("toc", "contents", "landmarks", "loi", "lot", "page-list"), CONTENTS
-)
-_PART_OF_TYPE |= dict.fromkeys(
-    (
-        "cover",
-        "titlepage",
-        "halftitlepage",
-        "title-page",
-        "copyright-page",
-        "imprint",
-        "dedication",
-        "frontmatter",
+_TYPES = {
+    CONTENTS: "toc contents landmarks loi lot page-list",
+    FRONT: (
+        "cover titlepage halftitlepage title-page copyright-page imprint dedication "
+        "frontmatter"
     ),
-    FRONT,
-)
-_PART_OF_TYPE |= dict.fromkeys(("index", "colophon", "backmatter"), BACK)
+    BACK: "index colophon backmatter",
+}
+_PART_OF_TYPE: dict[str, str] = {}
+for _part, _types in _TYPES.items():
+    _PART_OF_TYPE |= dict.fromkeys(_types.split(), _part)
 """Types of an EPUB's sections that are left out, and what they are."""
 
 _PARTS_OF_NAMES = {
@@ -140,17 +135,16 @@ class _Book:
         )
         self.folder = posixpath.dirname(root)
         self.package = _package_of(self.markup_of(root))
-        self.guide = {
-            self.place(tag["href"]): tag.get("type", "")
-            for tag in self.package.references
-        }
+        self.guide: dict[str, str] = {}
+        for tag in self.package.references:
+            self.guide[self.place(tag["href"])] = tag.get("type", "")
         self.named: list[str] = []
         self.items: dict[str, Mapping[str, str]] = {}
         self.set_apart: set[str] = set()
         self.tags = 0
         self.places_of_notes: set[str] = set()
         self.encodings: dict[str, str] = {}
-        self.struck = self._struck_of_styles()
+        self.styled = self._styled_classes()
         for tag in self.package.spine:
             item = self.package.items.get(tag["idref"])
             if item is None:
@@ -174,19 +168,20 @@ class _Book:
     def leaving_of(self, markup: str) -> Leaving:
         """Return what is left out of a file's markup, by the styles of the book and its
         own."""
-        struck = self.struck | struck_classes(styles_in(markup))
-        return replace(SECTIONS, struck=struck)
+        styled = self.styled | styled_classes(styles_in(markup))
+        return replace(SECTIONS, styled=styled)
 
-    def _struck_of_styles(self) -> frozenset[str]:
-        """Return the classes that the style sheets of the book strike through."""
-        struck: set[str] = set()
+    def _styled_classes(self) -> StyledClasses:
+        """Return the classes that the style sheets of the book strike through or
+        hide."""
+        styled = StyledClasses()
         for item in self.package.items.values():
             name = self.place(item.get("href", ""))
             is_style = item.get("media-type") == "text/css"
             if is_style and name in self.archive.namelist():
                 styles = self.archive.read(name).decode("utf-8", "replace")
-                struck |= struck_classes(styles)
-        return frozenset(struck)
+                styled |= styled_classes(styles)
+        return styled
 
     def notes_of(self, name: str) -> NotePlaces:
         """Return the places of notes that files of the book lead to, as links of a file
