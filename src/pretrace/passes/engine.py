@@ -154,7 +154,8 @@ class Engine:
         """Halve the budget of this prefix because a batch did not fit into memory
         beside it, or the prefix itself."""
         text = f"text '{batch[0].text_id}' ({longest} tokens) alone"
-        alone, lower = f"{text} does not fit into memory", "max_length"
+        alone = f"{text} does not fit into memory"
+        lower = "max_length"
         # a way that could not be verified for lack of memory says nothing of the prefix
         way = vars(self).get("sharing")
         if prompt_prefix.shots and way is not None:
@@ -186,8 +187,8 @@ class Engine:
         self, batch: list[Request], prompt_prefix: PromptPrefix, computed: torch.Tensor
     ) -> list[np.ndarray]:
         """The statistics of each text of a batch, once the device has computed them."""
-        numbers = [len(request.scored_tokens(prompt_prefix)) for request in batch]
-        ends = np.cumsum(numbers)[:-1]
+        lengths = [len(request.scored_tokens(prompt_prefix)) for request in batch]
+        ends = np.cumsum(lengths)[:-1]
         arrays = np.split(computed.cpu().numpy(), ends, axis=1)
         for request, values in zip(batch, arrays, strict=True):
             if not np.isfinite(values).all():
@@ -234,13 +235,15 @@ class Engine:
         """
         with torch.inference_mode():
             encoded = self._encoding(prompt_prefix)
-            ahead = prompt_prefix.ids if encoded is None else ()
+            ids_ahead = prompt_prefix.ids if encoded is None else ()
+            ahead = np.asarray(ids_ahead, np.int32)
             unread = 0 if self.features.stretches else 1
             longest = len(ahead) + max(len(request.tokens) for request in batch)
             inputs = np.zeros((len(batch), longest - unread), dtype=np.int64)
-            targets, ends = [], []
+            targets = []
+            ends = []
             for row, request in zip(inputs, batch, strict=True):
-                tokens = np.concatenate([np.asarray(ahead, np.int32), request.tokens])
+                tokens = np.concatenate([ahead, request.tokens])
                 read = len(tokens) - unread
                 row[:read] = tokens[:read]
                 targets.append(request.scored_tokens(prompt_prefix).astype(np.int64))
@@ -292,7 +295,8 @@ class Engine:
         last = encoded.last(prompt_prefix.parts).expand(len(ids), 1, -1)
         if ids.shape[1] == 0:
             return last
-        return torch.cat([last, encoded.read(ids, prompt_prefix.parts)], dim=1)
+        read = encoded.read(ids, prompt_prefix.parts)
+        return torch.cat([last, read], dim=1)
 
 
 def collected_late(started: Iterable[Work], count: int) -> Iterator[Work]:

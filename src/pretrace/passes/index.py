@@ -89,13 +89,8 @@ class PassIndex:
         state = "damaged" if file.is_file() else "missing"
         file.unlink(missing_ok=True)
         names = self.manifest
-        manifest = (
-            Path(self.store).parent
-            / names["model"]
-            / names["benchmark"]
-            / f"{names['study']}.json"
-        )
-        manifest.unlink(missing_ok=True)
+        of_pair = Path(self.store).parent / names["model"] / names["benchmark"]
+        (of_pair / f"{names['study']}.json").unlink(missing_ok=True)
         raise InputError(
             f"{file} is {state} (its sha256 is not the manifest's). It and the "
             f"manifest of {self.name} were removed: run the same command again to "

@@ -92,7 +92,8 @@ class SharedCache:
         # Explicit: the default of a sliding-window model drops what its first texts
         # still need to see.
         cache = DynamicCache()
-        self._last, self._ends = [], []
+        self._last = []
+        self._ends = []
         for part in parts:
             ids = torch.tensor([part], device=features.device)
             read = features(ids, past_key_values=cache, use_cache=True)
@@ -121,8 +122,8 @@ class SharedCache:
         apart = self._features.reads_apart
         layers = []
         for keys, values in self._layers:
-            cut = keys[..., :end, :], values[..., :end, :]
-            layers.append(PrefixLayer(*cut, apart=apart))
+            layer = PrefixLayer(keys[..., :end, :], values[..., :end, :], apart=apart)
+            layers.append(layer)
         return Cache(layers=layers)
 
 
@@ -133,7 +134,8 @@ def keys_and_values_gb(features: Features, tokens: int) -> float | None:
     heads = heads_of(config)
     if heads is None:
         return None
-    numbers: int = 2 * config.num_hidden_layers * heads.of_keys * heads.width * tokens
+    of_layer = 2 * heads.of_keys * heads.width
+    numbers: int = of_layer * config.num_hidden_layers * tokens
     return numbers * features.dtype.itemsize / 1e9
 
 
@@ -284,7 +286,8 @@ def _small(model: Any, *, narrow: bool) -> Any:
     they have few heads.
     """
     kinds = [type(layer) for layer in DynamicCache(config=model.config).layers]
-    count = max(2, *(kinds.index(kind) + 1 for kind in kinds))
+    last_first = max(kinds.index(kind) for kind in kinds)
+    count = max(2, last_first + 1)
     config = copy.deepcopy(model.config)
     config.quantization_config = None
     text = config.get_text_config()
@@ -337,8 +340,7 @@ def _off(way: PrefixSharing, features: Features) -> float:
     # three parts, so that a prefix is also shared in part; the second text repeats the
     # prefix's beginning
     ids = torch.arange(24).remainder(features.vocabulary)
-    first, second, third = ids[:5], ids[5:12], ids[12:16]
-    parts = tuple(tuple(part.tolist()) for part in (first, second, third))
+    parts = tuple(tuple(part.tolist()) for part in ids[:16].split([5, 7, 4]))
     texts = torch.stack([ids[16:], ids[:8]])
     encoded = way(features, parts)
     off = _distance(encoded, parts, texts, features)
@@ -355,11 +357,12 @@ def _distance(
 ) -> float:
     """Return the Euclidean distance, relative to the norm of the features that are
     expected."""
-    ahead = torch.tensor([*chain(*parts)]).expand(len(texts), -1)
+    prefix = [*chain(*parts)]
+    ahead = torch.tensor(prefix).expand(len(texts), -1)
     whole = features(torch.cat([ahead, texts], dim=1), use_cache=False)
-    width = ahead.shape[1]
-    of_last = _relative(encoded.last(parts), whole[0, width - 1])
-    return max(of_last, _relative(encoded.read(texts, parts), whole[:, width:]))
+    of_last = _relative(encoded.last(parts), whole[0, len(prefix) - 1])
+    of_texts = _relative(encoded.read(texts, parts), whole[:, len(prefix) :])
+    return max(of_last, of_texts)
 
 
 def _relative(shared: torch.Tensor, expected: torch.Tensor) -> float:
