@@ -78,8 +78,8 @@ def attention_to_shared_prefix(
     prefix noted by `put_ahead`. Where a query does not see all of it (sliding windows
     have a mask), or scores are altered, torch's kernel reads a copy.
     """
-    past = getattr(key, _AHEAD, None)
-    past_value = getattr(value, _AHEAD, None)
+    past: Any = getattr(key, _AHEAD, None)
+    past_value: Any = getattr(value, _AHEAD, None)
     has_prefix = past is not None and past_value is not None
     width = query.shape[-1]
     is_altered = any(kwargs.get(name) is not None for name in _ALTERING)
@@ -177,9 +177,11 @@ def _read_in_products(
     texts, heads, tokens, width = query.shape
     read = query.new_empty(texts, heads, tokens, width, dtype=torch.float32)
     log_sums = read.new_empty(texts, heads, tokens)
-    group = heads // key.shape[1]
-    for number in range(key.shape[1]):
-        head = slice(number * group, (number + 1) * group)
+    key_heads = key.shape[1]
+    group = heads // key_heads
+    for number in range(key_heads):
+        first = number * group
+        head = slice(first, first + group)
         rows = query[:, head].reshape(-1, width)
         with products_in_bfloat16(query.dtype == torch.bfloat16):
             values, sums = _read(rows, key[0, number], value[0, number], scaling)
@@ -193,8 +195,11 @@ def _read(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return float32 [queries, width], what they read of these keys, and ln of their
     softmax's sums [queries, 1]."""
-    queries, keys, values = queries.float(), keys.float().t(), values.float()
-    count, past = len(queries), keys.shape[1]
+    queries = queries.float()
+    keys = keys.float().t()
+    values = values.float()
+    count = len(queries)
+    past = keys.shape[1]
     size = max(1, _BLOCK // past)
     buffer = queries.new_empty(min(size, count), past)
     read = torch.empty_like(queries)

@@ -4,8 +4,10 @@ sum of its chunks."""
 import resource
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+from pretrace.runtime.files import JsonObject
 
 _COUNTS = ("texts", "skipped", "truncated", "tokens")
 
@@ -48,7 +50,7 @@ class Cost:
         return max(time.monotonic() - self._begin, 1e-6)
 
 
-def cost_of(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def cost_of(records: Sequence[JsonObject]) -> dict[str, Any]:
     """Return the cost of a pass from the records of its chunks, in the keys of one
     record.
 
@@ -76,7 +78,7 @@ def cost_of(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return cost
 
 
-def cost_line(cost: Mapping[str, Any]) -> str:
+def cost_line(cost: JsonObject) -> str:
     """Return the cost of a pass as its line in the log."""
     left = f"{cost['skipped']} skipped, {cost['truncated']} truncated"
     texts = (

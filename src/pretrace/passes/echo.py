@@ -36,6 +36,7 @@ from pretrace.passes import likeliest
 from pretrace.passes.prompt_prefix import Ids, PromptPrefix
 from pretrace.passes.requests import TOKEN_STATISTICS, Request
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
 
 _BYTES = re.compile(r"\\x([0-9a-f]{2})")
@@ -57,7 +58,9 @@ _LONG_TEXT = (  # several blocks of a server's prefix cache
 )
 _ENDINGS = (" It is altogether fitting", " The brave men, living and dead")
 # nats, and of a value: precision differs by batch
-_MEAN_OFF, _OFF, _SHARE_OFF = 0.1, 0.5, 0.1
+_MEAN_OFF = 0.1
+_OFF = 0.5
+_SHARE_OFF = 0.1
 # of the most probable next tokens, so that an unlikely one is compared as well
 _CANDIDATES = 2
 _TOP = 5  # as many as every API gives
@@ -73,7 +76,7 @@ class Echo:
 
 
 def echo_of(
-    body: Mapping[str, Any], vocabulary: int | None = None, *, compared: bool = True
+    body: JsonObject, vocabulary: int | None = None, *, compared: bool = True
 ) -> Echo:
     """Return the tokens and log-probabilities of an answer of the completions endpoint.
 
@@ -86,7 +89,8 @@ def echo_of(
     """
     try:
         echoed = body["choices"][0]["logprobs"]
-        pieces, logprobs = list(echoed["tokens"]), echoed["token_logprobs"]
+        pieces = list(echoed["tokens"])
+        logprobs = echoed["token_logprobs"]
         values = [math.nan if value is None else float(value) for value in logprobs]
         tops = [_likeliest_of(top) for top in echoed.get("top_logprobs") or []]
     except (KeyError, IndexError, TypeError, ValueError) as error:

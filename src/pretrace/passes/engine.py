@@ -274,8 +274,10 @@ class Engine:
         each text's targets are its last tokens."""
         width = read.shape[1]
         places = []
-        for number, (ids, end) in enumerate(zip(targets, ends, strict=True)):
-            places.append(number * width + np.arange(end - len(ids), end))
+        before = 0  # positions of the texts before this one
+        for ids, end in zip(targets, ends, strict=True):
+            places.append(before + np.arange(end - len(ids), end))
+            before += width
         scored = to_device(np.concatenate(places), read.device)
         rows = read.flatten(0, 1).index_select(0, scored)
         tokens = to_device(np.concatenate(targets), read.device)

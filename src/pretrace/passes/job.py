@@ -102,7 +102,8 @@ def run(
     for task in ordered:
         for chunk in task.chunks:
             every[chunk.key] = chunk
-    own = (share or WHOLE).of([*every.values()], lambda chunk: chunk.tokens)
+    own_share = share or WHOLE
+    own = own_share.of([*every.values()], lambda chunk: chunk.tokens)
     records = {}
     missing = {}
     for chunk in own:

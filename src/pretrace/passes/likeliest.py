@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from pretrace.models.api.endpoint import ApiRequest
 from pretrace.models.api.logprobs import check_likeliest
 from pretrace.passes.requests import TOP
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import JsonObject
 
 _TEXTS_AT_ONCE = 4  # for each request in flight; an answer about 500 tokens takes 2 MB
 
@@ -51,15 +52,19 @@ def score_texts(
         requests = [request_of(text.ids) for text in some]
         answers = client.ask(requests, read, progress)
         for text, places in zip(some, answers, strict=True):
-            is_as_long = len(places) == len(text.ids)
-            pairs = list(zip(places, text.ids, strict=False))[text.first :]
-            if not is_as_long or not all(id in values for values, id in pairs):
+            is_of_text = len(places) == len(text.ids)
+            rows = []
+            for values, id in list(zip(places, text.ids, strict=False))[text.first :]:
+                if id in values:
+                    rows.append(of_place(values, id))
+                else:
+                    is_of_text = False
+            if not is_of_text:
                 raise InputError(
                     f"{client.endpoint.name}: {client.endpoint.base_url} scores other "
                     f"tokens than the {len(text.ids)} that it was sent. Check the "
                     "tokenizer of the model's entry."
                 )
-            rows = [of_place(values, id) for values, id in pairs]
             yield np.array(rows, dtype=np.float32).reshape(-1, 4).T
 
 
@@ -76,7 +81,7 @@ def request_of(ids: Sequence[int]) -> ApiRequest:
 
 
 def own_logprobs(
-    body: Mapping[str, Any], ids: Sequence[int], vocabulary: int | None
+    body: JsonObject, ids: Sequence[int], vocabulary: int | None
 ) -> list[float]:
     """Read ln p of each token of a prompt but the first; `MalformedAnswerError` if they
     are not of these `ids`."""
@@ -104,9 +109,7 @@ def of_place(values: Mapping[int, float], id: int) -> tuple[float, float, int, f
     return own, highest, rank, min(mass, 0.0)
 
 
-def prompt_logprobs(
-    body: Mapping[str, Any], vocabulary: int | None
-) -> list[dict[int, float]]:
+def prompt_logprobs(body: JsonObject, vocabulary: int | None) -> list[dict[int, float]]:
     """Read token id -> log-probability at each place of a prompt; none at the first.
 
     Raises:

@@ -112,8 +112,9 @@ def _encode_with_end(
             f"prefix '{prefix}' puts the start token between shots, and the run has "
             "none: set start_token in the run, or choose another separator."
         )
-    shots = tokenizer(texts, add_special_tokens=False)["input_ids"]
-    ids = [(*shot, *end) for shot in shots]
+    ids = []
+    for shot in tokenizer(texts, add_special_tokens=False)["input_ids"]:
+        ids.append((*shot, *end))
     return [tuple(ids[first:]) for first in range(len(ids) + 1)]
 
 

@@ -195,7 +195,7 @@ class TokenisedTexts:
     slice, and their ids, when they are read first.
     """
 
-    def __init__(self, tokenizer: Any, check: Check | None = None) -> None:
+    def __init__(self, tokenizer: Any, check: Check) -> None:
         self._tokenizer = tokenizer
         self._check = check
         self._checked: set[Any] = set()
@@ -207,18 +207,21 @@ class TokenisedTexts:
         key = read.sent_texts, read.text_ids
         if self._kept_key == key:
             return iter(self._kept)
-        self._kept_key, self._kept = None, []
+        self._kept_key = None
+        self._kept = []
         # after a prefix there may be fewer texts
         part = read.sent_texts, len(read.text_ids)
         view, altered, _ = read.sent_texts
         texts = rendered_texts(
             read.text_ids, read.texts, view=view, altered=altered, stored=read.views
         )
-        encoded = self._encoded(texts, None if part in self._checked else self._check)
+        check = None if part in self._checked else self._check
+        encoded = self._encoded(texts, check)
         self._checked.add(part)
         first = list(islice(encoded, _TEXTS_KEPT + 1))
         if len(first) <= _TEXTS_KEPT:
-            self._kept_key, self._kept = key, first
+            self._kept_key = key
+            self._kept = first
         return chain(first, encoded)
 
     def _encoded(
@@ -244,7 +247,7 @@ def chunks_of(
     texts: TokenisedTexts,
     prompt_prefix: PromptPrefix,
     context: int | None,
-    tokens: int = CHUNK_TOKENS,
+    tokens: int,
 ) -> Iterator[list[Request]]:
     """Yield the pass's exact requests, by text id and variant, in chunks of at most
     `tokens` tokens.
@@ -259,7 +262,8 @@ def chunks_of(
         cost = 1 + len(request.tokens)
         if chunk and size + cost > tokens:
             yield chunk
-            chunk, size = [], 0
+            chunk = []
+            size = 0
         chunk.append(request)
         size += cost
         # of a million texts only two chunks' are alive: this one, and the caller's last
@@ -307,11 +311,12 @@ def chunk_key(
     threads count below float32 only, where a number depends on its batch and on the
     order of a sum.
     """
+    is_exact = target.dtype == "float32"
     how: dict[str, Any] = {
         "engine": engine_of(target),
         "checkpoint": target.digest,
         "dtype": target.dtype,
-        "batches": None if target.dtype == "float32" else [batch_tokens, threads],
+        "batches": None if is_exact else [batch_tokens, threads],
         "statistics": read.statistics,
         "start": prompt_prefix.start,
         "shots": prompt_prefix.shots,

@@ -47,7 +47,8 @@ _SMALL = {
 verification's tokens do not fit into one."""
 
 # of keys in narrow layers, and of queries that share one, at most
-_KEY_HEADS, _GROUP = 2, 4
+_KEY_HEADS = 2
+_GROUP = 4
 
 
 class PrefixLayer(DynamicLayer):
@@ -62,9 +63,11 @@ class PrefixLayer(DynamicLayer):
         self, keys: torch.Tensor, values: torch.Tensor, *, apart: bool
     ) -> None:
         super().__init__()
-        self.keys, self.values = keys, values
+        self.keys = keys
+        self.values = values
         self._ahead = put_ahead if apart else copied_ahead
-        self.dtype, self.device = keys.dtype, keys.device
+        self.dtype = keys.dtype
+        self.device = keys.device
         self.is_initialized = True
 
     def update(
@@ -344,8 +347,9 @@ def _off(way: PrefixSharing, features: Features) -> float:
     texts = torch.stack([ids[16:], ids[:8]])
     encoded = way(features, parts)
     off = _distance(encoded, parts, texts, features)
-    if encoded.serves(parts[:2]):
-        off = max(off, _distance(encoded, parts[:2], texts, features))
+    some = parts[:2]
+    if encoded.serves(some):
+        off = max(off, _distance(encoded, some, texts, features))
     return off
 
 

@@ -36,7 +36,8 @@ _ALIKE = {True: 1e-4, False: 0.03}
 _GROUP = 64
 # the last rows of a token's numbers: all kinds but the smallest have the first, and
 # `top40` has both
-_RANKS, _TOP_MASS = 4, 5
+_RANKS = 4
+_TOP_MASS = 5
 
 
 class OutputHead:
@@ -273,8 +274,9 @@ class _Merged:
         self._sums.append(sums)
 
     def _block(self, logits: torch.Tensor, rows: slice, sums: torch.Tensor) -> None:
-        z = self._shifted[: logits.numel()].view(logits.shape)
-        p = self._weighted[: logits.numel()].view(logits.shape)
+        size = logits.numel()
+        z = self._shifted[:size].view(logits.shape)
+        p = self._weighted[:size].view(logits.shape)
         if self._numbers > _RANKS:
             likelier = torch.gt(logits, self._own[rows, None], out=p)
             self._ranks[rows] += likelier.sum(-1)
@@ -338,7 +340,8 @@ def _top_mass(z: torch.Tensor, p: torch.Tensor) -> torch.Tensor:
         likeliest = _likeliest(z, TOP + 1)
         if not _tie(likeliest).any():
             return likeliest[:, :TOP].exp().sum(-1)
-    highest = z.topk(min(TOP, z.shape[1]), sorted=False).values
+    count = min(TOP, z.shape[1])
+    highest = z.topk(count, sorted=False).values
     last = highest.amin(-1, keepdim=True)
     return p.masked_fill(z < last, 0).sum(-1)
 
@@ -400,11 +403,14 @@ class _Finish:
         place of the output layer."""
         self._read["last_hidden_state"] = hidden.to(self._dtype)[None]
         ids = torch.zeros(1, len(hidden), dtype=torch.long, device=hidden.device)
+        base = base_of(self._model)
+        own_layer = self._model.get_output_embeddings()
         with (
-            _replaced(base_of(self._model), lambda *args, **kwargs: self._read),
-            _replaced(self._model.get_output_embeddings(), layer),
+            _replaced(base, lambda *args, **kwargs: self._read),
+            _replaced(own_layer, layer),
         ):
-            logits: torch.Tensor = self._model(input_ids=ids, use_cache=False).logits[0]
+            output = self._model(input_ids=ids, use_cache=False)
+        logits: torch.Tensor = output.logits[0]
         return logits.to(hidden.device).float()
 
 
