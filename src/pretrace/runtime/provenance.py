@@ -4,13 +4,13 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from pretrace.runtime.code import LIBRARY, scripts_folder
-from pretrace.runtime.files import digest, sha256_file
+from pretrace.runtime.files import JsonObject, digest, sha256_file
 from pretrace.runtime.hub import repositories_of
 from pretrace.runtime.schema import read_yaml
 
@@ -57,45 +57,40 @@ def whole_code_digest() -> str:
     for folder in (LIBRARY, scripts_folder()):
         for path in sorted(folder.rglob("*")):
             if path.suffix in (".py", ".jinja"):
-                digests[f"{folder.name}/{path.relative_to(folder).as_posix()}"] = (
-                    sha256_file(path)
-                )
+                name = f"{folder.name}/{path.relative_to(folder).as_posix()}"
+                digests[name] = sha256_file(path)
     return digest(digests)
 
 
-def passes(manifests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def passes(manifests: Iterable[JsonObject]) -> list[dict[str, Any]]:
     """List the devices of each manifest's forward passes, and their numbers of texts
     and tokens.
 
     `gpu`: the names of the GPUs that computed them, also in an earlier run or for
     another study, "" without one.
     """
-    about = (
-        "model",
-        "benchmark",
-        "checkpoint",
-        "dtype",
-        "device",
-        "engine",
-        "batch_tokens",
-        "threads",
-    )
-    counts = ("texts", "skipped", "truncated", "tokens")
-    return [
-        {key: manifest[key] for key in about}
-        | {
-            "gpu": ", ".join(
-                sorted({view["gpu"] for view in manifest["views"] if view.get("gpu")})
-            )
-        }
-        | {count: sum(view[count] for view in manifest["views"]) for count in counts}
-        | {"start_token": ", ".join(manifest["starts"].values())}
-        | {"remarks": [*manifest["remarks"], *_lost_shots(manifest["views"])]}
-        for manifest in manifests
-    ]
+    return [_pass_record(manifest) for manifest in manifests]
 
 
-def _lost_shots(views: Iterable[Mapping[str, Any]]) -> list[str]:
+_ABOUT_PASSES = (
+    "model", "benchmark", "checkpoint", "dtype", "device", "engine", "batch_tokens",
+    "threads",
+)  # fmt: skip
+
+
+def _pass_record(manifest: JsonObject) -> dict[str, Any]:
+    views = manifest["views"]
+    record = {key: manifest[key] for key in _ABOUT_PASSES}
+    gpus = {view.get("gpu") for view in views} - {None, ""}
+    record["gpu"] = ", ".join(sorted(gpus))
+    for count in ("texts", "skipped", "truncated", "tokens"):
+        record[count] = sum(view[count] for view in views)
+    record["start_token"] = ", ".join(manifest["starts"].values())
+    record["remarks"] = [*manifest["remarks"], *_lost_shots(views)]
+    return record
+
+
+def _lost_shots(views: Iterable[JsonObject]) -> list[str]:
     """Say of each subset and length which prefixes have fewer shots than asked for, in
     the draw that has the fewest."""
     used: dict[tuple[str, int], int] = {}
@@ -126,15 +121,14 @@ def repositories(records: Iterable[Path]) -> list[dict[str, str]]:
     `records`: checkpoint.json of the models, files.json of the benchmarks, a file a
     shard of the corpora.
     """
-    read = {
-        (source.kind, source.hub, source.commit)
-        for path in records
-        for source in repositories_of(path)
-    }
-    return [
-        {"kind": kind, "hub": hub, "commit": commit}
-        for kind, hub, commit in sorted(read)
-    ]
+    read = set()
+    for path in records:
+        for source in repositories_of(path):
+            read.add((source.kind, source.hub, source.commit))
+    listed = []
+    for kind, hub, commit in sorted(read):
+        listed.append({"kind": kind, "hub": hub, "commit": commit})
+    return listed
 
 
 def processor() -> str:
