@@ -35,7 +35,7 @@ from pretrace.questions.documents import document_units
 from pretrace.render.artifact import outputs
 from pretrace.render.results import read_csv, with_variants_named
 from pretrace.runtime.errors import InputError, nearest, shorten
-from pretrace.runtime.files import read_json, read_parquet
+from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import log, progress_on_stderr
 from pretrace.runtime.schema import read_yaml
 from pretrace.studies import Plan, load_study
@@ -102,12 +102,10 @@ def score(
     from pretrace.models.target import load_checkpoint
     from pretrace.passes import job
 
-    model = _checked(
-        "model", model, str | Path, "a name, an id of the hub, or a folder"
-    )
-    start_token = _checked(
-        "start_token", start_token, str, "'tokenizer', 'none', or the token itself"
-    )
+    needed = "a name, an id of the hub, or a folder"
+    model = _checked("model", model, str | Path, needed)
+    needed = "'tokenizer', 'none', or the token itself"
+    start_token = _checked("start_token", start_token, str, needed)
     if store is not None:
         store = Path(_checked("store", store, str | Path, "a folder"))
         if store.is_file():
@@ -156,10 +154,10 @@ def score(
     scores = scores.set_index(["method", "setting", "id"]).sort_index()
     wide = pd.DataFrame(index=ids)
     for column, item in columns.items():
-        wide[column] = scores["score"].get(
-            (item.method, setting_name(item.method, item.parameters))
-        )
-    if "blind" in wide and "blind" not in named and wide["blind"].isna().any():
+        setting = setting_name(item.method, item.parameters)
+        wide[column] = scores["score"].get((item.method, setting))
+    has_extra_blind = "blind" in wide and "blind" not in named
+    if has_extra_blind and wide["blind"].isna().any():
         log.warning(
             "score: no column blind, because the labels are too few to learn from in "
             "each fold"
@@ -207,9 +205,8 @@ def _written_methods(methods: Any) -> list[tuple[str, dict[str, Value]]]:
     written = []
     for item in methods:
         given = {item: {}} if isinstance(item, str) else item
-        if not isinstance(given, Mapping) or not all(
-            isinstance(value, Mapping) for value in given.values()
-        ):
+        values = given.values() if isinstance(given, Mapping) else [None]
+        if not all(isinstance(value, Mapping) for value in values):
             raise InputError(f"score: methods has {shorten(repr(item))}; {_METHOD}.")
         written += [(id, dict(parameters)) for id, parameters in given.items()]
     if not written:
@@ -234,17 +231,17 @@ def _columns(
                 f"score: {id} asks questions about documents. Write a study: "
                 "docs/add_a_benchmark.md."
             )
-        method, hindered = find(id), obstacle(id, {}, language=language)
+        method = find(id)
+        hindered = obstacle(id, {}, language=language)
         reason, remedy = hindered or ("", "")
-        advice = (
-            f"in a study, {remedy}, and read the scores by pretrace.load"
-            if remedy
-            else "leave it out"
-        )
+        advice = "leave it out"
+        if remedy:
+            advice = f"in a study, {remedy}, and read the scores by pretrace.load"
         if "stream" in method.needs:
             reason = "only a model that is trained here has a known training stream"
         elif method.scope == "benchmark" and not labelled and not hindered:
-            reason, advice = "no text has a label", "give labels"
+            reason = "no text has a label"
+            advice = "give labels"
         if reason and methods is not None:
             raise InputError(
                 f"score: {id} needs more than the texts: {reason}; {advice} "
@@ -311,7 +308,7 @@ class Results:
     def texts(self, benchmark: str) -> "pd.DataFrame":
         """Return a benchmark's texts: `text_id`, `text`, `label`, `subset`, `length`
         (words), `document`, `fold`."""
-        return read_parquet(self._pair(benchmark=benchmark).benchmark.table)
+        return read_parquet(self._pair(None, benchmark).benchmark.table)
 
     def scores(self, model: str, benchmark: str) -> "pd.DataFrame":
         """Return every score with the `label` (1 member, 0 non-member, missing),
@@ -319,17 +316,15 @@ class Results:
         """
         import pandas as pd
 
-        scores, texts = (
-            read_parquet(self._pair(model, benchmark).scores),
-            self.texts(benchmark),
-        )
+        scores = read_parquet(self._pair(model, benchmark).scores)
+        texts = self.texts(benchmark)
+        keys = ["unit", "id"]
         units = texts.rename(columns={"text_id": "id"}).assign(unit="text")
         if scores["unit"].eq("document").any():
-            units = pd.concat([units, document_units(texts).assign(unit="document")])
-        about = units[["unit", "id", "label", "subset", "length", "fold"]]
-        return scores.merge(
-            about, on=["unit", "id"], how="left", validate="many_to_one"
-        )
+            documents = document_units(texts).assign(unit="document")
+            units = pd.concat([units, documents])
+        about = units[[*keys, "label", "subset", "length", "fold"]]
+        return scores.merge(about, on=keys, how="left", validate="many_to_one")
 
     def metrics(self, model: str, benchmark: str) -> "pd.DataFrame":
         """Return the AUCs and true positive rates with their intervals.
@@ -338,9 +333,8 @@ class Results:
         tables, `min_k;window=3`, so that `method == 'min_k' and selection == 'default'`
         is one row of a metric; in rows of the grid each setting is one.
         """
-        return with_variants_named(
-            read_parquet(self._pair(model, benchmark).stage_file("metrics"))
-        )
+        file = self._pair(model, benchmark).stage_file("metrics")
+        return with_variants_named(read_parquet(file))
 
     def table(self, artifact: str) -> "pd.DataFrame":
         """Return the numbers of a table or figure, as in its CSV file:
@@ -351,9 +345,8 @@ class Results:
                 f"load: the study {self.plan.study.name} has no table or figure "
                 f"'{artifact}': {nearest(artifact, artifacts)}"
             )
-        path = outputs(artifacts[artifact], Path("results", self.plan.study.name))[
-            "csv"
-        ]
+        folder = Path("results", self.plan.study.name)
+        path = outputs(artifacts[artifact], folder)["csv"]
         if not path.is_file():
             raise InputError(f"load: {path} is not there: snakemake --cores all {path}")
         return read_csv(path)
@@ -371,10 +364,8 @@ class Results:
         import pandas as pd
 
         pair = self._pair(model, benchmark)
-        index = PassIndex(
-            read_json(str(pair.passes)) if pair.requests else {"views": []},
-            Path("results/passes/store"),
-        )
+        manifest = str(pair.passes) if pair.requests else None
+        index = PassIndex.of_files(manifest, "results/passes/store")
         wanted = {"altered": "", "prefix": ""} | reading
         tables = []
         for key in index.rows:
@@ -392,12 +383,11 @@ class Results:
             )
         return pd.concat(tables, ignore_index=True)
 
-    def _pair(self, model: str | None = None, benchmark: str | None = None) -> Pair:
+    def _pair(self, model: str | None, benchmark: str) -> Pair:
+        """Return the pair of a model, or of any (None), and a benchmark."""
         for pair in self.plan.pairs:
-            if model in (None, pair.model_slug) and benchmark in (
-                None,
-                pair.benchmark_slug,
-            ):
+            is_of_model = model in (None, pair.model_slug)
+            if is_of_model and benchmark == pair.benchmark_slug:
                 return pair
         pairs = "; ".join(f"{model} on {benchmark}" for model, benchmark in self.pairs)
         raise InputError(
@@ -419,9 +409,8 @@ def load(study: str) -> Results:
     """
     record = Path("results", study, "provenance.json")
     if not record.is_file():
-        finished = sorted(
-            path.parent.name for path in Path("results").glob("*/provenance.json")
-        )
+        records = Path("results").glob("*/provenance.json")
+        finished = sorted(path.parent.name for path in records)
         state = "has not finished" if record.parent.is_dir() else "is not there"
         raise InputError(
             f"load: the study '{shorten(study)}' {state} in {Path.cwd() / 'results'}, "
