@@ -23,9 +23,8 @@ with run_job(snakemake):
     known = {}
     for slug, path in measured(plan).items():
         texts = read_parquet(path).astype({"length": object})
-        lengths = texts["length"].where(texts["length"].notna(), None)
-        rows = zip(texts["text"], texts["subset"], lengths, strict=True)
-        known[slug] = counted(plan, slug, rows)
+        texts["length"] = texts["length"].where(texts["length"].notna(), None)
+        known[slug] = counted(plan, slug, texts.itertuples())
     jobs = jobs_of(plan, known)
     lines = [*table(plan, jobs), *assumptions(plan, known)]
     if any(not job.model.is_local for job in jobs):

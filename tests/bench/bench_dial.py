@@ -50,6 +50,42 @@ SIDES = [(10, 10), (12, 12), (7, 18), (10, 20), (20, 20)]
 DRAWN = 499  # exchanges of the p that says whether a deal is audited in full
 SURELY_HIGH = 2 * LEVEL  # p of so few exchanges
 BREAKS = re.compile(r"(?<=[.!?]) ")
+REPUBLICANS = ("Hoover", "Eisenhower", "Nixon", "Ford", "Reagan", "Bush", "Trump")
+SPELLINGS = {
+    r"iz(e|es|ed|ing|ation|ations)\b": r"is\1",
+    r"\b(col|fav|hon|lab|neighb|harb|endeav|behavi)or": r"\1our",
+    r"\b(defen|offen)se\b": r"\1ce",
+    r"\bprogram(s?)\b": r"programme\1",
+    r"\bcenter(s?)\b": r"centre\1",
+    r"\b(travel|label|fuel|cancel)(ed|ing)\b": r"\1l\2",
+}
+CONTRACTIONS = {
+    r"\b([Ii]t|[Tt]hat|[Tt]here|[Hh]e) is\b": r"\1's",
+    r"\b([Dd]o|[Dd]oes|[Dd]id|[Ii]s|[Aa]re|[Hh]ave|[Hh]as|[Ss]hould) not\b": r"\1n't",
+    r"\b([Ww])ill not\b": r"\1on't",
+    r"\b([Cc])annot\b": r"\1an't",
+    r"\b([Ww]e|[Yy]ou|[Tt]hey) are\b": r"\1're",
+    r"\b(I|[Ww]e|[Yy]ou|[Tt]hey) have\b": r"\1've",
+    r"\b(I|[Ww]e|[Yy]ou|[Tt]hey) will\b": r"\1'll",
+    r"\bI am\b": "I'm",
+}
+DIGITS = {
+    r"\btwo\b": "2",
+    r"\bthree\b": "3",
+    r"\bfour\b": "4",
+    r"\bfive\b": "5",
+    r"\bsix\b": "6",
+    r"\bseven\b": "7",
+    r"\beight\b": "8",
+    r"\bnine\b": "9",
+    r"\bten\b": "10",
+    r"\btwenty\b": "20",
+    r"\bhundred\b": "100",
+    r"\bthousand\b": "1000",
+    r"\bpercent\b|\bper cent\b": "%",
+    r"\bfirst\b": "1st",
+    r"\bsecond\b": "2nd",
+}
 
 Alter = Callable[[str, np.random.Generator], str]
 
@@ -110,6 +146,24 @@ def without(text: str, rng: np.random.Generator, share: float) -> str:
     return " ".join(word for word in text.split() if rng.random() >= share)
 
 
+def rewritten(text: str, forms: dict[str, str]) -> str:
+    """Replace each form by the one that a house style writes for it."""
+    for form, other in forms.items():
+        text = re.sub(form, other, text)
+    return text
+
+
+def mistyped(text: str, rng: np.random.Generator, share: float) -> str:
+    """Exchange two neighbouring letters within a share of the words."""
+    words = []
+    for word in text.split():
+        if len(word) > 3 and rng.random() < share:
+            at = int(rng.integers(1, len(word) - 2))
+            word = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+        words.append(word)
+    return " ".join(words)
+
+
 ALTERED: dict[str, Alter] = {
     "[Applause] after 5 % of sentences": lambda text, rng: at_sentences(
         text, rng, 0.05, " [Applause] "
@@ -134,6 +188,10 @@ ALTERED: dict[str, Alter] = {
     "curly quotation marks and dashes": lambda text, rng: typeset(text),
     "3 % of words in capitals": lambda text, rng: capitals(text, rng, 0.03),
     "5 % of words dropped": lambda text, rng: without(text, rng, 0.05),
+    "2 % of words mistyped": lambda text, rng: mistyped(text, rng, 0.02),
+    "British spelling": lambda text, rng: rewritten(text, SPELLINGS),
+    "contractions": lambda text, rng: rewritten(text, CONTRACTIONS),
+    "digits for numbers": lambda text, rng: rewritten(text, DIGITS),
 }
 RAISING: dict[str, Alter] = {
     "speakers before a tenth of sentences": lambda text, rng: at_sentences(
@@ -182,6 +240,10 @@ def cells() -> list[Cell]:
         for share in (0.9, 0.7)
     ]
     made += [
+        Cell("in question of one party, known half", "parties", share)
+        for share in (0.9, 0.7)
+    ]
+    made += [
         Cell(f"in question {times} times as diverse", "diverse", times)
         for times in (2, 3)
     ]
@@ -199,7 +261,6 @@ def unread_texts(results: Path, chosen: list[Cell]) -> pd.DataFrame:
         if one.year >= 1930
     }
     works = {one.fileid: " ".join(one.words) for one in longest.values()}
-    years = {one.fileid: one.year for one in longest.values()}
     rows = []
     for name, text in works.items():
         for place, (_, passage) in enumerate(passages(text, WORDS)):
@@ -216,7 +277,7 @@ def unread_texts(results: Path, chosen: list[Cell]) -> pd.DataFrame:
             whole = {document: alter(text, rng) for document, text in works.items()}
             frames.append(from_folder(whole, f"folder {name}"))
     texts = pd.concat(frames, ignore_index=True)
-    return scored(texts.assign(year=texts["document"].map(years)), results, NULL)
+    return scored(texts, results, NULL)
 
 
 def from_folder(works: dict[str, str], variant: str) -> pd.DataFrame:
@@ -245,8 +306,8 @@ def dealt(
     """Return the texts of a deal, with a column `suspect`."""
     plain = texts["folder" if cell.kind == "folder" else "file"]
     names = rng.permutation(sorted(plain["document"].unique())).tolist()
-    if cell.kind == "years":
-        names = by_year(plain, names, cell.share, ours, known)
+    if cell.kind in GROUPS:
+        names = by_group(names, GROUPS[cell.kind], cell.share, ours, known)
     suspects, others = names[:ours], names[ours : ours + known]
     side = others if cell.of_known else suspects
     altered = side[: round(cell.share * len(side))] if cell.altered else []
@@ -259,20 +320,34 @@ def dealt(
     return diverse(deal, cell.share, plain) if cell.kind == "diverse" else deal
 
 
-def by_year(
-    plain: pd.DataFrame, names: list[str], share: float, ours: int, known: int
+def early(name: str) -> bool:
+    return int(name[:4]) < 1969
+
+
+def of_a_republican(name: str) -> bool:
+    return name.split("-")[1] in REPUBLICANS
+
+
+GROUPS = {"years": early, "parties": of_a_republican}
+
+
+def by_group(
+    names: list[str],
+    belongs: Callable[[str], bool],
+    share: float,
+    ours: int,
+    known: int,
 ) -> list[str]:
     """Return the names in the order of sides: a share of those in question, and half of
-    the known ones, is early."""
-    year = plain.groupby("document")["year"].first()
-    early = [name for name in names if year[name] < 1969]
-    late = [name for name in names if year[name] >= 1969]
+    the known ones, belong to a group."""
+    group = [name for name in names if belongs(name)]
+    rest = [name for name in names if not belongs(name)]
     first, second = round(share * ours), round(0.5 * known)
-    suspects = early[:first] + late[: ours - first]
+    suspects = group[:first] + rest[: ours - first]
     return (
         suspects
-        + early[first : first + second]
-        + late[ours - first : ours - first + known - second]
+        + group[first : first + second]
+        + rest[ours - first : ours - first + known - second]
     )
 
 

@@ -143,8 +143,30 @@ MARKUP = {
         "So it is.\n1 A line\nand a line.",
     ),
     "numbers of pages": (
-        '<p>So <span class="pagenum">[Pg 3]</span>it <a class="page-number">p. 12</a>is.</p>',
+        '<p>So <span class="pagenum">[Pg 3]</span>it <a class="page-number">p. 12</a>is.</p>'
+        '<p>The <a id="page_14">14</a>year 1914.</p>'
+        '<div id="page_16"><p>16</p></div>',
+        "So it is.\n\nThe year 1914.\n\n16",
+    ),
+    "notes that a sign leads to": (
+        '<p>So<a epub:type="noteref" href="#n1">*</a> it is.</p><p id="n1">* A note.</p>',
         "So it is.",
+    ),
+    "hidden by a style": (
+        "<style>/* .kept { display: none } */ .gone, p.lost { display:none }"
+        " .x .kept { display: none } .late { visibility: hidden } .now .late { visibility: visible }"
+        " @media print { .kept { color: red } .kept { display: none } }</style>"
+        '<p class="lost">no</p><p>A <b class="Gone">no </b><b class="kept">good</b><i class="late"> text</i>.</p>',
+        "A good text.",
+    ),
+    "signs that are not read aloud": (
+        '<p><a aria-hidden="true" href="#x">#</a><span aria-hidden="true">S</span>o it<i aria-hidden="true">go</i>'
+        '<span class="sr-only">So</span> is.</p>',
+        "So it is.",
+    ),
+    "one of several ways to show": (
+        "<epub:switch><epub:case><p>No.</p></epub:case><epub:default><p>Yes.</p></epub:default></epub:switch>",
+        "Yes.",
     ),
     "numbers of lines": (
         '<p>Arms and <span class="linenum">5</span>the <b class="line-no">line</b>.</p>',
@@ -211,6 +233,8 @@ AROUND = {
     "a list of links": '<div><ul><li><a href="/">Home</a></li><li><a href="/a">A</a></li></ul></div>',
     "a frame": "<iframe>Other page</iframe>",
     "comments of readers": '<div id="comments"><p>Well said</p></div>',
+    "a box of links": '<div class="navbox">Novels of 1899</div><div id="catlinks">1899 novels</div>',
+    "what is not printed": '<p class="noprint">[edit]</p><p class="d-print-none">Print</p>',
     "a word processor's header": '<div title="header"><p>Page 1</p></div>',
 }  # fmt: skip
 
@@ -351,6 +375,10 @@ UNREADABLE = {
         ),
         r"the PDF is encrypted \(DRM\)",
     ),
+    "chunks.docx": (
+        lambda path: edited_docx(path, "A.", document=("<w:p>", "<w:altChunk/>")),
+        "the file holds others in formats of their own",
+    ),
     "locked.odt": (
         lambda path: odt(path, "", "<m:encryption-data/>"),
         "the document is encrypted",
@@ -367,11 +395,74 @@ def test_what_cannot_be_read_is_called_what_it_is(tmp_path, name):
         read_document(tmp_path / name)
 
 
+LEFT_OUT = {
+    ".docx": ("<w:r><w:rPr><w:strike/></w:rPr><w:t>no</w:t></w:r>",
+              '<w:r><w:t xml:space="preserve">{}</w:t></w:r>'),
+    ".odt": ("<text:note><text:p>no</text:p></text:note>", "{}"),
+    ".rtf": (r"{\strike no}", "{}"),
+    ".html": ("<s>no</s>", "{}"),
+    ".epub": ("<s>no</s>", "{}"),
+    ".md": ("~~no~~", "{}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", LEFT_OUT)
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("One | two.", "One two."),
+        ("One | | two.", "One two."),
+        ("One| two.", "One two."),
+        ("Un|done.", "Undone."),
+        ("One two.|", "One two."),
+    ],
+)
+def test_nothing_stands_where_text_was_left_out(tmp_path, written, read, suffix):
+    gone, as_text = LEFT_OUT[suffix]
+    markup = gone.join(as_text.format(part) for part in written.split("|"))
+    path = tmp_path / f"a{suffix}"
+    if suffix == ".docx":
+        edited_docx(path, "End", document=("<w:r>", markup))
+    elif suffix == ".odt":
+        odt(path, f"<text:p>{markup}</text:p>")
+    elif suffix == ".epub":
+        epub(path, [f"<p>{markup}</p><p>{KNOWN}</p>"])
+    elif suffix == ".html":
+        path.write_text(f"<p>{markup}</p><p>{KNOWN}</p>")
+    else:
+        path.write_text(rf"{{\rtf1 {markup}\par}}" if suffix == ".rtf" else markup)
+    text = read_document(path).text.removeprefix("Chapter 1\n\n")
+    end = "End" if suffix == ".docx" else " ".join(KNOWN.split())
+    assert text.removesuffix(end).strip() == read
+
+
+def edited_docx(path: Path, text: str, **changes) -> Path:
+    """Write a DOCX whose document, or styles, have some markup before other."""
+    docx(path, text)
+    with zipfile.ZipFile(path) as parts:
+        members = {
+            name: parts.read(name).decode("latin-1") for name in parts.namelist()
+        }
+    for name, (old, new) in changes.items():
+        file = f"word/{name}.xml"
+        members[file] = members[file].replace(old, new + old, 1)
+    with zipfile.ZipFile(path, "w") as parts:
+        for name, content in members.items():
+            parts.writestr(name, content.encode("latin-1"))
+    return path
+
+
 def test_a_docx_is_read_as_with_its_changes_accepted_and_without_hidden_text_and_notes(
     tmp_path,
 ):
-    path = docx(tmp_path / "a.docx", "First.\n\nLast.")
+    path = tmp_path / "a.docx"
+    styles = {"CodeHidden": "<w:vanish/>", "Old": "<w:strike/>"}
     runs = {
+        "hidden by its style": '<w:r><w:rPr><w:rStyle w:val="CodeHidden"/></w:rPr><w:t>no</w:t></w:r>',
+        "struck by its style": '<w:r><w:rPr><w:rStyle w:val="Old"/></w:rPr><w:t>no</w:t></w:r>',
+        "not filled in": "<w:sdt><w:sdtPr><w:showingPlcHdr/></w:sdtPr><w:sdtContent><w:r>"
+        "<w:t>Click here</w:t></w:r></w:sdtContent></w:sdt>",
+        "filled in": "<w:sdt><w:sdtPr/><w:sdtContent><w:r><w:t> filled</w:t></w:r></w:sdtContent></w:sdt>",
         "moveFrom": "<w:moveFrom><w:r><w:t>moved</w:t></w:r></w:moveFrom>",
         "moveTo": "<w:moveTo><w:r><w:t> moved</w:t></w:r></w:moveTo>",
         "deleted": "<w:del><w:r><w:delText>gone</w:delText></w:r></w:del>",
@@ -385,18 +476,48 @@ def test_a_docx_is_read_as_with_its_changes_accepted_and_without_hidden_text_and
         "K</w:t></w:r></w:rubyBase>"
         "</w:ruby></w:r>",
     }
-    with zipfile.ZipFile(path) as parts:
-        members = {name: parts.read(name) for name in parts.namelist()}
-    body = members["word/document.xml"].decode()
-    members["word/document.xml"] = body.replace(
-        "</w:p>", "".join(runs.values()) + "</w:p>", 1
-    ).encode()
-    with zipfile.ZipFile(path, "w") as parts:
-        for name, content in members.items():
-            parts.writestr(name, content)
+    sheet = ""
+    for name, properties in styles.items():
+        sheet += (
+            f'<w:style w:type="character" w:styleId="{name}"><w:name w:val="{name}"/>'
+            f"<w:rPr>{properties}</w:rPr></w:style>"
+        )
+    edited_docx(
+        path,
+        "First.\n\nLast.",
+        document=("</w:p>", "".join(runs.values())),
+        styles=("</w:styles>", sheet),
+    )
     reading = read_document(path)
-    assert reading.text == "First. moved whole shown K\n\nLast."
-    assert +reading.left_out == {"deleted text": 3, "readings beside characters": 1}
+    assert reading.text == "First. filled moved whole shown K\n\nLast."
+    assert +reading.left_out == {"deleted text": 4, "readings beside characters": 1}
+
+
+PARAGRAPHS = {
+    "a deleted end": ('<w:rPr><w:del w:id="7"/></w:rPr>', "One goes on.\n\nLast."),
+    "a moved end": ('<w:rPr><w:moveFrom w:id="7"/></w:rPr>', "One goes on.\n\nLast."),
+    "a large letter": ('<w:framePr w:dropCap="drop"/>', "One goes on.\n\nLast."),
+    "a frame": ('<w:framePr w:w="10"/>', "One\n\ngoes on.\n\nLast."),
+    "hidden": ('<w:pStyle w:val="Secret"/>', "goes on.\n\nLast."),
+}
+
+
+@pytest.mark.parametrize("name", PARAGRAPHS)
+def test_a_paragraph_of_a_docx_that_goes_on_in_the_next_is_one_with_it(tmp_path, name):
+    properties, expected = PARAGRAPHS[name]
+    first = f"<w:p><w:pPr>{properties}</w:pPr><w:r><w:t>One </w:t></w:r></w:p>"
+    second = "<w:p><w:r><w:t>goes on.</w:t></w:r></w:p>"
+    secret = (
+        '<w:style w:type="paragraph" w:styleId="Secret"><w:name w:val="Secret"/>'
+        "<w:rPr><w:vanish/></w:rPr></w:style>"
+    )
+    path = edited_docx(
+        tmp_path / "a.docx",
+        "Last.",
+        document=("<w:p>", first + second),
+        styles=("</w:styles>", secret),
+    )
+    assert read_document(path).text == expected
 
 
 def test_an_odt_is_read_without_notes_comments_and_deleted_text(tmp_path):
@@ -413,7 +534,11 @@ def test_an_odt_is_read_without_notes_comments_and_deleted_text(tmp_path):
         f"<s:style xmlns:s='{STYLE}' s:name='T1'><s:text-properties "
         "s:text-line-through-style='solid'/></s:style>"
         "<text:span text:style-name='T1'>struck </text:span>"
-        "on<text:line-break/>here.</text:p>",
+        f"<s:style xmlns:s='{STYLE}' s:name='T2'><s:text-properties "
+        "text:display='none'/></s:style>"
+        "<text:span text:style-name='T2'>hidden </text:span>"
+        "on<text:line-break/>here.</text:p>"
+        "<text:section text:display='none'><text:p>hidden</text:p></text:section>",
     )
     reading = read_document(path)
     assert reading.text == "Title\n\nA  text goes on\nhere."
@@ -425,11 +550,11 @@ def test_an_rtf_is_read_without_notes_deleted_and_hidden_text(tmp_path):
     path.write_bytes(
         rb"{\rtf1\ansi{\info{\title A Title}{\author A. Writer}}One{\super\chftn}{\footnote A note.} caf\'e9"
         rb"{\deleted gone}{\v hidden} \u-10179?\u-8704?\par {\strike no {\b n}\'e9}Two\line"
-        rb"\striked1 n\u233?\striked0 \v x\plain three.\par}"
+        rb"\striked1 n\u233?\striked0 \v x\plain three\_four.\par}"
     )
     reading = read_document(path)
     assert +reading.left_out == {"deleted text": 4}
-    assert reading.text == "One café \U0001f600\n\nTwo\n\nthree."
+    assert reading.text == "One café \U0001f600\n\nTwo\nthree-four."
     assert reading.title == "A Title"
     assert reading.author == "A. Writer"
 
@@ -438,6 +563,7 @@ def test_an_rtf_is_read_without_notes_deleted_and_hidden_text(tmp_path):
     ("written", "read"),
     [
         ("Keep ~~struck~~ this.[^1]\n\n[^1]: A note.", "Keep this."),
+        ("So <!-- ~~no~~\nno -->it is.\n<!-- no -->\nYes.", "So it is.\nYes."),
         ("Wor~~s~~d ~~two\nlines~~ next.", "Word next."),
         ("~~~\ncode\n~~~\n\nA ~~ b ~~ c.", "~~~\ncode\n~~~\n\nA ~~ b ~~ c."),
     ],
@@ -532,6 +658,47 @@ def test_an_encoding_is_told_with_what_was_guessed_and_what_is_damaged(
     assert re.match(told, reading.encoding), reading.encoding
 
 
+OF_2001 = (
+    "*This is a Project Gutenberg Etext*\n\n*END*THE SMALL PRINT! FOR PUBLIC DOMAIN "
+    "ETEXTS*Ver.04.29.93*END*\n\nE-text prepared by A. Reader\nand others\n\n"
+)
+OF_2010 = (
+    "Words.\n\n*** START OF THIS PROJECT GUTENBERG EBOOK A TITLE ***\n\n\n"
+    "Produced by A. Reader\n\n"
+)
+OF_2020 = "Words.\n\n*** START OF THE PROJECT GUTENBERG EBOOK A TITLE ***\n\n"
+
+
+@pytest.mark.parametrize("suffix", [".txt", ".md", ".docx", ".epub"])
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [
+        (OF_2001, "End of the Project Gutenberg Etext of A Title\n\nWords."),
+        (
+            OF_2010,
+            "End of Project Gutenberg's A Title, by A. Writer\n\n"
+            "*** END OF THIS PROJECT GUTENBERG EBOOK A TITLE ***\n\nWords.",
+        ),
+        (OF_2020, "*** END OF THE PROJECT GUTENBERG EBOOK A TITLE ***"),
+    ],
+)
+def test_what_project_gutenberg_adds_goes_in_every_format(tmp_path, begin, end, suffix):
+    body = [*KNOWN.split("\n\n"), "What they prepared by [Pg 12] hand,", "as said."]
+    path = tmp_path / f"a{suffix}"
+    written = f"{begin}{chr(10).join(body[:1])}\n\n" + "\n\n".join(body[1:])
+    written += f"\n\n{end}"
+    if suffix == ".docx":
+        docx(path, written)
+    elif suffix == ".epub":
+        blocks = "".join(f"<p>{block}</p>" for block in written.split("\n\n"))
+        epub(path, [blocks])
+    else:
+        path.write_text(written, encoding="utf-8")
+    [work] = works_in(path)[0]
+    text = read_work(work).text
+    assert text.split() == " ".join(body).replace("[Pg 12] ", "").split()
+
+
 def test_notices_of_chapters_go_and_the_text_between_them_stays(tmp_path):
     chapters = [prose(3000, f"c{number}") for number in range(4)]
     path = tmp_path / "a.txt"
@@ -580,6 +747,8 @@ def test_notes_of_a_pdf_go_with_their_raised_numbers(tmp_path):
     shown += "(A word) Tj /F 6 Tf 4 Ts (1) Tj 0 Ts /F 10 Tf ( has a note) Tj "
     shown += "/F 6 Tf 4 Ts (ii) Tj 0 Ts /F 10 Tf (. ) Tj T* "  # an endnote's
     shown += "".join(f"({line}) Tj T* " for line in lines[10:])
+    shown += "1 0 0 1 50 400 Tm (And H) Tj 1 0 0 1 70 398 Tm /F 6 Tf (2) Tj "
+    shown += "1 0 0 1 74 400 Tm /F 10 Tf (O is wet.) Tj 1 0 0 1 50 380 Tm "
     shown += "/F 10 Tf (1 This is the note.) Tj T*"
     stream = f"BT /F 10 Tf 12 TL 50 780 Td {shown} ET"
     data = path.read_bytes()
@@ -592,6 +761,7 @@ def test_notes_of_a_pdf_go_with_their_raised_numbers(tmp_path):
     )
     reading = read_document(path)
     assert "A word has a note." in reading.text
+    assert "And H2O is wet." in reading.text
     assert "This is the note" not in reading.text
     assert reading.text.count("of the text") == 20
 

@@ -351,6 +351,17 @@ def test_shots_that_do_not_fit_are_said_by_length_and_number(manifest):
     ]
 
 
+def test_a_text_that_is_read_past_the_context_is_one_text_and_not_truncated(job):
+    texts = ["the people of the union " * 60, "short", "of the people " * 70]
+    cut = request(start_token="none")
+    stretches = request(past_context=True, start_token="none")
+    counts = {}
+    for name, requests in {"cut": [cut], "read on": [cut, stretches]}.items():
+        (listed,) = provenance.passes([job(requests, texts=texts)])
+        counts[name] = listed["texts"], listed["truncated"]
+    assert counts == {"cut": (3, 2), "read on": (3, 0)}
+
+
 def test_every_gpu_of_a_model_is_listed_once(manifest):
     (view,) = manifest["views"]
     gpus = ["H200", "H100", None, "H100"]

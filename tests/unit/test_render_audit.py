@@ -163,14 +163,32 @@ def test_of_a_draw_within_documents_the_published_texts_are_in_question_and_thei
         title="", author=""
     )
     lines = dict(works_compared(texts.assign(label=texts["label"].astype("Int64"))))
-    assert lines["In question"].startswith(
-        "19 texts published in 19 places: canary-001; canary-002;"
+    assert (
+        lines["In question"]
+        == "19 texts published in 19 places: canary-001 to canary-019"
     )
-    assert lines["In question"].endswith("canary-019")
     assert (
         lines["Compared with"]
         == "381 private texts of the same places, drawn in the same way"
     )
+
+
+@pytest.mark.parametrize(
+    ("names", "listed"),
+    [
+        (["a-08", "a-09", "a-10", "a-11"], "a-08 to a-11"),
+        (["a1", "a2", "a3"], "a1; a2; a3"),
+        (["a1", "a2", "a4", "a5", "a6", "a7", "b8"], "a1; a2; a4 to a7; b8"),
+        (["1", "2", "3", "4", "novel", "novel2"], "1 to 4; novel; novel2"),
+        (["a9", "a10", "a011", "a012"], "a9; a10; a011; a012"),
+    ],
+)
+def test_places_that_are_numbered_are_listed_from_the_first_to_the_last(names, listed):
+    texts = pd.DataFrame({"document": [*names, *names], "title": "", "author": ""})
+    published = [True] * len(names) + [False] * len(names)
+    texts["label"] = pd.array(published, dtype="Int64")
+    lines = dict(works_compared(texts))
+    assert lines["In question"].split(": ")[1] == listed
 
 
 def test_chinese_passages_are_called_by_their_first_characters():

@@ -11,6 +11,7 @@ import io
 import json
 import re
 import tempfile
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from types import SimpleNamespace
@@ -54,7 +55,11 @@ PROVENANCE = {
     "packages": {"numpy": "2.0", "gguf": None},
     "seeds": {"run": 0},
 }
-PROVENANCE |= {"passes": [{"model": "tiny-135m", "dtype": "bfloat16"}]}
+COUNTS = {"texts": 9, "skipped": 0, "truncated": 0, "tokens": 81}
+PROVENANCE["passes"] = [
+    {"model": "study~tiny", "benchmark": "a", "dtype": "bfloat16"} | COUNTS,
+    {"model": "study~tiny", "benchmark": "b", "dtype": "bfloat16"} | COUNTS,
+]
 
 
 @pytest.fixture(scope="module")
@@ -248,6 +253,11 @@ def test_an_audit_opens_with_its_boxes_cautions_and_seal(tmp_path):
     )
     assert 'class="box' not in rest
     assert rest.index("<table") > 0
+    said = re.search(r"<dt>What follows</dt><dd>(.*?)</dd>", first).group(1)
+    twice = {"cover": [("What follows", unescape(said)), ("Cite as", "pretrace")]}
+    text = page_of(tmp_path / "out", artifacts=[artifact], **twice)
+    assert text.count(said) == 1
+    assert "<dt>Cite as</dt>" in text
     without = page_of(tmp_path / "out", artifacts=[artifact])
     assert 'class="cover' not in without
     assert without.index("<details") < without.index('class="verdict"')

@@ -1,5 +1,6 @@
 """What a study takes, by model, against sums by hand."""
 
+import pandas as pd
 import pytest
 import yaml
 from made_up_studies import FREE, ROOT, checkpoint, load_written, study
@@ -37,7 +38,12 @@ def jobs_by_model(plan):
 
 
 def test_texts_are_counted_by_the_tokenizer_that_is_here_else_by_their_bytes(tmp_path):
-    texts = [("x" * 400, "a", 64), ("y" * 80, "a", 64), ("\u4e2d" * 40, "b", None)]
+    columns = {
+        "text": ["x" * 400, "y" * 80, "\u4e2d" * 40],
+        "subset": ["a", "a", "b"],
+        "length": pd.Series([64, 64, None], dtype=object),
+    }
+    texts = [*pd.DataFrame(columns).itertuples()]
     runs = [{"model": "tiny", "benchmark": "licences", "methods": ["loss"]}]
     checkpoint(tmp_path / "tiny")
     plan = Plan(
@@ -55,7 +61,7 @@ def test_texts_are_counted_by_the_tokenizer_that_is_here_else_by_their_bytes(tmp
     tiny_tokenizer().save_pretrained(tmp_path / "tiny")
     by_tokenizer = counted(plan, "licences", texts)
     expected = []
-    for text, *_ in texts[:2]:
+    for text in columns["text"][:2]:
         expected.append(len(tiny_tokenizer().encode(text, add_special_tokens=False)))
     assert by_tokenizer["a", 64] == expected
     for line in assumptions(plan, {"licences": TEXTS}):

@@ -94,6 +94,9 @@ def without_front_matter(reading: LaidOutText) -> LaidOutText:
     """Leave out the notices of Project Gutenberg, the copyright notice at a book's
     beginning, and its contents."""
     text, left_out = reading.text, Counter(reading.left_out)
+    removed = Counter(reading.removed)
+    text, removed_marks = _PAGE_MARK.subn("", text)
+    removed["page numbers"] += removed_marks
 
     def leave(part: str, begin: int, end: int) -> None:
         nonlocal text
@@ -118,12 +121,24 @@ def without_front_matter(reading: LaidOutText) -> LaidOutText:
         end_of_list := _end_of_contents(text, heading.end())
     ):
         leave("contents", heading.start(), end_of_list)
-    return LaidOutText(text, reading.encoding, Counter(reading.removed), left_out)
+    return LaidOutText(text, reading.encoding, removed, left_out)
 
 
+_MARK = r"[\[{](?:Pg|Page)\.? ?(?:\d{1,4}|[ivxlc]{1,7})[\]}]"
+# with the blank, or the empty lines, after it, if it stands after such
+_PAGE_MARK = re.compile(rf"(?<=[ \n]){_MARK}(?: |\n*)|{_MARK}")
 _GUTENBERG = r"\*\*\* ?{} OF TH(?:E|IS) PROJECT GUTENBERG EBOOK"
-_GUTENBERG_START = re.compile(_GUTENBERG.format("START") + r".*?\*\*\*", re.DOTALL)
-_GUTENBERG_END = re.compile(_GUTENBERG.format("END"))
+# until 2003 the notice ended otherwise; who made the text is said after it
+_GUTENBERG_START = re.compile(
+    rf"(?:{_GUTENBERG.format('START')}.*?\*\*\*|\*END ?\*? ?THE SMALL PRINT!.*?\*END\*)"
+    r"(?:\s*(?:(?:This )?E-?(?:text|book) (?:was )?)?(?:produced|prepared|transcribed) by"
+    r"\b.*?\n[ \t]*\n)?",
+    re.DOTALL | re.IGNORECASE,
+)
+_GUTENBERG_END = re.compile(
+    rf"{_GUTENBERG.format('END')}|^[ \t]*(?:This is the )?End of (?:the |this )?Project Gutenberg",
+    re.MULTILINE | re.IGNORECASE,
+)
 _NOTICE = re.compile(
     r"©|\bcopyright\b|\bISBN\b|all rights reserved|^(?:first )?(?:published|printed) (?:by|in)\b",
     re.I | re.M,

@@ -5,11 +5,15 @@ lxml's parser of HTML reads both, as browsers do. It makes no tree here, which w
 take hundreds of times the memory of the file. Entities of the file's own are not read.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 _STEP = 1 << 16
 """Bytes that are parsed at a time."""
+
+_OWN_ENTITIES = re.compile(r"(<!DOCTYPE[^\[<>]*)\[.*?\]\s*(?=>)", re.DOTALL | re.I)
+"""What a file declares of its own, of which lxml would write the end into the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,7 @@ def read_markup(text: str) -> Iterator[Tag | str]:
 
     if "<![CDATA[" in text:  # XML's way to write text, which HTML takes for a comment
         text = text.replace("<![CDATA[", "").replace("]]>", "")
+    text = _OWN_ENTITIES.sub(r"\1", text, count=1)
     parts = _Parts()
     parser = HTMLParser(target=parts, encoding="utf-8", huge_tree=True)
     data = text.replace("\0", "").encode("utf-8", "replace")

@@ -3,6 +3,7 @@ configuration, versions."""
 
 import base64
 import hashlib
+import html
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -31,6 +32,9 @@ OPENING = ("word_for_word", "headline")
 """The artifacts or renderers of the figures that the page opens with, in this order."""
 MATERIAL = ("benchmark_statistics", "loss_curves", "document_times")
 """Renderers of the last section: texts, training and times."""
+
+COUNTED = ("texts", "skipped", "truncated", "tokens")
+"""What the page counts of each forward pass."""
 
 
 class Sentence(NamedTuple):
@@ -97,6 +101,8 @@ def render_report(
     boxes = ""
     if cover:
         shown, boxes = _without_boxes(shown)
+        # a box says what is given back where the answer waits for it
+        cover = [line for line in cover if not _is_in(boxes, *line)]
     on_sheet = [*cautions]
     on_sheet += [text for _, text in cover]
     shots_address = ""
@@ -120,7 +126,7 @@ def render_report(
         configuration=configuration.strip(),
         facts=_facts(provenance),
         packages=sorted((provenance.get("packages") or {}).items()),
-        passes=provenance.get("passes") or [],
+        passes=_passes_table(provenance.get("passes") or []),
         warnings=warnings,
     )
     write_text(folder / "report.html", page)
@@ -148,6 +154,11 @@ def _without_boxes(shown: Sequence[Section]) -> tuple[list[Section], str]:
         sections.append(replace(section, table=rest))
         boxes += boxed
     return sections, boxes
+
+
+def _is_in(boxes: str, heading: str, text: str) -> bool:
+    line = f"<dt>{html.escape(heading)}</dt><dd>{html.escape(text)}</dd>"
+    return line in boxes
 
 
 LONG_SHEET, LONGEST_SHEET = 2_300, 2_900
@@ -310,6 +321,35 @@ def _text(path: Path) -> str:
             f"{path} does not exist; render its artifact before the report"
         )
     return path.read_text(encoding="utf-8")
+
+
+class PassesTable(NamedTuple):
+    """Forward passes: names and values that all of them have in common, then the
+    columns in which they differ and a row for each pass."""
+
+    alike: list[tuple[str, str]]
+    columns: list[str]
+    rows: list[list[str]]
+
+
+def _passes_table(passes: Sequence[Mapping[str, Any]]) -> PassesTable:
+    """Return the table of `provenance["passes"]`; what is counted is a column even if
+    the passes have it in common."""
+    table = PassesTable([], [], [[] for _ in passes])
+    if not passes:
+        return table
+    names = passes[0].keys() - {*COUNTED, "remarks"}
+    for name in [*sorted(names), *COUNTED]:
+        # an entry of the study's own is `study~slug` in the shared stages
+        values = [str(row[name]).rpartition("~")[2] for row in passes]
+        heading = name.replace("_", " ")
+        if name in COUNTED or len(set(values)) > 1:
+            table.columns.append(heading)
+            for row, value in zip(table.rows, values, strict=True):
+                row.append(value)
+        elif values[0]:
+            table.alike.append((heading, values[0]))
+    return table
 
 
 def _facts(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -4,7 +4,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -67,27 +67,42 @@ def passes(manifests: Iterable[JsonObject]) -> list[dict[str, Any]]:
     and tokens.
 
     `gpu`: the names of the GPUs that computed them, also in an earlier run or for
-    another study, "" without one.
+    another study, "" without one. `texts` and `truncated`: a text that is read past the
+    context, in stretches, counts once and is not truncated.
     """
-    return [_pass_record(manifest) for manifest in manifests]
+    about = (
+        "model", "benchmark", "checkpoint", "dtype", "device", "engine", "batch_tokens",
+        "threads",
+    )  # fmt: skip
+    rows = []
+    for manifest in manifests:
+        views = manifest["views"]
+        row = {key: manifest[key] for key in about}
+        gpus = {view["gpu"] for view in views if view.get("gpu")}
+        row["gpu"] = ", ".join(sorted(gpus))
+        row |= _totals(views)
+        row["start_token"] = ", ".join(manifest["starts"].values())
+        row["remarks"] = [*manifest["remarks"], *_lost_shots(views)]
+        rows.append(row)
+    return rows
 
 
-_ABOUT_PASSES = (
-    "model", "benchmark", "checkpoint", "dtype", "device", "engine", "batch_tokens",
-    "threads",
-)  # fmt: skip
+def _totals(views: Sequence[JsonObject]) -> dict[str, int]:
+    """Add up what is counted of views and slices: texts, skipped, truncated, tokens."""
+    read_on = {_texts_of(view) for view in views if view["past_context"]}
+    totals = {"texts": 0, "skipped": 0, "truncated": 0, "tokens": 0}
+    for view in views:
+        totals["tokens"] += view["tokens"]
+        totals["skipped"] += view["skipped"]
+        if not view["past_context"]:
+            totals["texts"] += view["texts"]
+            is_read_on = not view["prefix"] and _texts_of(view) in read_on
+            totals["truncated"] += 0 if is_read_on else view["truncated"]
+    return totals
 
 
-def _pass_record(manifest: JsonObject) -> dict[str, Any]:
-    views = manifest["views"]
-    record = {key: manifest[key] for key in _ABOUT_PASSES}
-    gpus = {view.get("gpu") for view in views} - {None, ""}
-    record["gpu"] = ", ".join(sorted(gpus))
-    for count in ("texts", "skipped", "truncated", "tokens"):
-        record[count] = sum(view[count] for view in views)
-    record["start_token"] = ", ".join(manifest["starts"].values())
-    record["remarks"] = [*manifest["remarks"], *_lost_shots(views)]
-    return record
+def _texts_of(view: JsonObject) -> tuple[Any, ...]:
+    return view["view"], view["altered"], view["subset"], view["length"]
 
 
 def _lost_shots(views: Iterable[JsonObject]) -> list[str]:

@@ -127,15 +127,15 @@ def _amount_of_question(
 ) -> Amount:
     """Return the tokens that are read and written for the questions about one text."""
     if api is None:
-        return Amount((ENCODINGS * tokens if method == "de_cop" else 2 * k) + PROMPT)
+        read = ENCODINGS * tokens if method == "de_cop" else 2 * k
+        return Amount(read + PROMPT)
     from pretrace.questions import cloze, over_api
 
     match method:
         case "de_cop":
             read = len(ORDERS) * (WORDING[method] + (1 + PARAPHRASES) * tokens)
-            return Amount(
-                read, len(ORDERS) * (1 if api.top_logprobs else over_api.LETTER_TOKENS)
-            )
+            letter = 1 if api.top_logprobs else over_api.LETTER_TOKENS
+            return Amount(read, len(ORDERS) * letter)
         case "completion":
             return Amount(WORDING[method] + k, k * over_api.MOST_TOKENS_A_WORD)
         case _:
@@ -170,22 +170,16 @@ def slices_read(
         for (subset, length), tokens in sizes.items():
             is_read = request["subsets"] is None or subset in request["subsets"]
             if is_read and (request["lengths"] is None or length in request["lengths"]):
-                places.append(
-                    SizedSlice(subset, length, len(tokens), sum(tokens) / len(tokens))
-                )
+                mean = sum(tokens) / len(tokens)
+                places.append(SizedSlice(subset, length, len(tokens), mean))
         return places
     is_in_words = entry.length_unit == "words"
     tokens_a_unit = TOKENS_A_WORD.get(entry.language, 1.35) if is_in_words else 1
     for subset in request["subsets"] or entry.subsets or [""]:
         for length in request["lengths"] or entry.lengths or [None]:
-            tokens_of_each = (
-                TOKENS_OF_A_TEXT if length is None else length * tokens_a_unit
-            )
-            places.append(
-                SizedSlice(
-                    subset, length, _stated_texts(entry, subset, length), tokens_of_each
-                )
-            )
+            stated = _stated_texts(entry, subset, length)
+            mean = TOKENS_OF_A_TEXT if length is None else length * tokens_a_unit
+            places.append(SizedSlice(subset, length, stated, mean))
     return places
 
 
@@ -193,8 +187,9 @@ def _stated_texts(entry: BenchmarkEntry, subset: str, length: int | None) -> int
     """Return the number of texts of a subset and length, if the entry states it."""
     expected = entry.expected
     if entry.texts_of_a_length:
-        expected = {
-            str(length): entry.texts_of_a_length // len(entry.subsets or [""])
-        } | expected
-    keys = (f"{subset}/{length}", str(length), subset, "all")
-    return next((expected[key] for key in keys if key in expected), None)
+        texts = entry.texts_of_a_length // len(entry.subsets or [""])
+        expected = {str(length): texts} | expected
+    for key in (f"{subset}/{length}", str(length), subset, "all"):
+        if key in expected:
+            return expected[key]
+    return None

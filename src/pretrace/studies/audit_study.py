@@ -103,10 +103,10 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
     if config.whole_works is False:
         for run in runs:
             run.pop("extraction", None)
-        shown = given["artifacts"]
-        study["artifacts"] = [
-            name for name in shown if not name.startswith("extraction")
-        ]
+        study["artifacts"] = []
+        for name in given["artifacts"]:
+            if not name.startswith("extraction"):
+                study["artifacts"].append(name)
     elif cut is not None:
         # passages are scored, and whole works are read for what the model gives back
         benchmarks[WORKS_SLUG] = entry | {"title": f"{entry['title']}, whole"}
@@ -226,22 +226,18 @@ def _cut(texts: Path, known: Path | None, left_out: Sequence[str]) -> Cut | None
 def _seen_from(folder: Path, path: str) -> str:
     """Return a path as seen from the studies in `folder`; an absolute one as it is, so
     that errors repeat it."""
-    return (
-        path if Path(path).is_absolute() else os.path.relpath(path, folder / "studies")
-    )
+    if Path(path).is_absolute():
+        return path
+    return os.path.relpath(path, folder / "studies")
 
 
 def _here(path: str, kind: str) -> str:
     """Return a file's or folder's path as one of the working directory where it lies
     there; else what is given."""
-    inside = os.path.relpath(path) if kind else ""
-    return (
-        path
-        if not kind
-        else inside
-        if not inside.startswith("..")
-        else str(Path(path).resolve())
-    )
+    if not kind:
+        return path
+    inside = os.path.relpath(path)
+    return str(Path(path).resolve()) if inside.startswith("..") else inside
 
 
 def _language(path: Path, left_out: Sequence[str]) -> str:
@@ -249,11 +245,10 @@ def _language(path: Path, left_out: Sequence[str]) -> str:
     told when the file is checked."""
     if are_works(path):
         return next(iter(side_of(path, left_out).reports.values())).language
+    texts = []
     try:
-        texts = [
-            str(row.get("text") or row.get("input"))
-            for _, row in islice(rows(path), 50)
-        ]
+        for _, row in islice(rows(path), 50):
+            texts.append(str(row.get("text") or row.get("input")))
     except InputError:
         return "en"
     return guessed_language(" ".join(texts))

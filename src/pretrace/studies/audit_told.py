@@ -41,8 +41,10 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     for pair in plan.pairs:
         if pair.given_back:
             return [*_sent(plan, pair.model.entry)]
-    slugs = [slug for slug in (TEXTS_SLUG, WORKS_SLUG) if slug in entries]
-    read = {slug: read_texts(plan, slug) for slug in slugs}
+    read = {}
+    for slug in (TEXTS_SLUG, WORKS_SLUG):
+        if slug in entries:
+            read[slug] = read_texts(plan, slug)
     texts = read[TEXTS_SLUG]
     suspects, known = _sides(texts)
     told = [*_works_told(entry)] if cut_of(entry) is not None else []
@@ -61,8 +63,11 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
 
 def _sides(texts: Sequence[Text]) -> tuple[list[Text], list[Text]]:
     """Return the texts in question, and the known ones."""
-    suspects = [text for text in texts if text.label != 0]
-    known = [text for text in texts if text.label == 0]
+    suspects: list[Text] = []
+    known: list[Text] = []
+    for text in texts:
+        side = known if text.label == 0 else suspects
+        side.append(text)
     return suspects, known
 
 
@@ -70,10 +75,7 @@ def _cost_told(
     plan: Plan, config: Mapping[str, Any], read: Mapping[str, Sequence[Text]]
 ) -> str:
     """Say how many tokens are read, on which device, and for about how long."""
-    sizes = {}
-    for slug, texts in read.items():
-        parts = ((text.text, text.subset, text.length) for text in texts)
-        sizes[slug] = counted(plan, slug, parts)
+    sizes = {slug: counted(plan, slug, texts) for slug, texts in read.items()}
     jobs = jobs_of(plan, sizes)
     tokens = f"{sum(job.read for job in jobs):,.0f} tokens in all"
     if not tokenizer_here(plan, TEXTS_SLUG):
@@ -93,8 +95,7 @@ def _sent(plan: Plan, model: ModelEntry) -> Iterator[str]:
     assert isinstance(model, ApiModel)
     texts = read_texts(plan, TEXTS_SLUG)
     suspects, known = _sides(texts)
-    parts = ((text.text, text.subset, text.length) for text in texts)
-    sizes = counted(plan, TEXTS_SLUG, parts)
+    sizes = counted(plan, TEXTS_SLUG, texts)
     [job] = jobs_of(plan, {TEXTS_SLUG: sizes})
     yield (
         f"how much does {plan.model(job.model.slug).slug} give back of "
@@ -174,8 +175,9 @@ def _tokenizer_file(model: Model) -> Path:
 def _works_told(entry: BenchmarkEntry) -> Iterator[str]:
     cut = cut_of(entry)
     assert cut is not None
-    ours, theirs = (side_of(path, left_out_of(entry)) for path in text_files_of(entry))
-    return plan_of_works(ours, theirs, cut)
+    texts, known = text_files_of(entry)
+    left_out = left_out_of(entry)
+    return plan_of_works(side_of(texts, left_out), side_of(known, left_out), cut)
 
 
 def _name_documents(texts: Sequence[Text]) -> str:

@@ -89,8 +89,9 @@ def _table(texts: Sequence[Text]) -> "pd.DataFrame":
     """Return the columns of a benchmark's table that are compared."""
     import pandas as pd
 
-    names = ["text_id", "text", "document", "subset", "length"]
-    columns = {name: [getattr(text, name) for text in texts] for name in names}
+    columns = {}
+    for name in ("text_id", "text", "document", "subset", "length"):
+        columns[name] = [getattr(text, name) for text in texts]
     return pd.DataFrame(columns).astype({"length": "Int64"})
 
 

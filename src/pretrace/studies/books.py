@@ -109,7 +109,7 @@ def _length_alike(
     # the size plays no part
     cut = Cut(size=1, each=1, unwrap=unwrap, alike=list(alike))
     words = written_alike(stored_work(work).text, cut).split()
-    return len(words) if unit == "words" else sum(len(word) for word in words)
+    return len(words) if unit == "words" else sum(map(len, words))
 
 
 def side_of(path: Path, left_out: Sequence[str] = ()) -> Side:
@@ -122,7 +122,8 @@ def side_of(path: Path, left_out: Sequence[str] = ()) -> Side:
     for work in works:
         for file in work.files:
             check_path(file)
-    reports, unread = {}, []
+    reports = {}
+    unread = []
     for work in works:
         if work.name in left_out:
             unread.append(work.name)
@@ -274,10 +275,8 @@ def _plan_of_side(side: Side, which: str, cut: Cut) -> Iterator[str]:
             f"  shorter than {cut.each} passages and not compared: {first_names(short)}"
         )
     if side.unread:
-        yield (
-            "  left out, because they cannot be read: "
-            f"{', '.join(map(shorten, side.unread))}"
-        )
+        names = ", ".join(map(shorten, side.unread))
+        yield f"  left out, because they cannot be read: {names}"
     for line in not_read(str(path.relative_to(side.path)) for path in side.left_out):
         yield f"  not read: {line}"
 
@@ -315,7 +314,7 @@ def _told(work: Work, report: Report, length: int, cut: Cut) -> str:
     if left_out:
         told.append(f"left out: {', '.join(left_out)}")
     name = shorten(work.name)
-    title = ", ".join(part for part in (report.title, report.author) if part)
+    title = ", ".join(filter(None, (report.title, report.author)))
     if title:
         name = f"{name} ({title})"
     return f"{name}: {'; '.join(told)}"

@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pretrace.benchmarks.sources import Text
 from pretrace.models.abilities import can
 from pretrace.models.entries import ApiModel, HubModel
 from pretrace.studies.amounts import (
@@ -78,7 +79,8 @@ class Job(NamedTuple):
         states no size."""
         if not self.model.is_local:
             return 0
-        return FORWARD * (self.model.entry.parameters or 0) * (self.read + self.written)
+        parameters = self.model.entry.parameters or 0
+        return FORWARD * parameters * (self.read + self.written)
 
     @property
     def gpus(self) -> int:
@@ -89,16 +91,14 @@ class Job(NamedTuple):
         entry = self.model.entry
         if not isinstance(entry, ApiModel):
             return 0
-        return (
-            self.read * entry.api.price.input + self.written * entry.api.price.output
-        ) / 1e6
+        price = entry.api.price
+        return (self.read * price.input + self.written * price.output) / 1e6
 
     def hours(self, card: str) -> float:
         """Return the hours of each of its shares on a card. A model on several GPUs
         computes on one at a time."""
-        return (
-            self.operations / operations_a_second(card, self.model) / 3600 / self.shares
-        )
+        seconds = self.operations / operations_a_second(card, self.model)
+        return seconds / 3600 / self.shares
 
     def reserved(self, card: str) -> float:
         """Return the hours of GPUs that are reserved for it."""
@@ -126,35 +126,36 @@ Counted = Mapping[str, Sizes]
 """Sizes of the benchmarks whose texts were counted, by slug."""
 
 
-def counted(
-    plan: Plan, benchmark: str, texts: Iterable[tuple[str, str, int | None]]
-) -> Sizes:
-    """Return the tokens of texts (text, subset, length), counted by the tokenizer of a
-    model that reads them, if one is here, else by their bytes."""
+def counted(plan: Plan, benchmark: str, texts: Iterable[Text]) -> Sizes:
+    """Return the tokens of texts, or of rows of a benchmark's table, counted by the
+    tokenizer of a model that reads them, if one is here, else by their bytes."""
     sizes: dict[tuple[str, int | None], list[float]] = defaultdict(list)
     if file := tokenizer_here(plan, benchmark):
         from tokenizers import Tokenizer
 
         encoder = Tokenizer.from_file(str(file))
-    for text, subset, length in texts:
-        plain = sum(map(str.isascii, text))
-        others = len(text.encode()) - plain
-        sizes[subset, length].append(
-            len(encoder.encode(text, add_special_tokens=False).ids)
-            if file
-            else plain / BYTES_A_TOKEN[0] + others / BYTES_A_TOKEN[1]
-        )
+    for row in texts:
+        if file is None:
+            tokens = _tokens_by_bytes(row.text)
+        else:
+            tokens = len(encoder.encode(row.text, add_special_tokens=False).ids)
+        sizes[row.subset, row.length].append(tokens)
     return sizes
+
+
+def _tokens_by_bytes(text: str) -> float:
+    letters = sum(map(str.isascii, text))
+    others = len(text.encode()) - letters
+    return letters / BYTES_A_TOKEN[0] + others / BYTES_A_TOKEN[1]
 
 
 def tokenizer_here(plan: Plan, benchmark: str) -> Path | None:
     """Return the file of a tokenizer of the models that read a benchmark, if one is at
     hand."""
-    models = {
-        pair.model_slug
-        for pair in plan.reading_pairs
-        if pair.benchmark_slug == benchmark
-    }
+    models = set()
+    for pair in plan.reading_pairs:
+        if pair.benchmark_slug == benchmark:
+            models.add(pair.model_slug)
     for slug in sorted(models):
         folder = path_of(plan.study.models.entries[slug]) or f"results/models/{slug}"
         file = Path(folder, "tokenizer.json")
@@ -166,10 +167,12 @@ def tokenizer_here(plan: Plan, benchmark: str) -> Path | None:
 def measured(plan: Plan) -> dict[str, str]:
     """Return the tables of the benchmarks of the user's own files and of those whose
     texts go to APIs, by slug."""
-    entries = plan.study.benchmarks.entries
-    slugs = {job.benchmark for job in jobs_of(plan, {}) if not job.model.is_local}
+    slugs = set()
+    for job in jobs_of(plan, {}):
+        if not job.model.is_local:
+            slugs.add(job.benchmark)
     for pair in plan.reading_pairs:
-        if entries[pair.benchmark_slug].path:
+        if pair.benchmark.entry.path:
             slugs.add(pair.benchmark_slug)
     return {slug: plan.benchmark(slug).table for slug in sorted(slugs)}
 
@@ -227,7 +230,8 @@ def _paraphrases(plan: Plan, known: Counted) -> Iterator[Job]:
     bring."""
     views: set[tuple[str, str]] = set()
     for pair in plan.asking_pairs:
-        views |= {(pair.benchmark_slug, view) for view in pair.paraphrasers}
+        for view in pair.paraphrasers:
+            views.add((pair.benchmark_slug, view))
     for slug, view in sorted(views):
         benchmark = plan.benchmark(slug)
         if not view.startswith(WRITTEN) or view in benchmark.entry.views:
@@ -237,8 +241,8 @@ def _paraphrases(plan: Plan, known: Counted) -> Iterator[Job]:
             places = slices_read(benchmark.entry, WHOLE, known.get(slug))
             texts = sum(place.texts for place in places)
             tokens = sum(place.texts * place.tokens for place in places)
-            read, written = WORDING["paraphrase"] * texts + tokens, PARAPHRASES * tokens
-            yield Job("paraphrases", writer, slug, read, written)
+            read = WORDING["paraphrase"] * texts + tokens
+            yield Job("paraphrases", writer, slug, read, PARAPHRASES * tokens)
 
 
 def assumptions(plan: Plan, known: Counted) -> list[str]:
@@ -289,9 +293,8 @@ def table(plan: Plan, jobs: Sequence[Job]) -> list[str]:
     for slug, own in by_model.items():
         model = plan.model(slug)
         gpus = model.resources.gpu if model.is_local else 0
-        lines.append(
-            _row(slug, own, str(gpus), gigabytes(model.entry) if model.is_local else 0)
-        )
+        weights = gigabytes(model.entry) if model.is_local else 0
+        lines.append(_row(slug, own, str(gpus), weights))
     fetched = 0.0
     for model in plan.models_read:
         if isinstance(model.entry, HubModel):
@@ -316,13 +319,14 @@ def table(plan: Plan, jobs: Sequence[Job]) -> list[str]:
 
 
 def _row(name: str, jobs: Sequence[Job], gpus: str, weights: float) -> str:
-    cells = [
-        f"{sum(job.read for job in jobs) / 1e6:,.2f}",
-        f"{sum(job.written for job in jobs) / 1e6:,.2f}",
-    ]
-    cells += [gpus, f"{weights:,.1f}"]
-    cells += [f"{sum(job.reserved(card) for job in jobs):,.2f}" for card in CARDS]
-    return f"| {name} | {' | '.join(cells)} | {sum(job.dollars for job in jobs):,.2f} |"
+    read = sum(job.read for job in jobs) / 1e6
+    written = sum(job.written for job in jobs) / 1e6
+    cells = [name, f"{read:,.2f}", f"{written:,.2f}", gpus, f"{weights:,.1f}"]
+    for card in CARDS:
+        hours = sum(job.reserved(card) for job in jobs)
+        cells.append(f"{hours:,.2f}")
+    dollars = sum(job.dollars for job in jobs)
+    return f"| {' | '.join(cells)} | {dollars:,.2f} |"
 
 
 def _times(jobs: Sequence[Job], card: str) -> Iterator[str]:
@@ -336,7 +340,8 @@ def _times(jobs: Sequence[Job], card: str) -> Iterator[str]:
     reserved = sum(job.reserved(card) for job in on_gpus)
     times = []
     for count in (fewest, 2 * fewest, 4 * fewest, 8 * fewest):
-        times.append(f"{max(reserved / count, longest.hours(card)):,.1f} with {count}")
+        hours = max(reserved / count, longest.hours(card))
+        times.append(f"{hours:,.1f} with {count}")
     yield (
         f"{card}: {reserved:,.1f} GPU hours; the longest job, {longest}, takes "
         f"{longest.hours(card):,.1f} hours on {longest.gpus}, and all takes no less. "
@@ -354,11 +359,12 @@ def budget(
     """Return what is stored of models behind APIs (model -> answers, their cost), and
     whether the budget suffices."""
     left = budget_usd - spent
-    lines = [
-        f"Stored already, and not asked again: {answers:,} answers of {model}, for "
-        f"{cost:.2f}."
-        for model, (answers, cost) in sorted(stored.items())
-    ]
+    lines = []
+    for model, (answers, cost) in sorted(stored.items()):
+        lines.append(
+            f"Stored already, and not asked again: {answers:,} answers of {model}, for "
+            f"{cost:.2f}."
+        )
     lines.append(
         f"Of budget_usd = {budget_usd:g}, {spent:.2f} are spent and {left:.2f} are "
         "left."

@@ -35,13 +35,12 @@ class HubFiles(NamedTuple):
 def check_hub(plan: Plan) -> list[HubFiles]:
     """Ask for every model, benchmark and corpus that the study's jobs fetch, in that
     order."""
+    answers = []
     with use_pins(plan.study.settings.revisions), ThreadPoolExecutor(AT_ONCE) as pool:
-        # a context each: the pins are a variable of the context, which a thread does
-        # not inherit
-        answers = [
-            pool.submit(copy_context().run, partial(_answer, *check))
-            for check in _checks(plan)
-        ]
+        for check in _checks(plan):
+            # the pins are a variable of the context, which a thread does not inherit
+            ask = partial(_answer, *check)
+            answers.append(pool.submit(copy_context().run, ask))
         return [answer.result() for answer in answers]
 
 
@@ -54,14 +53,10 @@ def _checks(plan: Plan) -> Iterable[tuple[str, str, Callable[[], Listing]]]:
             )
             yield f"model {model.slug}", f"{entry.hub}@{entry.revision}", ask
     for benchmark, part in plan.parts_fetched:
-        place = getattr(benchmark.entry, "url", None) or getattr(
-            benchmark.entry, "hub", ""
-        )
-        yield (
-            f"{part} of {benchmark.slug}",
-            str(place),
-            partial(check_dataset, benchmark.entry, part),
-        )
+        texts = benchmark.entry
+        place = str(getattr(texts, "url", None) or getattr(texts, "hub", ""))
+        ask = partial(check_dataset, texts, part)
+        yield f"{part} of {benchmark.slug}", place, ask
     for corpus in plan.corpora_read:
         if isinstance(source := corpus.entry, HubCorpus) and source.path is None:
             yield f"corpus {corpus.slug}", source.hub, partial(check_shards, source)

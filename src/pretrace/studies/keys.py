@@ -7,7 +7,6 @@ JSON schemas of workflow/schemas/ and in the tables of docs/keys.md, which
 """
 
 from collections.abc import Sequence
-from itertools import product
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -208,16 +207,17 @@ class Listed(Keys):
     def expand(self, keys: Sequence[str]) -> list[Self]:
         """Return a copy for each combination of the values that are listed under
         `keys`."""
-        listed = [
-            key
-            for key in self._order
-            if key in keys and isinstance(getattr(self, key), list)
-        ]
-        products = product(*(getattr(self, key) for key in listed))
-        return [
-            self.model_copy(update=dict(zip(listed, values, strict=True)))
-            for values in products
-        ]
+        copies = [self]
+        for key in self._order:
+            values = getattr(self, key) if key in keys else None
+            if not isinstance(values, list):
+                continue
+            expanded = []
+            for copy in copies:
+                for value in values:
+                    expanded.append(copy.model_copy(update={key: value}))
+            copies = expanded
+        return copies
 
 
 class RunKeys(Keys):

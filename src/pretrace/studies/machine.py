@@ -26,14 +26,11 @@ def lacks(plan: Plan, partitions: Path | None = None) -> list[str]:
 
     Where jobs go to a cluster, `partitions` is the file of its partitions.
     """
-    gpus = [] if partitions else gpu_gigabytes()
-    too_small = small_partitions(plan, partitions) if partitions else ()
-    return [
-        *_lacking_data(plan),
-        *_lacking_packages(plan),
-        *_small_gpus(plan, gpus),
-        *too_small,
-    ]
+    if partitions:
+        too_small = small_partitions(plan, partitions)
+    else:
+        too_small = _small_gpus(plan, gpu_gigabytes())
+    return [*_lacking_data(plan), *_lacking_packages(plan), *too_small]
 
 
 def _lacking_data(plan: Plan) -> Iterator[str]:
@@ -74,10 +71,8 @@ def _lacking_packages(plan: Plan) -> Iterator[str]:
 def gigabytes(entry: ModelEntry) -> float:
     """Return the GB that a model's weights take in memory, by its entry; `dtype: auto`
     is taken as bfloat16."""
-    bits = entry.quantise or (
-        16 if entry.dtype in ("auto", "bfloat16", "float16") else 32
-    )
-    return (entry.parameters or 0) * bits / 8e9
+    bits = 16 if entry.dtype in ("auto", "bfloat16", "float16") else 32
+    return (entry.parameters or 0) * (entry.quantise or bits) / 8e9
 
 
 def gpu_gigabytes() -> list[float]:
@@ -149,11 +144,10 @@ def small_partitions(plan: Plan, path: Path) -> Iterator[str]:
     any, by the file of its partitions (`slurm-partition-config`)."""
     partitions = []
     for keys in (read_yaml(path).get("partitions") or {}).values():
-        limits = {
-            key: value
-            for key, value in (keys or {}).items()
-            if key in Partition.model_fields
-        }
+        limits = {}
+        for key in Partition.model_fields:
+            if key in (keys or {}):
+                limits[key] = keys[key]
         partitions.append(Partition.model_validate(limits))
     refused: dict[str, list[str]] = defaultdict(list)
     for model in plan.models_read:

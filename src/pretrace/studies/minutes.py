@@ -57,7 +57,5 @@ def _amounts_asked(pair: Pair, stage: Stage) -> Amounts:
 
 def _amounts_noted(pair: Pair, stage: Stage, note: Note) -> Amounts:
     if stage == "passes":
-        return amounts_of_passes(
-            pair, [PassRequest.from_json(request) for request in note.requests]
-        )
+        return amounts_of_passes(pair, map(PassRequest.from_json, note.requests))
     return amounts_of_answers(pair, note.requests)

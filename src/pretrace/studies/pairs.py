@@ -16,7 +16,7 @@ from pretrace.models.abilities import can
 from pretrace.questions.known import QUESTION_METHODS, question_settings
 from pretrace.studies.audit_study import POSITIVE_CONTROL, WORKS_SLUG
 from pretrace.studies.priorities import priority
-from pretrace.studies.runs import Run, view_writer
+from pretrace.studies.runs import Run, draws_of, view_writer
 from pretrace.studies.stages.benchmarks import Benchmark
 from pretrace.studies.stages.corpora import Corpus
 from pretrace.studies.stages.models import Model
@@ -84,11 +84,9 @@ class Pair:
     def completions(self) -> File:
         """The openings that the model completes to the lengths of the texts that it
         reads after them."""
-        return (
-            self._in_shared("completions", "parquet")
-            if ZERO_ACCESS in self.prefix_kinds
-            else []
-        )
+        if ZERO_ACCESS not in self.prefix_kinds:
+            return []
+        return self._in_shared("completions", "parquet")
 
     @property
     def completed_lengths(self) -> list[int]:
@@ -124,7 +122,8 @@ class Pair:
         """The methods of its runs, those that ask questions too."""
         methods: set[str] = set()
         for run in self.runs:
-            methods |= {item.method for item in run.methods + run.questions}
+            for item in run.methods + run.questions:
+                methods.add(item.method)
         return methods
 
     @property
@@ -171,9 +170,8 @@ class Pair:
         requests: list[PassRequest] = []
         for run in self.study.runs_by_reader.get(self.slugs, []):
             if run.model != self.model_slug:
-                requests += [
-                    _request(run, Reading(view, run.start_token)) for view in run.views
-                ]
+                for view in run.views:
+                    requests.append(_request(run, Reading(view, run.start_token)))
                 continue
             if run.scores_texts:
                 for view in run.views:
@@ -250,21 +248,24 @@ class Pair:
     def extraction(self) -> dict[str, Any] | None:
         """The windows of the texts that are measured, with their start token; None if
         no run asks for it."""
-        runs = [run for run in self.runs if run.extraction]
-        windows = runs[0].extraction if runs else None
-        if windows is None:
-            return None
-        parts = _without_repeats(
-            {"subsets": run.subsets, "lengths": run.lengths} for run in runs
-        )
-        return {**windows.to_json(), "start_token": runs[0].start_token, "parts": parts}
+        windows: dict[str, Any] = {}
+        parts = []
+        for run in self.runs:
+            if run.extraction:
+                # the runs of a pair agree on all but the parts
+                if not windows:
+                    windows = run.extraction.to_json()
+                    windows["start_token"] = run.start_token
+                parts.append({"subsets": run.subsets, "lengths": run.lengths})
+        return windows | {"parts": _without_repeats(parts)} if windows else None
 
     @property
     def given_back(self) -> dict[str, Any] | None:
         """The places where the model is asked to go on; None if no run asks for it."""
-        return next(
-            (run.given_back.to_json() for run in self.runs if run.given_back), None
-        )
+        for run in self.runs:
+            if run.given_back:
+                return run.given_back.to_json()
+        return None
 
     @property
     def priority(self) -> int:
@@ -283,9 +284,8 @@ class Pair:
         requests = []
         for run in self.runs:
             for item in run.questions:
-                paraphraser = (
-                    run.paraphraser if QUESTION_METHODS[item.method].options else ""
-                )
+                has_options = QUESTION_METHODS[item.method].options
+                paraphraser = run.paraphraser if has_options else ""
                 for parameters in question_settings(item.method, item.parameters):
                     request = {
                         "method": item.method,
@@ -304,9 +304,8 @@ class Pair:
         from elsewhere."""
         if not can(self.model.entry, "answers"):
             return []
-        return sorted(
-            {request["paraphraser"] for request in self.answer_requests} - {""}
-        )
+        names = {request["paraphraser"] for request in self.answer_requests}
+        return sorted(names - {""})
 
     @property
     def answers(self) -> File:
@@ -332,9 +331,10 @@ class Pair:
     def deltas(self) -> dict[str, float] | None:
         """The calibration deltas of the letters A to D that the runs give, None if they
         give none."""
-        return next(
-            (run.calibration.to_json() for run in self.runs if run.calibration), None
-        )
+        for run in self.runs:
+            if run.calibration:
+                return run.calibration.to_json()
+        return None
 
     # other pairs that it is compared with
 
@@ -342,8 +342,10 @@ class Pair:
     def held(self) -> "Pair | None":
         """The model on the benchmark whose non-members calibrate its answers and its
         unlabelled texts."""
-        other = next((run.calibrate_on for run in self.runs if run.calibrate_on), None)
-        return pair_of(self.study, self.model_slug, other) if other else None
+        for run in self.runs:
+            if run.calibrate_on:
+                return pair_of(self.study, self.model_slug, run.calibrate_on)
+        return None
 
     @property
     def known(self) -> "Pair":
@@ -354,12 +356,10 @@ class Pair:
     def positive(self) -> "Pair | None":
         """The model on passages that most models of the web have read, beside an
         audit."""
+        if self.benchmark_slug == POSITIVE_CONTROL:
+            return None
         control = pair_of(self.study, self.model_slug, POSITIVE_CONTROL)
-        return (
-            control
-            if control.runs and self.benchmark_slug != POSITIVE_CONTROL
-            else None
-        )
+        return control if control.runs else None
 
     @property
     def answers_before(self) -> list[str]:
@@ -384,10 +384,7 @@ class Pair:
     @property
     def draws(self) -> list[int]:
         """The draws of shots that are evaluated."""
-        draws: set[int] = set()
-        for run in self.runs:
-            draws.update(run.draws)
-        return sorted(draws)
+        return sorted(draws_of(self.runs))
 
     def read_by(self, statistic: str) -> dict[str, File]:
         """Return the files that a statistic reads, by kind."""
@@ -397,10 +394,10 @@ class Pair:
             "answers": self.answers,
             "calibration": self.calibration,
         }
-        reads = STATISTICS[statistic].reads
-        return {"benchmark": self.benchmark.table} | {
-            kind: shared.get(kind, self.stage_file(kind)) for kind in reads
-        }
+        files: dict[str, File] = {"benchmark": self.benchmark.table}
+        for kind in STATISTICS[statistic].reads:
+            files[kind] = shared.get(kind, self.stage_file(kind))
+        return files
 
     @property
     def statistic_options(self) -> dict[str, Any]:
@@ -430,9 +427,10 @@ class Pair:
         count = self.model.jobs
         if count == 1:
             return []
-        return [
-            self.output(stage, f"{number}of{count}") for number in range(1, count + 1)
-        ]
+        shares = []
+        for number in range(1, count + 1):
+            shares.append(self.output(stage, f"{number}of{count}"))
+        return shares
 
     def _in_shared(self, stage: str, suffix: str) -> str:
         return f"results/{stage}/{self.model.name}/{self.benchmark.name}/{self.study.name}.{suffix}"
@@ -446,19 +444,17 @@ def pair_of(study: Study, model: str, benchmark: str) -> Pair:
 
 def view_path(study: Study, benchmark: str, view: str) -> str:
     """Return the file of a stored view, in the shared stages."""
-    name = shared_view(study, benchmark, view)
-    return f"results/views/{study.benchmarks.shared[benchmark]}/{name}.parquet"
+    folder = f"results/views/{study.benchmarks.shared[benchmark]}"
+    return f"{folder}/{shared_view(study, benchmark, view)}.parquet"
 
 
 def shared_view(study: Study, benchmark: str, view: str) -> str:
     """Return a view's name in the shared stages: with the shared name of the model that
     makes it, if one does."""
     writer = view_writer(view, study.benchmarks.entries[benchmark])
-    return (
-        view.replace(f"_by_{writer}", f"_by_{study.models.shared[writer]}", 1)
-        if writer
-        else view
-    )
+    if not writer:
+        return view
+    return view.replace(f"_by_{writer}", f"_by_{study.models.shared[writer]}", 1)
 
 
 def requests_of_methods(run: Run, view: str) -> list[PassRequest]:
@@ -490,10 +486,8 @@ def _requests_of_extraction(run: Run) -> list[PassRequest]:
     if run.extraction is None:
         return []
     whole = Reading("original", run.start_token)
-    return [
-        _request(run, reading, "top40")
-        for reading in (whole, replace(whole, past_context=True))
-    ]
+    beyond = replace(whole, past_context=True)
+    return [_request(run, whole, "top40"), _request(run, beyond, "top40")]
 
 
 def _request(run: Run, reading: Reading, statistics: str = "logprobs") -> PassRequest:

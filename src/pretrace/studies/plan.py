@@ -36,11 +36,14 @@ class Rendering(NamedTuple):
     """
 
     artifact: dict[str, Any]
-    reads: list[list[Any]]
-    files: list[Any]
+    reads: list[list[str]]
     views: list[list[str]]
     entries: dict[str, Any]
     priority: int
+
+    @property
+    def files(self) -> list[str]:
+        return [path for *_, path in self.reads]
 
     @property
     def view_files(self) -> list[str]:
@@ -129,21 +132,22 @@ class Plan:
         """Return the shared names of `models`, `benchmarks` or `corpora` from some
         sources, or from all `but` some."""
         registry = getattr(self.study, kind)
-        return [
-            registry.shared[slug]
-            for slug, entry in registry.entries.items()
-            if (entry.source in sources if sources else entry.source not in but)
-        ]
+        names = []
+        for slug, entry in registry.entries.items():
+            is_among = entry.source in sources if sources else entry.source not in but
+            if is_among:
+                names.append(registry.shared[slug])
+        return names
 
     def answers_about(self, benchmark: str) -> dict[str, File]:
         """Return the files of answers that a benchmark without texts is gathered from,
         by model."""
         slug = self.study.benchmarks.slug_of(benchmark)
-        return {
-            pair.model_slug: pair.answers
-            for pair in self.asking_pairs
-            if pair.benchmark_slug == slug
-        }
+        answers = {}
+        for pair in self.asking_pairs:
+            if pair.benchmark_slug == slug:
+                answers[pair.model_slug] = pair.answers
+        return answers
 
     @cached_property
     def benchmarks_with_shots(self) -> list[str]:
@@ -159,9 +163,9 @@ class Plan:
             return True
         for artifact in self._rendered:
             if "metrics" in artifact.needs:
-                shown = {panel.benchmark for panel in artifact.panels}
-                if benchmark in shown:
-                    return True
+                for panel in artifact.panels:
+                    if panel.benchmark == benchmark:
+                        return True
         return False
 
     @cached_property
@@ -169,9 +173,11 @@ class Plan:
         """The stored views that are read, or that questions take their options from."""
         names: set[tuple[str, str]] = set()
         for pair in self.reading_pairs:
-            names |= {(pair.benchmark_slug, view) for view in pair.stored_views}
+            for view in pair.stored_views:
+                names.add((pair.benchmark_slug, view))
         for pair in self.asking_pairs:
-            names |= {(pair.benchmark_slug, view) for view in pair.paraphrasers}
+            for view in pair.paraphrasers:
+                names.add((pair.benchmark_slug, view))
         views = []
         for benchmark, name in sorted(names):
             views.append(self.view(benchmark, shared_view(self.study, benchmark, name)))
@@ -180,11 +186,12 @@ class Plan:
     @property
     def views_made(self) -> set[str]:
         """The views that models make here, each as benchmark/view."""
-        return {
-            view.path
-            for view in self.stored_views
-            if view.writer and view.writer.is_local
-        }
+        paths = set()
+        for view in self.stored_views:
+            writer = view.writer
+            if writer and writer.is_local:
+                paths.add(view.path)
+        return paths
 
     @property
     def views_got(self) -> set[str]:
@@ -195,18 +202,17 @@ class Plan:
 
     @property
     def _rendered(self) -> list[Artifact]:
-        return [
-            artifact
-            for artifact in self.study.artifacts.values()
-            if not artifact.unavailable
-        ]
+        artifacts = self.study.artifacts.values()
+        return [artifact for artifact in artifacts if not artifact.unavailable]
 
     def artifacts_of(self, *kinds: str) -> list[str]:
         """Return the artifacts of some kinds, `table` or `figure`, that can be
         rendered."""
-        return sorted(
-            artifact.slug for artifact in self._rendered if artifact.kind in kinds
-        )
+        slugs = []
+        for artifact in self._rendered:
+            if artifact.kind in kinds:
+                slugs.append(artifact.slug)
+        return sorted(slugs)
 
     def _files_of(self, kind: str) -> list[str]:
         files = []
@@ -226,11 +232,12 @@ class Plan:
     def records_of_rendering(self, target: str) -> list[str]:
         """Return the records of rendering of the artifacts of a target: `all`, `tables`
         or `figures`."""
-        return [
-            f"results/{self.study.name}/rendered/{artifact.slug}.json"
-            for artifact in self._rendered
-            if target in ("all", f"{artifact.kind}s")
-        ]
+        folder = f"results/{self.study.name}/rendered"
+        records = []
+        for artifact in self._rendered:
+            if target in ("all", f"{artifact.kind}s"):
+                records.append(f"{folder}/{artifact.slug}.json")
+        return records
 
     def artifacts_at(self, targets: Iterable[str]) -> list[str]:
         """Return the artifacts that the targets are files of; [] if one is another
@@ -239,7 +246,7 @@ class Plan:
         They are where a run of the whole study has ended: a plan for less would make
         its scores again, with fewer columns.
         """
-        paths = {os.path.normpath(target) for target in targets}
+        paths = {*map(os.path.normpath, targets)}
         files = {*self.tables, *self.figures, *self.records_of_rendering("all")}
         is_selected = _selects(self.study.settings.model_dump())
         if not paths <= files or is_selected or self._has_run_whole:
@@ -259,21 +266,18 @@ class Plan:
     @property
     def first(self) -> list[str]:
         """The files to look at of the artifacts that are made first."""
+        folder = f"results/{self.study.name}"
         wanted = set()
         for slug in self.study.first:
-            wanted |= {f"tables/{slug}.md", f"figures/{slug}.svg"}
-        return [
-            path
-            for path in self.tables + self.figures
-            if path.split("/", 2)[2] in wanted
-        ]
+            wanted |= {f"{folder}/tables/{slug}.md", f"{folder}/figures/{slug}.svg"}
+        return [path for path in self.tables + self.figures if path in wanted]
 
     def tells_first(self, slug: str) -> bool:
         """Return whether an artifact is the answer of an audit that is printed before
         the rest of the study is done."""
-        return (
-            slug in self.study.first and self.study.artifacts[slug].renderer == "audit"
-        )
+        if slug not in self.study.first:
+            return False
+        return self.study.artifacts[slug].renderer == "audit"
 
     @property
     def prefixes(self) -> list[File]:
@@ -281,10 +285,8 @@ class Plan:
 
     def pairs_of(self, artifact: Artifact) -> list[Pair]:
         """Return the models and benchmarks that an artifact's panels show."""
-        return [
-            self.pair(*slugs)
-            for slugs in sorted({panel.pair for panel in artifact.panels})
-        ]
+        shown = {panel.pair for panel in artifact.panels}
+        return [self.pair(*slugs) for slugs in sorted(shown)]
 
     @cache  # noqa: B019  (one plan a process)
     def rendering(self, slug: str) -> "Rendering":
@@ -303,7 +305,6 @@ class Plan:
         return Rendering(
             artifact.to_json("ablations"),
             reads,
-            [path for *_, path in reads],
             self._views_shown(artifact, pairs),
             benchmarks,
             FIRST * (slug in self.study.first),
@@ -331,10 +332,10 @@ class Plan:
             compared = pair.views_compared(methods or pair.methods) & references
             for view in {*pair.stored_views, *pair.paraphrasers} & (named | compared):
                 shown.add((pair.benchmark_slug, view))
-        return [
-            [slug, view, view_path(self.study, slug, view)]
-            for slug, view in sorted(shown)
-        ]
+        views = []
+        for slug, view in sorted(shown):
+            views.append([slug, view, view_path(self.study, slug, view)])
+        return views
 
     def _files_shown(
         self, artifact: Artifact, pairs: list[Pair]
@@ -384,13 +385,11 @@ class Plan:
         """The records of what was read of the hub: checkpoints, files of benchmarks,
         shards of corpora."""
         checkpoints = [str(model.checkpoint) for model in self.models_read]
-        parts = sorted(
-            {benchmark.record(part) for benchmark, part in self.parts_fetched}
-        )
-        shards: list[str] = []
+        parts = {benchmark.record(part) for benchmark, part in self.parts_fetched}
+        records = [*checkpoints, *sorted(parts)]
         for corpus in self.corpora_read:
-            shards += corpus.records
-        return [*checkpoints, *parts, *shards]
+            records += corpus.records
+        return records
 
     @property
     def models_read(self) -> list[Model]:
@@ -408,16 +407,21 @@ class Plan:
         for slug in lending:
             if entries[slug].source == "hub":
                 models.add(slug)
-        read = [self.model(slug) for slug in sorted(models)]
-        return [model for model in read if model.is_local]
+        return self._local(models)
+
+    def _local(self, slugs: Iterable[str]) -> list[Model]:
+        """Return the models whose weights are read here, by their slugs."""
+        models = map(self.model, sorted(slugs))
+        return [model for model in models if model.is_local]
 
     @property
     def parts_fetched(self) -> list[tuple[Benchmark, str]]:
         """The benchmarks whose `texts`, or released `views`, are fetched, each with
         that part."""
-        named = {run.benchmark for run in self.study.runs}
+        named = {*self.study.benchmarks_of_runs}
         for artifact in self._rendered:
-            named.update(panel.benchmark for panel in artifact.panels)
+            for panel in artifact.panels:
+                named.add(panel.benchmark)
         parts = []
         for slug in sorted(named):
             benchmark = self.benchmark(slug)
@@ -425,10 +429,9 @@ class Plan:
                 parts.append((benchmark, "texts"))
         released = set()
         for view in self.stored_views:
-            if view.benchmark.is_fetched and view.source == view.benchmark.record(
-                "views"
-            ):
-                released.add(view.benchmark.slug)
+            benchmark = view.benchmark
+            if benchmark.is_fetched and view.source == benchmark.record("views"):
+                released.add(benchmark.slug)
         for slug in sorted(released):
             parts.append((self.benchmark(slug), "views"))
         return parts
@@ -450,9 +453,9 @@ class Plan:
         for artifact in self._rendered:
             if artifact.renderer not in ("audit", BY_CHAT):
                 continue
-            sources = {entries[panel.benchmark].source for panel in artifact.panels}
-            if "local" in sources:
-                return True
+            for panel in artifact.panels:
+                if entries[panel.benchmark].source == "local":
+                    return True
         return False
 
     def sealed(self, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -468,15 +471,14 @@ class Plan:
         for run in study.runs:
             for slug in (run.model, *run.references):
                 models[slug] = study.models.entries[slug].to_json(defaults=False)
-            benchmarks[run.benchmark] = study.benchmarks.entries[run.benchmark].to_json(
-                defaults=False
-            )
+        for slug in study.benchmarks_of_runs:
+            benchmarks[slug] = study.benchmarks.entries[slug].to_json(defaults=False)
         keys = ("seed", "resamples", "threads", "batch_tokens", "device")
         return {
             "study": study.name,
             "runs": [run.for_jobs() for run in study.runs],
             "models": dict(sorted(models.items())),
-            "benchmarks": dict(sorted(benchmarks.items())),
+            "benchmarks": benchmarks,
             "settings": {key: config[key] for key in keys},
             "works": self._texts_of_works(),
         }
@@ -485,7 +487,7 @@ class Plan:
         """Return the SHA-256 of the text of each of the user's works, by its folder's
         name and its own."""
         texts = {}
-        for slug in sorted({run.benchmark for run in self.study.runs}):
+        for slug in self.study.benchmarks_of_runs:
             entry = self.study.benchmarks.entries[slug]
             for path in filter(are_works, text_files_of(entry)):
                 for work, read in stored_works(path, left_out_of(entry)):
@@ -493,19 +495,14 @@ class Plan:
         return texts
 
     @property
-    def _text_paths(self) -> list[Path]:
-        """The user's own files and folders of texts that the study's runs read."""
-        paths: list[Path] = []
-        for slug in sorted({run.benchmark for run in self.study.runs}):
-            paths += text_files_of(self.study.benchmarks.entries[slug])
-        return list(dict.fromkeys(paths))
-
-    @property
     def user_texts(self) -> list[str]:
         """The user's own files of texts that the study's runs read, the files of works
         too."""
+        paths: list[Path] = []
+        for slug in self.study.benchmarks_of_runs:
+            paths += text_files_of(self.study.benchmarks.entries[slug])
         files: list[str] = []
-        for path in self._text_paths:
+        for path in dict.fromkeys(paths):  # two benchmarks may have the same
             own = files_of_works(path) if are_works(path) else [path]
             files += map(str, own)
         return files
@@ -517,8 +514,7 @@ class Plan:
         slugs: set[str] = set()
         for run in self.study.runs:
             slugs |= {run.model, *run.references}
-        models = [self.model(slug) for slug in sorted(slugs)]
-        return [str(model.checkpoint) for model in models if model.is_local]
+        return [str(model.checkpoint) for model in self._local(slugs)]
 
     @property
     def base(self) -> tuple[Model, Model] | None:

@@ -86,11 +86,9 @@ class Registry(Generic[E]):
     def _hint(self, wrong: str) -> str:
         """The name of the entry that has the id of the hub that `wrong` is, how to make
         one, or the nearest name."""
-        hubs = {
-            getattr(entry, "hub", None): slug for slug, entry in self.entries.items()
-        }
-        if wrong in hubs:
-            return f"that id of the hub has the name '{hubs[wrong]}' here."
+        for slug, known in reversed(self.entries.items()):
+            if getattr(known, "hub", None) == wrong:
+                return f"that id of the hub has the name '{slug}' here."
         if self.kind == "models" and re.fullmatch(r"[\w.-]+/[\w.-]+", wrong):
             name = wrong.rpartition("/")[2].lower()
             entry = f"models: {{{name}: {{source: hub, hub: {shorten(wrong)}}}}}"
@@ -154,11 +152,7 @@ def own_files(entry: Entry) -> list[str]:
 def text_files_of(entry: BenchmarkEntry) -> list[Path]:
     """Return the user's own files of a benchmark's texts, the second one with known
     texts; none of other sources."""
-    return (
-        [Path(path) for path in own_files(entry)]
-        if isinstance(entry, LocalEntry)
-        else []
-    )
+    return [*map(Path, own_files(entry))] if isinstance(entry, LocalEntry) else []
 
 
 _OF_WEIGHTS = {"remote_code", "dtype", "device_map", "quantise", "resources"}
@@ -186,15 +180,12 @@ def load_registries(
         InputError: an entry breaks its schema, hides a registered one or names
             something that is not there; or `config` names no entry.
     """
-    pins = (
-        {}
-        if config.revisions is None
-        else read_keys(Path(config.revisions), Revisions).to_json()
-    )
-    own = {
-        kind: parse_entries(getattr(file, kind), SOURCES[kind], f"{path}: {kind}")
-        for kind in SOURCES
-    }
+    pins: Pins = {}
+    if config.revisions is not None:
+        pins = read_keys(Path(config.revisions), Revisions).to_json()
+    own = {}
+    for kind, sources in SOURCES.items():
+        own[kind] = parse_entries(getattr(file, kind), sources, f"{path}: {kind}")
     models, benchmarks, corpora = (
         _load(kind, folder, own[kind], file.study, path) for kind in SOURCES
     )
@@ -312,8 +303,8 @@ def override(
                     f"config: {key}: no entry has the name '{slug}': "
                     f"{nearest(slug, slugs)}"
                 )
+    readable: tuple[dict[str, Any], ...] = (entries, benchmarks.entries)
     for slug in config.available:
-        readable: tuple[dict[str, Any], ...] = (entries, benchmarks.entries)
         for known in readable:
             if slug in known:
                 known[slug] = known[slug].model_copy(update={"unavailable": None})
@@ -346,15 +337,12 @@ def _set_path(registry: Registry[Any], slug: str, path: str) -> None:
         available = {"unavailable": None} if isinstance(entry, BenchmarkEntry) else {}
         registry.entries[slug] = entry.model_copy(update={"path": path} | available)
         return
-    kind = (
-        AnswersModel
-        if Path(path).is_file() and not isinstance(entry, LocalModel)
-        else LocalModel
-    )
-    common = entry.model_fields_set & ModelEntry.model_fields.keys() - {"unavailable"}
-    given = {key: getattr(entry, key) for key in common}
-    source = "answers" if kind is AnswersModel else "local"
-    registry.entries[slug] = kind(**given | {"path": path, "source": source})
+    given = _keys_of_any(entry) | {"path": path}
+    given.pop("unavailable", None)
+    if Path(path).is_file() and not isinstance(entry, LocalModel):
+        registry.entries[slug] = AnswersModel(**given | {"source": "answers"})
+    else:
+        registry.entries[slug] = LocalModel(**given | {"source": "local"})
 
 
 def _as_served(
@@ -380,14 +368,16 @@ def _as_served(
         "model": name,
     }
     api |= {"endpoint": server.endpoint, "echo": echo}
-    common = entry.model_fields_set & ModelEntry.model_fields.keys() - _OF_WEIGHTS
-    given = {key: getattr(entry, key) for key in common}
-    return parse(
-        given | {"source": "openai", "api": parse(api, Api, where)},
-        ApiModel,
-        "config: servers",
-        slug,
-    )
+    given = _keys_of_any(entry) | {"source": "openai", "api": parse(api, Api, where)}
+    for key in _OF_WEIGHTS:
+        given.pop(key, None)
+    return parse(given, ApiModel, "config: servers", slug)
+
+
+def _keys_of_any(entry: ModelEntry) -> dict[str, Any]:
+    """Return the keys of an entry that models of every source have."""
+    common = entry.model_fields_set & ModelEntry.model_fields.keys()
+    return {key: getattr(entry, key) for key in common}
 
 
 def check_pins(pins: Pins, registries: Iterable[Registry[Any]], path: str) -> None:

@@ -17,7 +17,7 @@ from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.studies.keys import Extraction, GivenBack, RunKeys, WrittenRun
 from pretrace.studies.registries import Benchmarks, Models, Registries
 from pretrace.views import PARAPHRASING, VIEWS
-from pretrace.views.readings import ZERO_ACCESS, Prefix
+from pretrace.views.readings import ZERO_ACCESS
 
 PARAPHRASER = "paraphrase"
 """The view of the paraphrases released with a benchmark; the default of a run."""
@@ -57,7 +57,9 @@ class Run(RunKeys):
 
     def for_jobs(self) -> dict[str, Any]:
         """Return everything that results depend on as plain values, None for all."""
-        left_out = ["id", "serves", "left_out", *([] if self.inputs else ["inputs"])]
+        left_out = ["id", "serves", "left_out"]
+        if not self.inputs:
+            left_out.append("inputs")
         keys = [key for key in type(self).model_fields if key not in left_out]
         return dict.fromkeys(keys) | self.to_json(*left_out)
 
@@ -68,6 +70,14 @@ def runs_by_pair(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
     for run in runs:
         pairs.setdefault(run.pair, []).append(run)
     return pairs
+
+
+def draws_of(runs: Iterable[Run]) -> set[int]:
+    """Return the draws of shots that runs read."""
+    draws: set[int] = set()
+    for run in runs:
+        draws.update(run.draws)
+    return draws
 
 
 def references_of(runs: Sequence[Run]) -> list[list[str]]:
@@ -102,9 +112,8 @@ def resolve_runs(
     """
     written: list[tuple[str, WrittenRun]] = []
     for number, lists in enumerate(listed):
-        where = f"{path}: runs.{number}"
         for run in lists.expand(("model", "benchmark")):
-            written.append((where, run))
+            written.append((f"{path}: runs.{number}", run))
     benchmarks = registries.benchmarks
     for slug, prefix in _shots_drawn(written, benchmarks).items():
         entry = benchmarks.entries[slug]
@@ -247,14 +256,11 @@ def _check_shadows(run: WrittenRun, models: Models, slug: str, where: str) -> No
     model = models.entries[slug]
     entries = models.entries.items()
     having = [name for name, entry in entries if can(entry, "shadows")]
-    require_ability(
-        "shadows",
-        slug,
-        model,
-        where,
+    advice = (
         f"Name a model that has them ({', '.join(having)}), or give the entry of a "
-        "model that is trained here shadows: 4.",
+        "model that is trained here shadows: 4."
     )
+    require_ability("shadows", slug, model, where, advice)
     assert isinstance(model, TrainedModel)
     if model.training.benchmark != run.benchmark:
         raise InputError(
@@ -328,9 +334,10 @@ def view_writer(view: str, benchmark: BenchmarkEntry) -> str:
     released with the benchmark."""
     if view in benchmark.views:
         return ""
-    return VIEWS[view].model or (
-        view.removeprefix(WRITTEN) if view.startswith(WRITTEN) else ""
-    )
+    model = VIEWS[view].model
+    if not model and view.startswith(WRITTEN):
+        return view.removeprefix(WRITTEN)
+    return model
 
 
 def _nearest_method(name: str) -> str:
@@ -413,11 +420,13 @@ def _resolve_methods(
     if not can(model, "answers") or (is_measured and not chosen):
         return [], left_out
     computed = [item for item in chosen if item.method not in hindered]
-    needed: set[tuple[Prefix, int]] = set()
+    shots = 0
+    needs_openings = False
     for item in computed:
-        needed |= item.prefixes
-    shots = max((count for _, count in needed), default=0)
-    if any(prefix.kind == ZERO_ACCESS for prefix, _ in needed):
+        for prefix, count in item.prefixes:
+            shots = max(shots, count)
+            needs_openings |= prefix.kind == ZERO_ACCESS
+    if needs_openings:
         _check_zero_access(run, where, model, benchmark)
     if shots and benchmark.prefix is not None:
         _check_prefix(run, where, shots, benchmark.prefix)
@@ -619,10 +628,9 @@ def _check_two(where: str, run: Run, other: Run) -> None:
         raise InputError(
             f"{where}.extraction: {another} has another start_token; give the same."
         )
-    same = run.start_token == other.start_token and all(
-        _share(getattr(run, key), getattr(other, key))
-        for key in ("views", "subsets", "lengths")
-    )
+    same = run.start_token == other.start_token
+    for key in ("views", "subsets", "lengths"):
+        same = same and _share(getattr(run, key), getattr(other, key))
     if run.methods and other.methods and same and run.inner_start != other.inner_start:
         raise InputError(
             f"{where}.inner_start: {another} differs in it on the same texts, but "

@@ -56,11 +56,10 @@ def _is_seal(value: Any) -> bool:
         return False
     if not all(isinstance(value.get(key), kind) for key, kind in _KINDS.items()):
         return False
-    parts = [value["plan"].get(key) for key in ("files", "checkpoints", "versions")]
-    return (
-        all(isinstance(part, dict) for part in parts)
-        and "pretrace" in value["plan"]["versions"]
-    )
+    for key in ("files", "checkpoints", "versions"):
+        if not isinstance(value["plan"].get(key), dict):
+            return False
+    return "pretrace" in value["plan"]["versions"]
 
 
 def digest_of(plan: Mapping[str, Any]) -> str:
@@ -141,11 +140,8 @@ def changed(before: Any, after: Any, where: str = "") -> list[str]:
                 before.get(key), after.get(key), f"{where}.{key}".lstrip(".")
             )
         return places
-    if (
-        isinstance(before, list)
-        and isinstance(after, list)
-        and len(before) == len(after)
-    ):
+    are_lists = isinstance(before, list) and isinstance(after, list)
+    if are_lists and len(before) == len(after):
         places = []
         for number, value in enumerate(before):
             places += changed(value, after[number], f"{where}.{number}")
@@ -310,7 +306,10 @@ def _has_same_works(plan: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 def _shared(plan: Mapping[str, Any], other: Mapping[str, Any], key: str) -> bool:
     """Return whether two plans hold an equal file, or an equal checkpoint."""
-    return any(value in other[key].values() for value in plan[key].values() if value)
+    for value in plan[key].values():
+        if value and value in other[key].values():
+            return True
+    return False
 
 
 def lines_of_seals(seals: Sequence[Seal]) -> list[tuple[str, str]]:

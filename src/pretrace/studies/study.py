@@ -60,12 +60,19 @@ class Study:
         reference models among them."""
         runs: dict[tuple[str, str], list[Run]] = {}
         for run in self.runs:
-            references = run.references if run.scores_texts else []
-            for model in (
-                {run.model, *references} if run.scores_texts or run.extraction else ()
-            ):
+            readers: set[str] = set()
+            if run.scores_texts:
+                readers = {run.model, *run.references}
+            elif run.extraction:
+                readers = {run.model}
+            for model in readers:
                 runs.setdefault((model, run.benchmark), []).append(run)
         return runs
+
+    @cached_property
+    def benchmarks_of_runs(self) -> list[str]:
+        """The benchmarks that runs name, sorted."""
+        return sorted({run.benchmark for run in self.runs})
 
 
 def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Study:

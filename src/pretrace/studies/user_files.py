@@ -1,7 +1,8 @@
 """The checks of a user's files before any job, and the remarks about them."""
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from pretrace.benchmarks.audit_design import FEWEST_DOCUMENTS
 from pretrace.benchmarks.loaders.dataset import DataSet, check_splits
 from pretrace.benchmarks.slices import Slice
 from pretrace.benchmarks.sources import Text
+from pretrace.evaluation.metrics import EACH
 from pretrace.models.entries import AnswersModel
 from pretrace.questions.collected import check_answers, released_scores
 from pretrace.runtime.errors import InputError, shorten
@@ -41,7 +43,7 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     if os.environ.get(CHECKED) == str(study.path):
         return []
     about_books = []
-    for slug in sorted({run.benchmark for run in study.runs}):
+    for slug in study.benchmarks_of_runs:
         entry = study.benchmarks.entries[slug]
         files = text_files_of(entry)
         if files:
@@ -62,10 +64,8 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     os.environ[CHECKED] = str(study.path)
     told = [] if study.settings.texts is None else description(plan, config)
     if study.left_out:
-        reasons = "; ".join(
-            f"{slug}: {reason}" for slug, reason in study.left_out.items()
-        )
-        told.append(f"left out of tables and figures: {reasons}")
+        reasons = [f"{slug}: {reason}" for slug, reason in study.left_out.items()]
+        told.append(f"left out of tables and figures: {'; '.join(reasons)}")
     told += [*lacks(plan), *_remarks(plan), *about_books]
     read_texts.cache_clear()
     return told
@@ -79,31 +79,33 @@ def _check_chosen(
 
     With `model`, only its runs and panels count: each model has answers of its own.
     """
-    chosen: list[tuple[str, Sequence[str], Sequence[int | None]]] = []
-    for run in study.runs:
-        if run.benchmark == slug and model in (None, run.model):
-            chosen.append(
-                (f"runs: {run.model} on {slug}", run.subsets or [], run.lengths or [])
-            )
-    for name, artifact in study.artifacts.items():
-        for panel in artifact.panels:
-            if panel.benchmark == slug and model in (None, panel.model):
-                where = f"artifacts.{name}: the panel {panel.model} on {slug}"
-                chosen.append((where, [panel.subset or ""], [panel.length]))
     subsets = {part.subset for part in slices}
     lengths = {part.length for part in slices}
-    for where, named_subsets, named_lengths in chosen:
-        for key, named, there in (
-            ("subset", named_subsets, subsets),
-            ("length", named_lengths, lengths),
-        ):
-            for value in named:
-                if value not in {"", "*", None, *there}:
-                    known = sorted(map(str, there - {"", None})) or f"no {key}s"
-                    raise InputError(
-                        f"{study.path}: {where}: its texts have no {key} "
-                        f"{shorten(repr(value))}; they have {known}."
-                    )
+    for run in study.runs:
+        if run.benchmark == slug and model in (None, run.model):
+            where = f"{study.path}: runs: {run.model} on {slug}"
+            _require_parts(where, "subset", run.subsets or [], subsets)
+            _require_parts(where, "length", run.lengths or [], lengths)
+    for name, artifact in study.artifacts.items():
+        where = f"{study.path}: artifacts.{name}: the panel"
+        for panel in artifact.panels:
+            if panel.benchmark == slug and model in (None, panel.model):
+                place = f"{where} {panel.model} on {slug}"
+                _require_parts(place, "subset", [panel.subset], subsets)
+                _require_parts(place, "length", [panel.length], lengths)
+
+
+def _require_parts(
+    where: str, key: str, chosen: Sequence[object], there: Set[object]
+) -> None:
+    """Raise `InputError` if texts do not have a subset or length that is chosen."""
+    for value in chosen:
+        if value not in {"", EACH, None, *there}:
+            known = sorted(map(str, there - {"", None})) or f"no {key}s"
+            raise InputError(
+                f"{where}: its texts have no {key} {shorten(repr(value))}; they have "
+                f"{known}."
+            )
 
 
 def _remarks(plan: Plan) -> Iterator[str]:
@@ -136,19 +138,28 @@ def _checked_before_scores(
     once."""
     told: dict[str, None] = {}
     for pair in pairs:
-        own = texts_of_runs(plan, pair)
-        known = texts_of_runs(plan, pair.known)
-        unlabelled = [text for text in own if text.label is None]
-        methods = {item.method for run in pair.runs for item in run.methods}
+        own = _by_label(texts_of_runs(plan, pair))
+        known = _by_label(texts_of_runs(plan, pair.known))
+        methods: set[str] = set()
+        for run in pair.runs:
+            methods.update(item.method for item in run.methods)
         lines = told_before_scores(
-            unlabelled or [text for text in own if text.label == 1],
-            [text for text in known if text.label == 0],
+            own[None] or own[1],
+            known[0],
             file,
             pair.benchmark.entry.language,
             methods=methods,
         )
         told |= dict.fromkeys(lines)
     yield from told
+
+
+def _by_label(texts: Sequence[Text]) -> dict[int | None, list[Text]]:
+    """Return the texts of each label; [] for a label that none has."""
+    by_label: dict[int | None, list[Text]] = defaultdict(list)
+    for text in texts:
+        by_label[text.label].append(text)
+    return by_label
 
 
 def _asks_de_cop(plan: Plan, slug: str) -> bool:
@@ -161,8 +172,9 @@ def _asks_de_cop(plan: Plan, slug: str) -> bool:
 
 def _books_of_de_cop(texts: Sequence[Text], file: Path) -> str:
     """Say how many whole books DE-COP compares, and how many it takes."""
-    suspects = len({text.document for text in texts if text.label == 1})
-    known = len({text.document for text in texts if text.label == 0})
+    by_label = _by_label(texts)
+    suspects = len({text.document for text in by_label[1]})
+    known = len({text.document for text in by_label[0]})
     said = (
         f"{file}: DE-COP compares whole books: {suspects} in question (label 1) with "
         f"{known} that the model cannot have read (label 0). A p takes "

@@ -16,9 +16,10 @@ from pretrace.benchmarks.readers.html import (
     LaidOutMarkup,
     Leaving,
     NotePlaces,
+    StyledClasses,
     decode_markup,
     lay_out,
-    struck_classes,
+    styled_classes,
     styles_in,
 )
 from pretrace.benchmarks.readers.limits import check_pieces, open_zip
@@ -150,7 +151,7 @@ class _Book:
         self.tags = 0
         self.places_of_notes: set[str] = set()
         self.encodings: dict[str, str] = {}
-        self.struck = self._struck_of_styles()
+        self.styled = self._styled_classes()
         for tag in self.package.spine:
             item = self.package.items.get(tag["idref"])
             if item is None:
@@ -174,19 +175,20 @@ class _Book:
     def leaving_of(self, markup: str) -> Leaving:
         """Return what is left out of a file's markup, by the styles of the book and its
         own."""
-        struck = self.struck | struck_classes(styles_in(markup))
-        return replace(SECTIONS, struck=struck)
+        styled = self.styled | styled_classes(styles_in(markup))
+        return replace(SECTIONS, styled=styled)
 
-    def _struck_of_styles(self) -> frozenset[str]:
-        """Return the classes that the style sheets of the book strike through."""
-        struck: set[str] = set()
+    def _styled_classes(self) -> StyledClasses:
+        """Return the classes that the style sheets of the book strike through or
+        hide."""
+        styled = StyledClasses()
         for item in self.package.items.values():
             name = self.place(item.get("href", ""))
             is_style = item.get("media-type") == "text/css"
             if is_style and name in self.archive.namelist():
                 styles = self.archive.read(name).decode("utf-8", "replace")
-                struck |= struck_classes(styles)
-        return frozenset(struck)
+                styled |= styled_classes(styles)
+        return styled
 
     def notes_of(self, name: str) -> NotePlaces:
         """Return the places of notes that files of the book lead to, as links of a file

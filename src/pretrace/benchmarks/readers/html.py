@@ -37,7 +37,8 @@ UNSEEN, NAVIGATION = "", "navigation"
 
 _PART_OF_TAG = dict.fromkeys(
     ("head", "script", "style", "template", "noscript", "svg", "math", "button",
-     "select", "textarea", "iframe", "object", "audio", "video", "canvas"), UNSEEN
+     "select", "textarea", "iframe", "object", "audio", "video", "canvas",
+     "epub:case"), UNSEEN
 ) | {"nav": NAVIGATION, "footer": NAVIGATION, "form": NAVIGATION, "dialog": NAVIGATION,
      "aside": NOTES,
      "rt": READINGS, "rp": READINGS,
@@ -59,10 +60,12 @@ _NAME_OF_NAVIGATION = re.compile(
     r"(?!(?:has|with|without|no|is|not)[-_])(?:.*[-_])?(?:cookies?|consent|gdpr|onetrust|nav|navbar|navigation|menu"
     r"|breadcrumbs?|sidebar|share|sharing|social|newsletter|subscribe|advert|adverts|advertisement|popup|modal|related"
     r"|toolbar|pagination|masthead|skip|skiplink|editsection|comments|disqus|site-?header|site-?footer)"
-    r"(?:[-_].*|banner|bar|notice|list|links?|overlay|area)?"
+    r"(?:[-_].*|banner|bar|box|notice|list|links?|overlay|area)?"
+    r"|no-?print|d-print-none|catlinks"
     r"|.*(?:cookieb|cookiec|cookien|cookiep|usercentrics|didomi|truste|iubenda|cmplz).*"
 )
-"""Classes and names of what surrounds the text of a saved page; the last are those of
+"""Classes and names of what surrounds the text of a saved page, or serves nobody who
+prints it; the last are those of
 programs that ask for consent."""
 
 _LABEL_OF_NAVIGATION = re.compile(
@@ -77,8 +80,10 @@ _EDGES_OF_PRINT = {"header", "footer"}
 # tags whose classes say what a page has, and not what they are
 _WHOLE = {"html", "body", "main", "article"}
 _NUMBERING_MARK = re.compile(r"(page|line)-?(?:break|num|no)", re.IGNORECASE)
+_PLACE_OF_PAGE = re.compile(r"(page|pg)[-_]?(?:\d+|[ivxlc]+)", re.IGNORECASE)
 _PAGE_LABEL = re.compile(r"\W*(?:(?:page|pg|p)\b\.?\s*)?(?:\d{1,4}|[ivxlc]+)\W*", re.I)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_SHOWN = re.compile(r"(?:display|visibility)\s*:")
 _NAME_OF_HIDDEN = re.compile(
     r"sr-only|visually-?hidden|screen-?reader(?:-?(?:text|only))?"
 )
@@ -98,7 +103,7 @@ def read_html(data: bytes, path: Path) -> LaidOutText:
     """Read a saved page: its main part, if it has one with most of the words."""
     markup, encoding = decode_markup(data, path)
     limits.check_pieces(markup.count("<"), "tags", path)
-    leaving = Leaving(of_page=True, struck=struck_classes(styles_in(markup)))
+    leaving = Leaving(of_page=True, styled=styled_classes(styles_in(markup)))
     reading = lay_out(markup, path, leaving)
     if reading.lists_of_links:
         leaving = replace(leaving, lists=reading.lists_of_links)
@@ -137,18 +142,42 @@ def styles_in(markup: str) -> str:
     return "\n".join(styles)
 
 
-def struck_classes(styles: str) -> frozenset[str]:
-    """Return the classes, in small letters, whose text styles (CSS) strike through."""
-    classes: set[str] = set()
-    for rule in styles.lower().split("}"):
+@dataclass(frozen=True)
+class StyledClasses:
+    """The classes, in small letters, whose text styles (CSS) strike through or hide."""
+
+    struck: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
+
+    def __or__(self, other: "StyledClasses") -> "StyledClasses":
+        return StyledClasses(self.struck | other.struck, self.hidden | other.hidden)
+
+
+def styled_classes(styles: str) -> StyledClasses:
+    """Return the classes that a style sheet strikes through or hides: those that no
+    other rule shows."""
+    struck: set[str] = set()
+    hidden: set[str] = set()
+    shown: set[str] = set()
+    for rule in _NOT_FOR_SCREENS.sub("", styles.lower()).split("}"):
         selectors, _, declared = rule.rpartition("{")
         if _STRUCK in declared:
-            classes.update(_LAST_CLASS.findall(selectors))
-    return frozenset(classes)
+            struck.update(_LAST_CLASS.findall(selectors))
+        if _HIDDEN.search(declared):
+            hidden.update(_CLASS_ALONE.findall(selectors))
+        elif _SHOWN.search(declared):
+            shown.update(_LAST_CLASS.findall(selectors))
+    return StyledClasses(frozenset(struck), frozenset(hidden - shown))
 
 
+# comments, and rules for print or for some widths of a window
+_NOT_FOR_SCREENS = re.compile(
+    r"/\*.*?\*/|@[^{};]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", re.S
+)
 # of `p.old span.gone, .struck`: gone, struck; of `a.gone:hover`, none
 _LAST_CLASS = re.compile(r"\.([\w-]+)\s*(?=,|$)")
+# of `p.old span.gone, .struck`: struck
+_CLASS_ALONE = re.compile(r"(?:^|,)\s*[a-z]*\.([\w-]+)\s*(?=,|$)")
 
 
 @dataclass(frozen=True)
@@ -158,8 +187,8 @@ class Leaving:
     `sections` are types of an EPUB's sections -> what they are; `of_page`, what
     surrounds the text of a saved page; `around_main`, all that is not in its main part.
     What `stays` is left in, whatever its tags are called. `lists` are the numbers of
-    lists of links, which surround the text, too. The text of `struck` classes is struck
-    through.
+    lists of links, which surround the text, too. The text of `styled` classes is struck
+    through or hidden.
     """
 
     sections: Mapping[str, str] = field(default_factory=dict)
@@ -167,7 +196,7 @@ class Leaving:
     around_main: bool = False
     stays: frozenset[str] = frozenset()
     lists: frozenset[int] = frozenset()
-    struck: frozenset[str] = frozenset()
+    styled: StyledClasses = StyledClasses()
 
     def without(self, reading: LaidOutText, words: int) -> "Leaving":
         """Leave in what was left out of a reading, if it is most of the `words` of the
@@ -189,7 +218,9 @@ class Leaving:
             return NAVIGATION
         if tag.name in _PART_OF_TAG:
             return _PART_OF_TAG[tag.name]
-        is_hidden = "hidden" in attributes or attributes.get("aria-hidden") == "true"
+        # others than these signs are seen, and read aloud from a text beside them
+        is_sign = tag.name in ("a", "i") and attributes.get("aria-hidden") == "true"
+        is_hidden = "hidden" in attributes or is_sign
         style = attributes.get("style", "")
         if is_hidden or _HIDDEN.search(style):
             return UNSEEN
@@ -202,9 +233,11 @@ class Leaving:
             return UNSEEN
         types = attributes.get("epub:type", "").lower().split()
         names = _names(attributes)
-        if any(map(_NAME_OF_HIDDEN.fullmatch, names)):
+        classes = attributes.get("class", "").lower().split()
+        is_hidden = not self.styled.hidden.isdisjoint(classes)
+        if is_hidden or any(map(_NAME_OF_HIDDEN.fullmatch, names)):
             return UNSEEN
-        if not self.struck.isdisjoint(attributes.get("class", "").lower().split()):
+        if not self.styled.struck.isdisjoint(classes):
             return DELETED
         if any(map(NOTE_NAME.fullmatch, [role, *names])) or any(
             map(NOTE_TYPE.fullmatch, types)
@@ -261,12 +294,16 @@ class _Place:
             tag.name in ("main", "article") or tag.attributes.get("role") == "main"
         )
         numbering = _NUMBERING_MARK.search(about)
+        is_page = tag.name not in _BLOCKS and _PLACE_OF_PAGE.fullmatch(
+            tag.attributes.get("id", "")
+        )
         is_outer_list = tag.name in _LISTS and not self.list_number
+        kind_of_number = numbering[1].lower() if numbering else ""
         part = leaving.part_of(tag, number) if self.part is None else self.part
         return _Place(
             block=number if tag.name in _BLOCKS else self.block,
             part=part,
-            numbering=self.numbering or (numbering[1].lower() if numbering else ""),
+            numbering=self.numbering or ("page" if is_page else kind_of_number),
             keeps_lines=self.keeps_lines or tag.name == "pre",
             is_raised=self.is_raised or tag.name == "sup",
             href=self.href or tag.attributes.get("href", ""),
@@ -325,6 +362,13 @@ class NotePlaces:
         return any(name and self.resolve(f"#{name}") in self.places for name in names)
 
 
+def _leads_to_note(tag: Tag) -> bool:
+    """Return whether a tag says that it is the number of a note, and where that is."""
+    attributes = tag.attributes
+    about = attributes.get("epub:type", "") + attributes.get("role", "")
+    return "noteref" in about.lower() and "#" in attributes.get("href", "")
+
+
 def lay_out(
     markup: str, path: Path, leaving: Leaving, notes: NotePlaces | None = None
 ) -> LaidOutMarkup:
@@ -342,6 +386,8 @@ def lay_out(
             # an anchor with which a block begins
             if part.begins and place.block != last.block and notes.has(part):
                 note = place.block
+            if part.begins and _leads_to_note(part):
+                notes.add(part.attributes["href"])
             continue
         left_as = place.part
         if left_as is None and place.block == note and NOTES not in leaving.stays:

@@ -1,5 +1,5 @@
-"""What is a note, in every format: the words and signs that formats call notes by.
-Notes are left out everywhere."""
+"""What is left out in every format: notes, by the words and signs that formats call
+them by, readings of characters, deleted text."""
 
 import re
 
@@ -24,6 +24,14 @@ NOTE_NAME = re.compile(
 NOTE_TYPE = re.compile(rf"notes?|{NOTE_NAME.pattern}")
 """The same of a type, which is given for this purpose alone."""
 
+GAP = "\x01"
+"""What a reader puts where text within a paragraph is left out; no text has it."""
+
 NOTES, READINGS, DELETED = "notes", "readings beside characters", "deleted text"
 """What is left out, as it is told: notes with their numbers; furigana and other ruby;
 what changes took out."""
+
+
+def close_gaps(text: str) -> str:
+    """Take the gaps out of a text; of the blanks before and after one, one stays."""
+    return re.sub(rf"(?<=\s)(?:{GAP}+ )+|{GAP}", "", text)

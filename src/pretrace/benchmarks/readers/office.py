@@ -2,7 +2,7 @@
 RTF."""
 
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,19 @@ from typing import Any
 from pretrace.benchmarks.layout import LaidOutText, count_words
 from pretrace.benchmarks.readers.encodings import BROKEN
 from pretrace.benchmarks.readers.limits import check_members, check_pieces, open_zip
-from pretrace.benchmarks.readers.notes import DELETED, NOTES, READINGS
+from pretrace.benchmarks.readers.notes import (
+    DELETED,
+    GAP,
+    NOTES,
+    READINGS,
+    close_gaps,
+)
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import writable
 
 CONTENTS = "contents"
+UNSEEN = ""
+"""What is not told, because no reader sees it."""
 
 
 # DOCX
@@ -23,7 +31,7 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 """The tag of what repeats the text before it, for programs that cannot show that."""
 
-_PARAGRAPH, _RUN, _TEXT = f"{_W}p", f"{_W}r", f"{_W}t"
+_PARAGRAPH, _RUN, _TEXT, _FIELD = f"{_W}p", f"{_W}r", f"{_W}t", f"{_W}sdt"
 _SIGNS = {
     f"{_W}tab": "\t",
     f"{_W}br": "\n",
@@ -37,6 +45,15 @@ characters."""
 
 _TEXTS = {_TEXT, f"{_W}delText"}
 _STRIKES = (f"{_W}strike", f"{_W}dstrike")
+_PLACEHOLDER = f"{_W}sdtPr/{_W}showingPlcHdr"
+"""What a field of a form has that nobody filled in."""
+_GOES_ON = (
+    f"{_W}pPr/{_W}rPr/{_W}del",
+    f"{_W}pPr/{_W}rPr/{_W}moveFrom",
+    f"{_W}pPr/{_W}framePr[@{_W}dropCap]",
+)
+"""What a paragraph has that goes on in the next: its end is deleted, or it is the first
+letter of a chapter, larger than others."""
 
 _OF_NOTES = (
     f"{_W}footnoteReference",
@@ -62,32 +79,41 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
     document = docx.Document(BytesIO(data))
     # python-docx would look through all styles for each paragraph
     styles = document.styles.element.style_lst
-    contents, struck = set(), set()
+    left_as_by_style = {}
     for style in styles:
         if (style.name_val or "").lower().startswith("toc"):
-            contents.add(style.styleId)
-        if _is_struck(style):
-            struck.add(style.styleId)
+            left_as_by_style[style.styleId] = CONTENTS
+        elif _has(style, _HIDDEN):
+            left_as_by_style[style.styleId] = UNSEEN
+        elif _is_struck(style):
+            left_as_by_style[style.styleId] = DELETED
     about = document.core_properties
     reading = LaidOutText(
         "", "DOCX", title=about.title or "", author=about.author or ""
     )
     blocks: dict[Any, list[str]] = {}
     body = document.element.body
-    for paragraph, string, left_as in _strings_of_docx(body, struck):
-        if left_as is None and paragraph.style in struck:
-            left_as = DELETED
+    if body.find(f".//{_W}altChunk") is not None:
+        raise InputError(
+            f"{path}: the file holds others in formats of their own; open it in a word "
+            "processor, and save it again."
+        )
+    for paragraph, string, left_as in _strings_of_docx(body, left_as_by_style):
         if left_as is None:
             blocks.setdefault(paragraph, []).append(string)
-        else:
+            continue
+        blocks.setdefault(paragraph, []).append(GAP)
+        if left_as != UNSEEN:
             reading.left_out[left_as] += count_words(string)
     texts = []
+    begun = ""  # of paragraphs that the next one goes on
     for paragraph, strings in blocks.items():
-        block = "".join(strings).strip()
-        if paragraph.style in contents:
-            reading.left_out[CONTENTS] += count_words(block)
-        else:
-            texts.append(block)
+        block = begun + "".join(strings)
+        goes_on = any(paragraph.find(mark) is not None for mark in _GOES_ON)
+        begun = block if goes_on else ""
+        if not goes_on:
+            texts.append(close_gaps(block).strip())
+    texts.append(close_gaps(begun).strip())
     for part in document.part.package.iter_parts():
         if part.partname.endswith(("/footnotes.xml", "/endnotes.xml")):
             notes = re.sub(r"<[^<>]*>", "", part.blob.decode("utf-8", "replace"))
@@ -97,13 +123,10 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
 
 
 def _strings_of_docx(
-    body: Any, struck: Container[str]
+    body: Any, left_as_by_style: Mapping[str, str]
 ) -> Iterator[tuple[Any, str, str | None]]:
     """Yield (paragraph, string, as what it is left out) in the order of the text: in
-    tables and text boxes, too.
-
-    `struck` are the styles whose text is struck through.
-    """
+    tables and text boxes, too."""
     paragraphs: list[Any] = []
     left_as: list[str] = []
     skipped = None
@@ -114,8 +137,12 @@ def _strings_of_docx(
         if skipped is not None:
             skipped = None if event == "end" and element is skipped else skipped
         elif event == "start":
-            if tag == _FALLBACK or (tag == _RUN and not _is_shown(element)):
+            is_unseen = tag == _RUN and not _is_shown(element)
+            is_unfilled = tag == _FIELD and element.find(_PLACEHOLDER) is not None
+            if tag == _FALLBACK or is_unseen or is_unfilled:
                 skipped = element
+                if paragraphs:
+                    yield paragraphs[-1], "", UNSEEN
             elif tag == _PARAGRAPH:
                 paragraphs.append(element)
             elif tag in _LEFT_OUT:
@@ -125,13 +152,15 @@ def _strings_of_docx(
                 and (tag in _TEXTS or tag in _SIGNS)
                 and element.getparent().tag == _RUN
             ):
-                run = element.getparent()
-                part = None
+                run, paragraph = element.getparent(), paragraphs[-1]
+                part = left_as_by_style.get(run.style)
+                if part is None:
+                    part = left_as_by_style.get(paragraph.style)
                 if left_as:
                     part = left_as[-1]
-                elif _is_struck(run) or run.style in struck:
+                elif part is None and _is_struck(run):
                     part = DELETED
-                yield paragraphs[-1], _SIGNS.get(tag, element.text or ""), part
+                yield paragraph, _SIGNS.get(tag, element.text or ""), part
         elif tag == _PARAGRAPH:
             paragraphs.pop()
         elif tag in _LEFT_OUT:
@@ -164,7 +193,7 @@ _TEXT_NS, _OFFICE_NS, _SVG_NS, _STYLE_NS = (
 )
 _ODT_PARAGRAPHS = {f"{_TEXT_NS}p", f"{_TEXT_NS}h"}
 _ODT_SIGNS = {f"{_TEXT_NS}tab": "\t", f"{_TEXT_NS}line-break": "\n"}
-_BLANKS = f"{_TEXT_NS}s"
+_BLANKS, _SECTION = f"{_TEXT_NS}s", f"{_TEXT_NS}section"
 _ODT_LEFT_OUT = {
     f"{_TEXT_NS}note": NOTES, f"{_OFFICE_NS}annotation": "",
     f"{_TEXT_NS}tracked-changes": DELETED,
@@ -175,8 +204,7 @@ _ODT_LEFT_OUT = {
     f"{_TEXT_NS}alphabetical-index": "back matter",
     f"{_TEXT_NS}illustration-index": CONTENTS, f"{_TEXT_NS}table-index": CONTENTS,
 }  # fmt: skip
-"""Tags whose text is left out, and as what; "" is not told, because no reader sees
-it."""
+"""Tags whose text is left out, and as what."""
 
 
 def read_odt(data: bytes, path: Path) -> LaidOutText:
@@ -193,12 +221,12 @@ def read_odt(data: bytes, path: Path) -> LaidOutText:
                 f"{path}: the document is encrypted; save a copy without a password."
             )
         root = etree.fromstring(archive.read("content.xml"), parser)
-        struck = _struck_of_odt(root)
+        left_as_by_style = _left_out_by_style(root)
         if "styles.xml" in archive.namelist():
             styles = etree.fromstring(archive.read("styles.xml"), parser)
             # its automatic styles are of headers, and called as those of the text
             for named in styles.iter(f"{_OFFICE_NS}styles"):
-                struck |= _struck_of_odt(named)
+                left_as_by_style |= _left_out_by_style(named)
         about = {}
         if "meta.xml" in archive.namelist():
             for element in etree.fromstring(archive.read("meta.xml"), parser).iter(
@@ -210,38 +238,44 @@ def read_odt(data: bytes, path: Path) -> LaidOutText:
     )
     blocks: dict[Any, list[str]] = {}
     body = root.find(f"{_OFFICE_NS}body")
-    for paragraph, string, left_as in _strings_of_odt(body, struck):
+    for paragraph, string, left_as in _strings_of_odt(body, left_as_by_style):
         if left_as is None:
             blocks.setdefault(paragraph, []).append(string)
-        elif left_as:
+            continue
+        blocks.setdefault(paragraph, []).append(GAP)
+        if left_as != UNSEEN:
             reading.left_out[left_as] += count_words(string)
-    texts = (
-        re.sub(r" *\n *", "\n", "".join(strings)).strip() for strings in blocks.values()
-    )
+    texts = []
+    for strings in blocks.values():
+        block = close_gaps("".join(strings))
+        texts.append(re.sub(r" *\n *", "\n", block).strip())
     reading.text = "\n\n".join(filter(None, texts))
     return reading
 
 
-def _struck_of_odt(root: Any) -> set[str]:
-    """Return the names of the styles in a part of a file that strike their text
-    through."""
-    struck = set()
+def _left_out_by_style(root: Any) -> dict[str, str]:
+    """Return the names of the styles in a part of a file that strike their text through
+    or hide it -> as what it is left out."""
+    left_as = {}
     for style in root.iter(f"{_STYLE_NS}style"):
+        name = style.get(f"{_STYLE_NS}name", "")
         for properties in style.iter(f"{_STYLE_NS}text-properties"):
             lines = {properties.get(f"{_STYLE_NS}{key}") for key in _STRIKES_ODT}
-            if lines - {None} and "none" not in lines:
-                struck.add(style.get(f"{_STYLE_NS}name", ""))
-    return struck
+            if properties.get(_DISPLAY) == "none":
+                left_as[name] = UNSEEN
+            elif lines - {None} and "none" not in lines:
+                left_as[name] = DELETED
+    return left_as
 
 
 _STRIKES_ODT = ("text-line-through-style", "text-line-through-type")
+_DISPLAY = f"{_TEXT_NS}display"
 
 
 def _strings_of_odt(
-    body: Any, struck: Container[str]
+    body: Any, left_as_by_style: Mapping[str, str]
 ) -> Iterator[tuple[Any, str, str | None]]:
-    """Yield (paragraph, string, as what it is left out) in the order of the text;
-    `struck` are the styles whose text is struck through."""
+    """Yield (paragraph, string, as what it is left out) in the order of the text."""
     from lxml import etree
 
     paragraphs: list[Any] = []
@@ -249,13 +283,17 @@ def _strings_of_odt(
     for event, element in etree.iterwalk(body, events=("start", "end")):
         tag = element.tag
         part = _ODT_LEFT_OUT.get(tag)
-        if part is None and element.get(f"{_TEXT_NS}style-name") in struck:
-            part = DELETED
+        if part is None:
+            part = left_as_by_style.get(element.get(f"{_TEXT_NS}style-name"))
+        if tag == _SECTION and element.get(_DISPLAY) == "none":
+            part = UNSEEN
         if event == "start":
-            if tag in _ODT_PARAGRAPHS:
-                paragraphs.append(element)
             if part is not None:
                 left_as.append(part)
+                if paragraphs:  # which the left-out text may have of its own
+                    yield paragraphs[-1], "", part
+            if tag in _ODT_PARAGRAPHS:
+                paragraphs.append(element)
             count = int(element.get(f"{_TEXT_NS}c", 1)) if tag == _BLANKS else 0
             string = _ODT_SIGNS.get(tag, " " * min(count, 100)) + _collapsed(
                 element.text
@@ -276,12 +314,16 @@ def _collapsed(string: str | None) -> str:
 
 # RTF
 
+_LINE_BREAK = "\v"
 _UNTOLD = (
     # the signs before the lines of a list
     (re.compile(r"\\listtext(?![a-z])"), r"\\pntext"),
     (re.compile(r"HYPERLINK"), "LINK"),  # of which striprtf writes the address, too
     # a cell of a table is a paragraph
     (re.compile(r"\\(?:nest)?cell(?![a-z])"), r"\\par"),
+    # of which striprtf makes a paragraph
+    (re.compile(r"\\line(?![a-z]) ?"), _LINE_BREAK),
+    (re.compile(r"\\_"), "-"),  # a hyphen at which no line ends
 )
 """Words of RTF that striprtf takes for text -> words that it knows to be none."""
 
@@ -309,7 +351,11 @@ def read_rtf(data: bytes, path: Path) -> LaidOutText:
     source, deleted = _seen_of_rtf(source)
     # RTF writes characters beyond 16 bits as two halves
     lines = writable(rtf_to_text(source, errors="replace")).split("\n")
-    reading = LaidOutText("\n\n".join(filter(None, map(str.strip, lines))), "RTF")
+    paragraphs = []
+    for line in lines:
+        if paragraph := close_gaps(line).strip():
+            paragraphs.append(re.sub(rf" *{_LINE_BREAK} *", "\n", paragraph))
+    reading = LaidOutText("\n\n".join(paragraphs), "RTF")
     reading.title, reading.author = about.get("title", ""), about.get("author", "")
     reading.removed["damaged characters"] = reading.text.count(BROKEN)
     told = rtf_to_text(rf"{{\rtf1\ansi {deleted}}}", errors="replace")
@@ -324,7 +370,7 @@ _PART_OF_RTF = re.compile(
 _UNTOLD_OF_RTF = {"v", "stylesheet"}
 _UNSEEN_OF_RTF = {"deleted", "strike", "striked"} | _UNTOLD_OF_RTF
 _SIGNS_OF_RTF = {
-    "u", "tab", "line", "emdash", "endash", "lquote", "rquote", "ldblquote", "rdblquote",
+    "u", "tab", "emdash", "endash", "lquote", "rquote", "ldblquote", "rdblquote",
     "bullet",
 }  # fmt: skip
 """Words of RTF that are characters."""
@@ -351,12 +397,13 @@ def _seen_of_rtf(source: str) -> tuple[str, str]:
             is_on = part["number"] != "0"
             groups[-1] = groups[-1] | {word} if is_on else groups[-1] - {word}
         is_text = part[0] not in "{}" and (word is None or word in _SIGNS_OF_RTF)
-        if not (is_text and groups[-1]):
+        if is_text and groups[-1]:
+            seen.append(GAP)
+            if groups[-1].isdisjoint(_UNTOLD_OF_RTF):
+                deleted.append(part[0])
+        else:
             seen.append(part[0])
             if is_text:
-                deleted.append(
-                    " "
-                )  # so that deleted words apart from each other stay so
-        elif groups[-1].isdisjoint(_UNTOLD_OF_RTF):
-            deleted.append(part[0])
+                # so that deleted words apart from each other stay so
+                deleted.append(" ")
     return "".join(seen), "".join(deleted)

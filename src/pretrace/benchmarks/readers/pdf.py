@@ -11,7 +11,7 @@ from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from pretrace.benchmarks.layout import (
     PAGE_NUMBER,
@@ -26,30 +26,39 @@ from pretrace.runtime.errors import InputError
 
 FEWEST_WORDS_OF_A_PAGE = 10  # a PDF with fewer on average is a scan
 RAISED = 0.8  # size of a note's number, in sizes of the text, at most
+LOWERED = 0.05  # depth of an index below the line, in sizes of the text, at least
 SMALL = 0.95  # size of a note, at most
 GAP = 1.2  # distance of lines, in usual ones, from which on a paragraph begins
 # sizes of a letter by which the first line of a paragraph is indented
 INDENT, MOST_INDENT = 0.7, 6
 
 
+class _Piece(NamedTuple):
+    """A piece of a line, with the size and the height of its letters, in points."""
+
+    text: str
+    size: float
+    height: float
+
+
 @dataclass
 class _Line:
-    """A line of a page: its pieces, each with the size of its letters, and where the
-    first of them is, in points."""
+    """A line of a page, and where its first piece is, in points."""
 
-    pieces: list[tuple[str, float]] = field(default_factory=list)
+    pieces: list[_Piece] = field(default_factory=list)
     left: float = 0.0
     height: float = 0.0
     is_blank: bool = True
 
     @property
     def text(self) -> str:
-        return "".join(text for text, _ in self.pieces)
+        return "".join(piece.text for piece in self.pieces)
 
     @property
     def size(self) -> float:
         """The size of the largest letters."""
-        return max((size for text, size in self.pieces if text.strip()), default=0.0)
+        sizes = [piece.size for piece in self.pieces if piece.text.strip()]
+        return max(sizes, default=0.0)
 
 
 def read_pdf(data: bytes, path: Path) -> LaidOutText:
@@ -189,7 +198,8 @@ def _lines_of(page: Any) -> list[_Line]:
                 lines[-1].left, lines[-1].height = inner[4], inner[5]
                 lines[-1].is_blank = False
             if string:
-                lines[-1].pieces.append((string, round(size * scale, 1)))
+                piece = _Piece(string, round(size * scale, 1), inner[5])
+                lines[-1].pieces.append(piece)
 
     page.extract_text(visitor_text=add)
     return lines
@@ -200,8 +210,8 @@ def _usual_size(pages: Sequence[Sequence[_Line]]) -> float:
     letters: Counter[float] = Counter()
     for page in pages:
         for line in page:
-            for text, size in line.pieces:
-                letters[size] += len(text)
+            for piece in line.pieces:
+                letters[piece.size] += len(piece.text)
     return letters.most_common(1)[0][0] if letters else 0.0
 
 
@@ -211,16 +221,16 @@ def _without_notes(page: Sequence[_Line], size: float) -> list[_Line]:
     kept = []
     numbers: list[str] = []
     for line in page:
-        pieces: list[tuple[str, float]] = []
-        for text, own_size in line.pieces:
-            is_raised = (
-                own_size <= RAISED * size
-                and NOTE_MARK.fullmatch(text.strip()) is not None
-            )
-            if is_raised and any(before.strip() for before, _ in pieces):
-                numbers.append(text.strip())
+        pieces: list[_Piece] = []
+        for piece in line.pieces:
+            text = piece.text.strip()
+            is_small = piece.size <= RAISED * size
+            is_lowered = piece.height < line.height - LOWERED * size
+            is_mark = is_small and not is_lowered and NOTE_MARK.fullmatch(text)
+            if is_mark and any(before.text.strip() for before in pieces):
+                numbers.append(text)
             else:
-                pieces.append((text, own_size))
+                pieces.append(piece)
         kept.append(_Line(pieces, line.left, line.height))
     first = _first_of_notes(kept, numbers, size)
     return kept[:first] + [

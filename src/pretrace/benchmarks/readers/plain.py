@@ -19,6 +19,7 @@ def read_plain(data: bytes, path: Path) -> LaidOutText:
 
 
 _HEADER = re.compile(r"---\n(?=[\w-]+:).*?\n(?:---|\.\.\.)\n", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 _NOTE_OF_MARKDOWN = re.compile(
     r"^\[\^[^\]\n]+\]:.*(?:\n(?:[ \t]+\S.*|[ \t]*(?=\n[ \t]+\S)))*\n?", re.MULTILINE
 )
@@ -34,14 +35,17 @@ _LEFT_OUT_OF_MARKDOWN = (
 
 
 def read_markdown(data: bytes, path: Path) -> LaidOutText:
-    """Read Markdown as it is written, without a header of YAML, notes and text that is
-    struck through."""
+    """Read Markdown as it is written, without a header of YAML, comments, notes and
+    text that is struck through."""
     reading = read_plain(data, path)
     if header := _HEADER.match(reading.text):
         reading.text = reading.text[header.end() :]
         reading.left_out["front matter"] = count_words(header[0])
+    text = _COMMENT.sub("", reading.text)
     for pattern, part in _LEFT_OUT_OF_MARKDOWN:
-        for string in pattern.findall(reading.text):
+        for string in pattern.findall(text):
             reading.left_out[part] += count_words(string)
-        reading.text = pattern.sub("", reading.text)
+        text = pattern.sub("", text)
+    if text != reading.text:
+        reading.text = re.sub(r"\n{3,}", "\n\n", text)
     return reading

@@ -58,6 +58,7 @@ NAMES_ROOM = (
     2_400
 )
 KNOWN_SHOWN = 3  # known ones that are named in any case
+LONG_RUN = 4  # numbered names from which on the first and last stand for all
 CAUSES_SHOWN = 3  # documents that are named where a check fails
 TOGETHER = "All documents together"
 TAKEN_OFF = "told apart, and taken off the scores"
@@ -405,7 +406,7 @@ def works_compared(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
         yield (
             "In question",
             f"{count_noun(len(asked), 'text')} published in {places}: "
-            f"{'; '.join(in_question)}",
+            f"{_listed(in_question)}",
         )
         yield (
             "Compared with",
@@ -435,6 +436,29 @@ def _names_of_works(texts: pd.DataFrame, *, with_document: bool) -> list[str]:
     tables call them."""
     named = texts[texts["document"] != ""].drop_duplicates("document")
     return [_work(row, with_document=with_document) for row in records_of(named)]
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Join names; of a run of numbered ones, the first and last: `a-01 to a-20`."""
+    runs: list[list[str]] = []
+    following = ""
+    for name in names:
+        if runs and name == following:
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+        following = _following(name)
+    parts = []
+    for run in runs:
+        parts += [f"{run[0]} to {run[-1]}"] if len(run) >= LONG_RUN else run
+    return "; ".join(parts)
+
+
+def _following(name: str) -> str:
+    """Return the name with the next number at its end, "" without a number."""
+    stem = name.rstrip("0123456789")
+    digits = name[len(stem) :]
+    return f"{stem}{int(digits) + 1:0{len(digits)}d}" if digits else ""
 
 
 def _work(row: Record, *, with_document: bool) -> str:

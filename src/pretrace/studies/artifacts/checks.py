@@ -12,7 +12,7 @@ from pretrace.render.catalogue import X_PLACES, Options
 from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.studies.keys import Panels, WrittenArtifact
 from pretrace.studies.registries import Benchmarks
-from pretrace.studies.runs import Run, references_of, runs_by_pair
+from pretrace.studies.runs import Run, draws_of, references_of, runs_by_pair
 
 Settings = dict[str, dict[str, dict[str, str]]]
 """The parameters of settings, by method and the setting's name."""
@@ -113,7 +113,7 @@ def _choices_of_runs(
         offered = _offered_across(key, methods, runs)
         choices.append(Choice(f"options.across.{key}", names, offered))
     if options.draws:
-        choices.append(Choice("options.draws", options.draws, _draws_offered(runs)))
+        choices.append(Choice("options.draws", options.draws, draws_of(runs)))
     if options.x or options.y:
         parameters: set[str] = set()
         for setting in _parameters_of(methods, settings_shown):
@@ -141,7 +141,7 @@ def _offered_across(
                 views.update(run.views)
             return views
         case "draw":
-            return _draws_offered(runs)
+            return draws_of(runs)
         case "reference":
             return _references_offered(runs)
     settings = _parameters_of(methods, settings_scored(runs))
@@ -157,13 +157,6 @@ def _references_offered(runs: Sequence[Run]) -> set[str] | None:
     for names in references_of(runs):
         offered.update(names)
     return offered
-
-
-def _draws_offered(runs: Sequence[Run]) -> set[int]:
-    draws: set[int] = set()
-    for run in runs:
-        draws.update(run.draws)
-    return draws
 
 
 def _parameters_of(

@@ -7,7 +7,7 @@ the view that the input is.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pretrace.methods import METHODS
 from pretrace.questions.known import QUESTION_METHODS
@@ -19,6 +19,7 @@ from pretrace.studies.runs import Run, view_writer
 INPUTS_OF_RUNS = ("views", "neighbours", "references", "shadows", "corpora")
 """Keys of runs that name what other models or corpora give."""
 
+P = TypeVar("P", Run, Panel)
 PairSlugs = tuple[str, str]
 """The slugs of a model and a benchmark."""
 
@@ -66,8 +67,11 @@ class LeftOut:
 
     def missing_among(self, pairs: Iterable[Run | Panel]) -> list[Missing]:
         """Return what the runs or panels lack that cannot be read."""
-        missing = [self.missing_of(pair) for pair in pairs]
-        return [gone for gone in missing if gone]
+        return [*filter(None, map(self.missing_of, pairs))]
+
+    def readable(self, pairs: Iterable[P]) -> list[P]:
+        """Return the runs or panels that can be read."""
+        return [pair for pair in pairs if not self.missing_of(pair)]
 
     def lost_inputs(self, run: Run, benchmarks: Benchmarks) -> list[LostInput]:
         """Return the inputs that a run names and cannot have."""
@@ -161,18 +165,10 @@ def without_lost(
         is_read = item.methods & methods if methods else item.methods
         if item.name in named or is_read:
             missing[item.name] = Missing(name=item.name, reason=item.reason)
-    panels = []
-    for panel in artifact.panels:
-        if panel.view in inputs or panel.reference in inputs:
-            continue
-        if panel.references is not None:
-            left = [name for name in panel.references if name not in inputs]
-            panel = panel.replaced(references=left)
-        panels.append(panel)
-    across = {
-        key: [value for value in values if value not in inputs]
-        for key, values in artifact.options.across.items()
-    }
+    panels = _panels_without(artifact.panels, inputs)
+    across = {}
+    for key, values in artifact.options.across.items():
+        across[key] = [value for value in values if value not in inputs]
     is_emptied = (artifact.panels and not panels) or not all(across.values())
     changes: dict[str, Any] = {"panels": panels}
     changes["missing"] = [*artifact.missing, *missing.values()]
@@ -183,6 +179,19 @@ def without_lost(
         options = artifact.options.model_copy(update={"across": across})
         changes["options"] = options
     return artifact.replaced(**changes)
+
+
+def _panels_without(panels: Iterable[Panel], inputs: set[str]) -> list[Panel]:
+    """Return the panels that show none of these inputs alone, without them."""
+    left = []
+    for panel in panels:
+        if panel.view in inputs or panel.reference in inputs:
+            continue
+        if panel.references is not None:
+            names = [name for name in panel.references if name not in inputs]
+            panel = panel.replaced(references=names)
+        left.append(panel)
+    return left
 
 
 def _readers(run: Run, name: str) -> frozenset[str]:
@@ -199,8 +208,11 @@ def _readers(run: Run, name: str) -> frozenset[str]:
 
 def _with_options(run: Run) -> set[str]:
     """Return the questions of a run whose options are paraphrases."""
-    asked = {item.method for item in run.questions}
-    return {method for method in asked if QUESTION_METHODS[method].options}
+    asked = set()
+    for item in run.questions:
+        if QUESTION_METHODS[item.method].options:
+            asked.add(item.method)
+    return asked
 
 
 def _without(run: Run, lost: Sequence[LostInput]) -> Run:
@@ -247,11 +259,11 @@ def _names_shown(artifact: Artifact) -> set[Any]:
 
 
 def _unavailable(registry: Models | Benchmarks) -> dict[str, str]:
-    return {
-        slug: entry.unavailable
-        for slug, entry in registry.entries.items()
-        if entry.unavailable is not None
-    }
+    reasons = {}
+    for slug, entry in registry.entries.items():
+        if entry.unavailable is not None:
+            reasons[slug] = entry.unavailable
+    return reasons
 
 
 def _only(reasons: Mapping[str, str], slugs: Iterable[str]) -> dict[str, str]:

@@ -87,9 +87,12 @@ def resolve_artifacts(
         chosen = _with_inputs_shown(chosen, artifacts.values())
 
     artifacts = with_notes(artifacts, chosen, registries)
-    reasons = {missing.name: missing.reason for missing in unread.missing_among(runs)}
+    reasons = {}
+    for missing in unread.missing_among(runs):
+        reasons[missing.name] = missing.reason
     for inputs in lost.values():
-        reasons |= {item.name: item.reason for item in inputs}
+        for item in inputs:
+            reasons[item.name] = item.reason
     reasons |= methods_left_out(named, artifacts.values(), chosen)
 
     controls = []
@@ -164,7 +167,7 @@ def _choose(
         InputError: nothing is selected, or no model is left.
     """
     chosen = _choose_artifacts(artifacts, config, where)
-    readable = [run for run in runs if not unread.missing_of(run)]
+    readable = unread.readable(runs)
     shows_all_runs = any(not artifact.panels for artifact in chosen.values())
     if not readable or (shows_all_runs and not _any_measured(readable)):
         _require_smaller(runs, models, config, where)
@@ -212,13 +215,14 @@ def _choose_artifacts(
     for name in config.only:
         only.update(_artifacts_named(name, artifacts, where))
     chosen = {}
+    papers = set()
     for slug, artifact in artifacts.items():
         is_named = not only or slug in only
         is_of_papers = not config.papers or artifact.paper in ("", *config.papers)
         if is_named and is_of_papers:
             chosen[slug] = artifact
-    of_papers = [slug for slug, artifact in chosen.items() if artifact.paper]
-    has_no_paper = config.papers and not only and not of_papers
+            papers.add(artifact.paper)
+    has_no_paper = config.papers and not only and papers <= {""}
     if not chosen or has_no_paper:
         raise InputError(
             f"config: no artifact of {where} is selected by papers and only; change "
@@ -285,11 +289,12 @@ def _serving_runs(runs: list[Run], chosen: dict[str, Artifact]) -> list[Run]:
         if not artifact.panels and not artifact.unavailable:
             return runs
         if slug not in served and artifact.needs != OF_BENCHMARKS:
-            pairs.update(panel.pair for panel in artifact.panels)
+            for panel in artifact.panels:
+                pairs.add(panel.pair)
     serving = []
     for run in runs:
         readers = {(model, run.benchmark) for model in (run.model, *run.references)}
-        if wanted.keys() & set(run.serves) or pairs & readers:
+        if not wanted.keys().isdisjoint(run.serves) or pairs & readers:
             serving.append(run)
     return serving
 
@@ -300,7 +305,7 @@ def _panels_left(
     """Return the panels whose runs are selected; `pairs_run` None: all runs that can be
     read."""
     if pairs_run is None:
-        return [panel for panel in artifact.panels if not unread.missing_of(panel)]
+        return unread.readable(artifact.panels)
     return [panel for panel in artifact.panels if panel.pair in pairs_run]
 
 
@@ -313,8 +318,9 @@ def _of_papers(
     """Return an artifact about the papers' numbers, with the artifacts shown beside it
     and what is left out."""
     panels = _panels_left(artifact, pairs_run, unread)
-    reasons = {**unread.models, **unread.benchmarks}
-    missing = [Missing(name=name, reason=reason) for name, reason in reasons.items()]
+    missing = []
+    for name, reason in {**unread.models, **unread.benchmarks}.items():
+        missing.append(Missing(name=name, reason=reason))
     own = artifact.options.set_fields()
     options = Options(artifacts=of_papers).model_copy(update=own)
     return artifact.replaced(panels=panels, options=options, missing=missing)
@@ -326,15 +332,17 @@ def _of_paper(artifact: Artifact, unread: LeftOut) -> Artifact:
     missing = unread.missing_among(artifact.panels)
     if not missing:
         return artifact
-    left = [panel for panel in artifact.panels if not unread.missing_of(panel)]
+    left = unread.readable(artifact.panels)
     if left:
         return artifact.replaced(missing=missing, panels=left)
     return artifact.replaced(missing=missing, unavailable=_join_reasons(missing))
 
 
 def _join_reasons(missing: Iterable[Missing]) -> str:
-    reasons = {gone.name: gone.reason for gone in missing}
-    return "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) + "."
+    reasons = {}
+    for gone in missing:
+        reasons[gone.name] = f"{gone.name}: {gone.reason}"
+    return f"{'; '.join(reasons.values())}."
 
 
 def _with_inputs_shown(
@@ -350,7 +358,7 @@ def _with_inputs_shown(
     for artifact in artifacts:
         if artifact.unavailable:
             continue
-        across = {str(name) for name in artifact.options.across.get("reference", ())}
+        across = {*map(str, artifact.options.across.get("reference", ()))}
         for panel in artifact.panels:
             of_pair = names.setdefault(panel.pair, set())
             of_pair |= across

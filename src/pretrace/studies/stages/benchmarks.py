@@ -25,9 +25,9 @@ class Benchmark(Registered[BenchmarkEntry]):
     @property
     def prefixes(self) -> File:
         """The shots drawn from it, if its entry has any drawn."""
-        return (
-            [] if self.entry.prefix is None else f"results/prefixes/{self.name}.parquet"
-        )
+        if self.entry.prefix is None:
+            return []
+        return f"results/prefixes/{self.name}.parquet"
 
     @property
     def prefix(self) -> dict[str, Any] | None:
@@ -48,11 +48,9 @@ class Benchmark(Registered[BenchmarkEntry]):
     @property
     def fetches_views(self) -> bool:
         entry = self.entry
-        return (
-            isinstance(entry, WithNeighbours)
-            and entry.neighbours is not None
-            and entry.path is None
-        )
+        if not isinstance(entry, WithNeighbours):
+            return False
+        return entry.neighbours is not None and entry.path is None
 
     @property
     def source(self) -> File:
@@ -69,6 +67,5 @@ class Benchmark(Registered[BenchmarkEntry]):
     def fetched(self, part: str) -> dict[str, Any]:
         """Return the keys of its entry for the job that fetches its `texts` or its
         `views`."""
-        return entry_to_fetch(
-            self.entry, self.record(part), self.study.pins, part
-        ).to_json(*PRINTED_KEYS, defaults=False)
+        entry = entry_to_fetch(self.entry, self.record(part), self.study.pins, part)
+        return entry.to_json(*PRINTED_KEYS, defaults=False)

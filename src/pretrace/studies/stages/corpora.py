@@ -32,12 +32,9 @@ class Corpus(Registered[CorpusEntry]):
     @property
     def records(self) -> list[str]:
         """The records of its files on the hub, if it is read from there."""
-        from_hub = self.entry.source == "hub"
-        return (
-            [self.record(shard) for shard in range(self.entry.shards)]
-            if from_hub
-            else []
-        )
+        if self.entry.source != "hub":
+            return []
+        return [self.record(shard) for shard in range(self.entry.shards)]
 
     def record(self, shard: int | str) -> str:
         return f"results/corpora/{self.name}/commits/{shard}.json"
@@ -45,9 +42,8 @@ class Corpus(Registered[CorpusEntry]):
     def fetched(self, shard: str) -> dict[str, Any]:
         """Return the keys of its entry for the job that fetches a shard from the
         hub."""
-        return entry_to_fetch(self.entry, self.record(shard), self.study.pins).to_json(
-            *PRINTED_KEYS, defaults=False
-        )
+        entry = entry_to_fetch(self.entry, self.record(shard), self.study.pins)
+        return entry.to_json(*PRINTED_KEYS, defaults=False)
 
     def counts(self, tokenizer: str) -> str:
         """Return its counts by the tokenizer of a model, given by the model's shared

@@ -57,11 +57,9 @@ class Model(Registered[ModelEntry]):
         """The checkpoint whose tokenizer reads texts: of a model behind an API, the one
         that its entry names."""
         slug = self.entry.tokenizer
-        return (
-            self.checkpoint
-            if self.is_local or slug is None
-            else Model(self.study, slug).checkpoint
-        )
+        if self.is_local or slug is None:
+            return self.checkpoint
+        return Model(self.study, slug).checkpoint
 
     @property
     def counting(self) -> "Model":
@@ -80,9 +78,8 @@ class Model(Registered[ModelEntry]):
     @property
     def files(self) -> list[str]:
         """The files of a checkpoint of the user's."""
-        return sorted(
-            str(path) for path in Path(self.path or "").glob("*") if path.is_file()
-        )
+        paths = Path(self.path or "").glob("*")
+        return sorted(str(path) for path in paths if path.is_file())
 
     @property
     def column(self) -> str | None:
@@ -92,7 +89,8 @@ class Model(Registered[ModelEntry]):
 
     @property
     def released_scores(self) -> File:
-        return (isinstance(self.entry, AnswersModel) and self.entry.scores) or []
+        scores = self.entry.scores if isinstance(self.entry, AnswersModel) else None
+        return scores or []
 
     @property
     def wheel(self) -> File:
@@ -101,18 +99,17 @@ class Model(Registered[ModelEntry]):
     @property
     def curve(self) -> File:
         """The loss curve of a model that is trained here."""
-        trained = isinstance(self.entry, TrainedModel)
-        return f"results/models/{self.name}/training.parquet" if trained else []
+        if not isinstance(self.entry, TrainedModel):
+            return []
+        return f"results/models/{self.name}/training.parquet"
 
     @property
     def base(self) -> File:
         """The record of the model that an adapter changes."""
         entry = self.entry
-        return (
-            Model(self.study, entry.base).checkpoint
-            if isinstance(entry, AdapterModel)
-            else []
-        )
+        if not isinstance(entry, AdapterModel):
+            return []
+        return Model(self.study, entry.base).checkpoint
 
     @property
     def _training(self) -> Training:
@@ -183,12 +180,9 @@ class Model(Registered[ModelEntry]):
     @property
     def answering(self) -> dict[str, Any]:
         """The keys of its entry that its answers and what it writes depend on."""
-        api = (
-            {"api": self.entry.api.to_json(defaults=False)}
-            if isinstance(self.entry, ApiModel)
-            else {}
-        )
-        return self.loading | api
+        if not isinstance(self.entry, ApiModel):
+            return self.loading
+        return self.loading | {"api": self.entry.api.to_json(defaults=False)}
 
     @property
     def jobs(self) -> int:

@@ -43,7 +43,9 @@ class Registered(Generic[E]):
 def source(study: Study, entry: Entry) -> File:
     """Return the user's own files that an entry names, or else the downloaded ones."""
     own = own_files(entry)
-    return downloaded(study, entry) if not own else own[0] if len(own) == 1 else own
+    if not own:
+        return downloaded(study, entry)
+    return own[0] if len(own) == 1 else own
 
 
 def downloaded(study: Study, entry: Entry) -> File:

@@ -60,11 +60,9 @@ class StoredView:
             return []
         if self.name in self.benchmark.entry.views:
             return self.benchmark.entry.views[self.name]
-        return (
-            self.benchmark.record("views")
-            if self.benchmark.fetches_views
-            else self.benchmark.source
-        )
+        if self.benchmark.fetches_views:
+            return self.benchmark.record("views")
+        return self.benchmark.source
 
     @property
     def prompts(self) -> File:
