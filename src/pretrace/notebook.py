@@ -199,16 +199,16 @@ def _written_methods(methods: Any) -> list[tuple[str, dict[str, Value]]]:
     if isinstance(methods, str):
         methods = [methods]
     elif isinstance(methods, Mapping):
-        methods = [{id: given} for id, given in methods.items()]
+        methods = [{id: changed} for id, changed in methods.items()]
     if not isinstance(methods, Iterable):
         raise InputError(f"score: methods is a {type(methods).__name__}; {_METHOD}.")
     written = []
     for item in methods:
-        given = {item: {}} if isinstance(item, str) else item
-        values = given.values() if isinstance(given, Mapping) else [None]
+        by_id = {item: {}} if isinstance(item, str) else item
+        values = by_id.values() if isinstance(by_id, Mapping) else [None]
         if not all(isinstance(value, Mapping) for value in values):
             raise InputError(f"score: methods has {shorten(repr(item))}; {_METHOD}.")
-        written += [(id, dict(parameters)) for id, parameters in given.items()]
+        written += [(id, dict(parameters)) for id, parameters in by_id.items()]
     if not written:
         raise InputError(
             f"score: methods names none; {_METHOD}, or leave it out for all."
@@ -225,7 +225,7 @@ def _columns(
     """Return the methods by column, each at one setting; `InputError` for one that
     needs more than it is given."""
     columns = {}
-    for id, given in _written_methods([*METHODS] if methods is None else methods):
+    for id, changed in _written_methods([*METHODS] if methods is None else methods):
         if id in QUESTION_METHODS:
             raise InputError(
                 f"score: {id} asks questions about documents. Write a study: "
@@ -249,13 +249,13 @@ def _columns(
             )
         if not reason:
             grid = {name: method.defaults[name] for name in method.grid}
-            setting, *others = settings(id, grid | given)
+            setting, *others = settings(id, grid | changed)
             if others:
                 raise InputError(
                     f"score: give one value for each parameter of {id}, or name {id} "
                     "once for each value."
                 )
-            name = f"{id}({setting_name(id, setting)})" if given else id
+            name = f"{id}({setting_name(id, setting)})" if changed else id
             columns[name] = Chosen(method=id, parameters=setting)
     return columns
 
@@ -302,7 +302,7 @@ class Results:
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """The (model, benchmark) pairs of the study's runs."""
+        """Return the (model, benchmark) pairs of the study's runs."""
         return [pair.slugs for pair in self.plan.pairs]
 
     def texts(self, benchmark: str) -> "pd.DataFrame":

@@ -82,10 +82,10 @@ def main(arguments: Sequence[str]) -> None:
     unit = "words" if options.words else "characters"
     size = options.words or options.characters
     try:
-        given, left_out = documents(options.files, whole=options.document)
+        works, left_out = documents(options.files, whole=options.document)
         if options.alike:
-            given = map(_written_alike, given)
-        rows, short = cut_documents(given, size, label, options.most, unit)
+            works = map(_written_alike, works)
+        rows, short = cut_documents(works, size, label, options.most, unit)
     except InputError as error:
         sys.exit(f"error: {error}")
     for row in rows:

@@ -79,7 +79,7 @@ class Checkpoint:
 
     @property
     def settings(self) -> list[str]:
-        """Configuration and tokenizer: everything but the weights."""
+        """Return the files of configuration and tokenizer: all but the weights."""
         return [name for name in self.files if not name.endswith(".safetensors")]
 
     def verify(self, names: Iterable[str], folder: Path | None = None) -> None:

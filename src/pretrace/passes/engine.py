@@ -122,7 +122,8 @@ class Engine:
         prompt_prefix: PromptPrefix,
         statistics: str,
     ) -> Iterator[_Started]:
-        """Empties `todo`, texts by their places in the window, from its beginning."""
+        """Yield the batches of `todo`, texts by their places in the window, which is
+        emptied from its beginning."""
         while todo:
             first = window[todo[0][0]]
             shares = attempt(self._shares, prompt_prefix)
@@ -186,7 +187,8 @@ class Engine:
     def _arrays(
         self, batch: list[Request], prompt_prefix: PromptPrefix, computed: torch.Tensor
     ) -> list[np.ndarray]:
-        """The statistics of each text of a batch, once the device has computed them."""
+        """Return the statistics of each text of a batch, once the device has computed
+        them."""
         lengths = [len(request.scored_tokens(prompt_prefix)) for request in batch]
         ends = np.cumsum(lengths)[:-1]
         arrays = np.split(computed.cpu().numpy(), ends, axis=1)
@@ -202,7 +204,7 @@ class Engine:
 
     @cached_property
     def sharing(self) -> PrefixSharing | None:
-        """How this model shares a prompt prefix; None if it is put before every
+        """Return how this model shares a prompt prefix; None if it is put before every
         text."""
         with torch.inference_mode():
             return sharing_of(self.features, self.name)
@@ -215,8 +217,8 @@ class Engine:
         return bool(prompt_prefix.shots) and self.sharing is not None
 
     def _encoding(self, prompt_prefix: PromptPrefix) -> EncodedPrefix | None:
-        """The shared prompt prefix, encoded; the last one is reused if it begins with
-        this one."""
+        """Return the shared prompt prefix, encoded; the last one is reused if it begins
+        with this one."""
         if not prompt_prefix.shots or self.sharing is None:
             return None
         if self._encoded is None or not self._encoded.serves(prompt_prefix.parts):
@@ -227,8 +229,8 @@ class Engine:
     def _run(
         self, batch: list[Request], prompt_prefix: PromptPrefix, statistics: str
     ) -> torch.Tensor:
-        """Statistics [numbers, tokens of all texts], which a GPU may not have computed
-        yet.
+        """Return statistics [numbers, tokens of all texts], which a GPU may not have
+        computed yet.
 
         Right padding under causal attention needs no mask; the last token need not be
         read, but where positions are read by the length of the whole text.

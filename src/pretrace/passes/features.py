@@ -97,12 +97,13 @@ class Features:
         return self._head is not None
 
     def __call__(self, inputs: torch.Tensor, **cache: Any) -> torch.Tensor:
-        """[texts, tokens] -> [texts, tokens, width]; `cache` goes to the model."""
+        """Return features [texts, tokens, width] of `inputs` [texts, tokens]; `cache`
+        goes to the model."""
         return self._of(self._module(input_ids=inputs, **cache))
 
     @property
     def reads_apart(self) -> bool:
-        """Whether attention reads a shared prefix that is not copied: within
+        """Return whether attention reads a shared prefix that is not copied: within
         `after_prefix`, where that works."""
         is_apart: bool = self._module.config._attn_implementation == SHARED_PREFIX
         return is_apart

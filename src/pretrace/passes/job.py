@@ -98,12 +98,12 @@ def run(
         log.warning("%s: %s", name, remark)
     # a prompt prefix follows the longer ones that begin with it: they are encoded once
     ordered = sorted(planned, key=lambda task: task.prompt_prefix.parts, reverse=True)
-    every = {}
+    chunks_by_key = {}
     for task in ordered:
         for chunk in task.chunks:
-            every[chunk.key] = chunk
+            chunks_by_key[chunk.key] = chunk
     own_share = share or WHOLE
-    own = own_share.of([*every.values()], lambda chunk: chunk.tokens)
+    own = own_share.of([*chunks_by_key.values()], lambda chunk: chunk.tokens)
     records = {}
     missing = {}
     for chunk in own:

@@ -272,11 +272,11 @@ def chunks_of(
         yield chunk
 
 
-def batch_tokens_of(asked: int | str, device: str) -> int:
+def batch_tokens_of(batch_tokens: int | str, device: str) -> int:
     """Return the token budget of batches on a `device` (cuda, cuda:N, cpu, api) for the
     key `batch_tokens`."""
-    if isinstance(asked, int):
-        return asked
+    if isinstance(batch_tokens, int):
+        return batch_tokens
     return BATCH_TOKENS.get(device.partition(":")[0], _BATCH_TOKENS_ELSEWHERE)
 
 

@@ -325,13 +325,14 @@ def _narrow(config: Any) -> None:
     heads = heads_of(config)
     if heads is None:
         return
-    kept = min(heads.of_keys, _KEY_HEADS)
+    key_heads = min(heads.of_keys, _KEY_HEADS)
     # some embeddings are as wide as the layers, others have a width of their own
     embedded = getattr(config, "word_embed_proj_dim", None)
     is_projected = embedded != config.hidden_size
-    config.num_attention_heads = kept * min(heads.of_queries // heads.of_keys, _GROUP)
+    group = min(heads.of_queries // heads.of_keys, _GROUP)
+    config.num_attention_heads = key_heads * group
     if hasattr(config, "num_key_value_heads"):
-        config.num_key_value_heads = kept
+        config.num_key_value_heads = key_heads
     config.hidden_size = config.num_attention_heads * heads.width
     if embedded is not None and not is_projected:
         config.word_embed_proj_dim = config.hidden_size

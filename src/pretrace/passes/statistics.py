@@ -168,8 +168,8 @@ class OutputHead:
     def _product(
         self, hidden: torch.Tensor, columns: slice | torch.Tensor, out: torch.Tensor
     ) -> None:
-        """`hidden` [n, width] by these columns of the weights, with the bias, summed
-        and kept in float32."""
+        """Multiply `hidden` [n, width] by these columns of the weights and add the
+        bias, summed and kept in float32."""
         weight = self._weight[:, columns]
         keeps_inputs = self._finish is None or self._finish.keeps_inputs
         narrow = self._narrow if keeps_inputs else None
@@ -226,8 +226,8 @@ class Reduction:
     def __call__(
         self, logits: torch.Tensor, targets: torch.Tensor, out: torch.Tensor
     ) -> None:
-        """`logits` [n, vocabulary], `targets` [n]; fills `out` [numbers, n], rows as in
-        `TOKEN_STATISTICS`."""
+        """Fill `out` [numbers, n], rows as in `TOKEN_STATISTICS`, from `logits`
+        [n, vocabulary] and `targets` [n]."""
         for block in spans(len(targets), self._rows):
             self._block(logits[block].float(), targets[block], out[:, block])
 
@@ -500,8 +500,8 @@ def _finished_head(
         def watched(
             inputs: torch.Tensor, finish: _Finish = finish, head: OutputHead = head
         ) -> torch.Tensor:
-            given = inputs.reshape(hidden.shape).float()
-            finish.keeps_inputs = torch.equal(given, hidden.float())
+            read_states = inputs.reshape(hidden.shape).float()
+            finish.keeps_inputs = torch.equal(read_states, hidden.float())
             return head.layer(inputs)
 
         try:

@@ -97,17 +97,17 @@ class Answerer(Protocol):
 
     @property
     def seconds(self) -> float:
-        """What it took to answer what has been asked so far; of an answer that a
-        checkpoint gave before, what it took then."""
+        """Return the seconds that all answers so far took. An answer that was stored
+        counts with the seconds that it took then."""
 
     @property
     def chat(self) -> bool:
-        """Whether prompts are sent as messages; questions are worded for it."""
+        """Return whether prompts are sent as messages; questions are worded for it."""
 
     @property
     def tokenizer(self) -> Any:
-        """The model's own tokenizer, None if it is unknown: texts are then split, and
-        answers cut, in words."""
+        """Return the model's own tokenizer, None if it is unknown: texts are then split,
+        and answers cut, in words."""
 
     def letters(
         self, questions: Sequence[Question], progress: Advance

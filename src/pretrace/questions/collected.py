@@ -317,12 +317,12 @@ def _choice(where: str, row: Row) -> Row:
 def _check_probabilities(where: str, probabilities: Row) -> None:
     """Raise `InputError` unless each column has a probability and they sum to at most
     1, or all are empty."""
-    given: Row = {}
+    values: Row = {}
     for column, value in probabilities.items():
-        given[column] = None if value != value else value
-    if {*given.values()} == {None}:
+        values[column] = None if value != value else value
+    if {*values.values()} == {None}:
         return
-    for column, value in given.items():
+    for column, value in values.items():
         if value is None:
             raise InputError(
                 f"{where}: {column} is empty; give a probability, as for the other "
@@ -336,10 +336,10 @@ def _check_probabilities(where: str, probabilities: Row) -> None:
             raise InputError(
                 f"{where}: {column} is {value!r:.60}; it must be a probability, 0 to 1."
             )
-    total = sum(map(float, given.values()))
+    total = sum(map(float, values.values()))
     if total > 1 + ROUNDING:
         raise InputError(
-            f"{where}: {', '.join(given)} sum to {total:.4g}; probabilities of the "
+            f"{where}: {', '.join(values)} sum to {total:.4g}; probabilities of the "
             "letters sum to at most 1."
         )
 
@@ -361,7 +361,7 @@ def _read_released(path: Path, model: str) -> "pa.Table":
     questions = _questions(path, path.stat().st_mtime_ns)
     names = [f"{model}:{letter}" for letter in OPTION_LETTERS]
     table = _read_columns(path, [*names, model])
-    given: dict[str, Any] = {}
+    probabilities: dict[str, Any] = {}
     if not table.column_names:
         known = {name.partition(":")[0] for name in pq.read_schema(path).names}
         known -= Question.model_fields.keys()
@@ -383,20 +383,20 @@ def _read_released(path: Path, model: str) -> "pa.Table":
             shares = np.column_stack(columns_given)
         except pa.ArrowException:
             shares = np.full((1, 1), np.inf)
-        asked = ~np.isnan(shares).all(axis=1)
+        is_asked = ~np.isnan(shares).all(axis=1)
         possible = (shares >= 0) & (shares.sum(axis=1, keepdims=True) <= 1 + ROUNDING)
-        if not possible[asked].all():
+        if not possible[is_asked].all():
             for row, values in enumerate(table.select(names).to_pylist(), start=1):
                 _check_probabilities(f"{path}, row {row}", values)
-        if not asked.any():
+        if not is_asked.any():
             raise InputError(
                 f"{path}: all probabilities of '{model}' are empty; give at least one "
                 "answer."
             )
-        questions = questions.filter(asked)
-        shares = shares[asked]
+        questions = questions.filter(is_asked)
+        shares = shares[is_asked]
         answer = pa.array(np.array(OPTION_LETTERS)[shares.argmax(axis=1)])
-        given = dict(zip(PROBABILITIES, shares.T, strict=True))
+        probabilities = dict(zip(PROBABILITIES, shares.T, strict=True))
     count = len(questions)
     columns = dict.fromkeys(ANSWER_SCHEMA.names, pa.nulls(count))
     columns["task"] = pa.repeat("de_cop", count)
@@ -405,7 +405,7 @@ def _read_released(path: Path, model: str) -> "pa.Table":
         columns[name] = pa.repeat("", count)
     for name in questions.column_names:
         columns[name] = questions[name]
-    columns |= given
+    columns |= probabilities
     is_right = pc.equal(answer, questions["true_answer"])
     columns["answer"] = answer
     columns["correct"] = pc.fill_null(is_right, fill_value=False)

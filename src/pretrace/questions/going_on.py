@@ -159,11 +159,11 @@ class _Place:
         answer = told.reply.text or ""
         self.output = f"{self.output} {answer}" if step else answer
         blocks = asked.work.blocks(self.output, self.prompt, self.shown)
-        given: set[int] = set()
+        words_given: set[int] = set()
         for block in blocks:
-            given.update(block)
+            words_given.update(block)
         asked.longest = max([asked.longest, *blocks], key=len)
-        added = given - asked.given
+        added = words_given - asked.given
         asked.given |= added
         self.goes_on = len(added) >= asked.work.sizes.block
         if self.goes_on:

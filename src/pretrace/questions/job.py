@@ -102,14 +102,15 @@ class Part:
 
     @property
     def prompts(self) -> int:
-        """The most prompts that it has: one that is skipped counts as done at once."""
+        """Return the most prompts that it has: one that is skipped counts as done at
+        once."""
         if self.task.is_control:
             return 0
         return len(self.passages) * (len(ORDERS) if self.task.has_options else 1)
 
     @property
     def size(self) -> int:
-        """About how many letters a model reads for it, by which jobs share the
+        """Return about how many letters a model reads for it, by which jobs share the
         questions."""
         return self.prompts * sum(len(passage["text"]) for passage in self.passages)
 
@@ -285,10 +286,10 @@ class _Questions:
         self, task: Task, choices: Sequence[_Choice], progress: Advance
     ) -> Iterator[Sequence[Letters]]:
         """Return the letters for each passage with options, in every order of them."""
-        asked = [choice for choice in choices if choice.options is not None]
+        answerable = [choice for choice in choices if choice.options is not None]
         if task.is_control:
-            return (self._chosen(task, choice) for choice in asked)
-        questions = [self._question(choice) for choice in asked]
+            return (self._chosen(task, choice) for choice in answerable)
+        questions = [self._question(choice) for choice in answerable]
         return iter(self.answerer.letters(questions, progress))
 
     def _chosen(self, task: Task, choice: _Choice) -> list[Letters]:

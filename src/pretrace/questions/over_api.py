@@ -57,7 +57,7 @@ class Told:
 
     @property
     def refused(self) -> bool:
-        """Whether the server says that the model refused, or has filtered the
+        """Return whether the server says that the model refused, or has filtered the
         answer."""
         return self.reply.reason in (_REFUSED, _FILTERED)
 

@@ -130,15 +130,15 @@ class StoredAnswers:
         `progress` is told of prompts.
         """
         keys = []
-        asked: dict[str, Question] = {}
+        question_of: dict[str, Question] = {}
         for question in questions:
             key = kind.key_of(question)
             keys.append(key)
-            asked[key] = question
+            question_of[key] = question
         copies = Counter(keys)
         answers: dict[str, list[Answer]] = {}
         missing: dict[str, Question] = {}
-        for key, question in asked.items():
+        for key, question in question_of.items():
             rows = self._rows_of(key)
             if rows is None:
                 missing[key] = question
@@ -148,12 +148,12 @@ class StoredAnswers:
             progress(copies[key] * len(rows))
         answered = ask(missing) if missing else iter(())
         begin = time.monotonic()  # weights are loaded
-        for key, given in answered:
+        for key, own_answers in answered:
             now = time.monotonic()
-            self._add(key, given, now - begin)
+            self._add(key, own_answers, now - begin)
             begin = now
-            answers[key] = given
-            progress(copies[key] * len(given))
+            answers[key] = own_answers
+            progress(copies[key] * len(own_answers))
         return [answers[key] for key in keys]
 
     def _rows_of(self, key: str) -> list[Row] | None:
@@ -166,8 +166,10 @@ class StoredAnswers:
         self.seconds += rows[0]["seconds"]
         self._tally[what] += len(rows)
 
-    def _add(self, key: str, given: Sequence[Letters | Reply], seconds: float) -> None:
-        rows = [_row(key, answer, seconds) for answer in given]
+    def _add(
+        self, key: str, answers: Sequence[Letters | Reply], seconds: float
+    ) -> None:
+        rows = [_row(key, answer, seconds) for answer in answers]
         self._count("asked", rows)
         self._unwritten[key] = rows
         if time.monotonic() - self._written_at >= SECONDS_OF_A_CHUNK:
@@ -185,8 +187,8 @@ class StoredAnswers:
 
     @cached_property
     def _places(self) -> dict[str, _Place]:
-        """Where the stored answers are, by question; damaged chunks are removed, and
-        their questions asked again."""
+        """Return where the stored answers are, by question; damaged chunks are removed,
+        and their questions asked again."""
         self._store.remove_abandoned()
         places: dict[str, _Place] = {}
         for key in self._store.stored():

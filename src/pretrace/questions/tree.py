@@ -54,7 +54,7 @@ class Branch:
 
     @property
     def tokens(self) -> int:
-        """The number of tokens that go through the model for it and all below it."""
+        """Return how many tokens go through the model for it and all below it."""
         return len(self.ids) + sum(branch.tokens for branch in self.branches)
 
 
@@ -306,11 +306,11 @@ class Reader:
     def _following(
         self, batch: list[Branch], last: torch.Tensor, answer: Readout
     ) -> list[list[Branch] | torch.Tensor]:
-        every = torch.arange(self.features.vocabulary, device=last.device)
+        vocabulary = torch.arange(self.features.vocabulary, device=last.device)
         likeliest = []
         for branch, features in zip(batch, last, strict=True):
             if branch.written and not branch.branches:
-                logits = self.features.logits(features[None], every)[0]
+                logits = self.features.logits(features[None], vocabulary)[0]
                 likeliest.append(logits.argmax())
         # all at once: each of them would wait for the device
         ids = iter(torch.stack(likeliest).tolist() if likeliest else [])

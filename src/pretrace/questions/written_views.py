@@ -122,11 +122,11 @@ def _paraphrases(
                 len(left),
                 again + 1,
             )
-        asked = [prompts.prompt(text) for text in left]
+        requests = [prompts.prompt(text) for text in left]
         # three paraphrases take fewer tokens in any language
         most = [64 + 2 * len(text.encode()) for text in left]
         with Progress(name, total=len(left), unit="passages") as progress:
-            replies = answerer.write(asked, most, again, progress.update)
+            replies = answerer.write(requests, most, again, progress.update)
         for text, reply in zip(left, replies, strict=True):
             paraphrases = paraphrases_in(reply.text or "", text)
             if paraphrases:

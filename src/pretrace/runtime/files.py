@@ -379,11 +379,11 @@ def content_of(path: str) -> str:
         return sha256_file(own)
     times = [about.st_mtime_ns, about.st_ctime_ns]
     key = digest([str(own.resolve()), about.st_size, about.st_ino, *times])
-    kept = _kept_contents()
-    if key not in kept:
-        kept[key] = sha256_file(own)
-        write_json(CONTENTS, kept)
-    return kept[key]
+    known = _kept_contents()
+    if key not in known:
+        known[key] = sha256_file(own)
+        write_json(CONTENTS, known)
+    return known[key]
 
 
 def _kept_contents() -> dict[str, str]:

@@ -106,8 +106,8 @@ def _read(path: Path) -> Any:
     if path.suffix == ".json":
         value = read_json(path)
         return (value[-1] if isinstance(value, list) else value)[_KEY]
-    found = _COMMENTED.search(path.read_bytes())
-    return json.loads(found[1] if found else b"")
+    comment = _COMMENTED.search(path.read_bytes())
+    return json.loads(comment[1] if comment else b"")
 
 
 def write_identity(path: str, identity: Identity) -> None:
@@ -257,11 +257,11 @@ def _write_about(file: Path, about: JsonObject, outdated: Mapping[str, int]) -> 
     What it tells of outdated outputs is new each time that such a file is put in place:
     Snakemake takes an input for unchanged that has the bytes of the last run.
     """
-    kept: dict[str, Any] = {}
+    written: dict[str, Any] = {}
     with suppress(FileNotFoundError, InputError, TypeError, ValueError):
-        kept = dict(read_json(file))
-    known = kept.pop("outdated", {})
-    if kept != about or (outdated and known != outdated):
+        written = dict(read_json(file))
+    known = written.pop("outdated", {})
+    if written != about or (outdated and known != outdated):
         write_json(file, {**about, "outdated": outdated} if outdated else about)
 
 

@@ -700,9 +700,9 @@ def _of_types(mistakes: list[_Mistake]) -> str:
     if "text" in needed and isinstance(value, bool | int | float):
         hint = "Put it in quotes. "
     first = mistakes[0]
-    given = f"{_kind(value)} {first.shown}".removesuffix(" None")
+    shown = f"{_kind(value)} {first.shown}".removesuffix(" None")
     return (
-        f"{first.key}: {given} where {' or '.join(needed)} is needed. "
+        f"{first.key}: {shown} where {' or '.join(needed)} is needed. "
         f"{hint}{first.text}".strip()
     )
 

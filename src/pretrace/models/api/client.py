@@ -475,8 +475,8 @@ class _Asking:
         idle = time.monotonic() + (fault.after or 0) - self._last_answer
         if not fault.temporary:
             impossible = f"gives impossible log-probabilities: {fault}. {OF_MODEL}"
-            told = impossible if fault.paid else f"refuses a request ({fault})."
-            self._fail(f"{self.endpoint.base_url} {told}")
+            problem = impossible if fault.paid else f"refuses a request ({fault})."
+            self._fail(f"{self.endpoint.base_url} {problem}")
         elif attempts == self.endpoint.attempts:
             self._fail(
                 f"a request failed {attempts} times, the last time with {fault}."

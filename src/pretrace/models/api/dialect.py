@@ -54,14 +54,14 @@ class Dialect(NamedTuple):
     def alternatives(self) -> "list[Dialect]":
         """Return this dialect and all others with its room and stream, the most alike
         first."""
-        every: list[Dialect] = []
+        dialects: list[Dialect] = []
         both = (True, False)
         for limit, temperature, logprobs in product(_LIMITS, both, both):
             other = self._replace(
                 limit=limit, temperature=temperature, logprobs=logprobs
             )
-            every.append(other)
-        return sorted(every, key=self._distance)
+            dialects.append(other)
+        return sorted(dialects, key=self._distance)
 
     def _distance(self, other: "Dialect") -> int:
         """Return in how many ways another dialect differs."""

@@ -37,7 +37,8 @@ class Endpoint(Api):
 
     @property
     def identity(self) -> dict[str, str]:
-        """The server and model, which distinguish stored answers besides the body."""
+        """Return the server and model, which distinguish stored answers besides the
+        body."""
         return {
             "base_url": self.base_url.rstrip("/"),
             "endpoint": self.endpoint,

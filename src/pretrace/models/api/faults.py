@@ -50,8 +50,8 @@ class FailedRequestError(Exception):
 
     @property
     def is_attempt(self) -> bool:
-        """Whether the request failed: one that is sent before its time, as the server
-        says, has not."""
+        """Return whether the request failed: one that the server wants later has
+        not."""
         return not self.limited or self.after is None
 
     def wait(self, attempt: int) -> float:

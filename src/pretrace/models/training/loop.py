@@ -60,7 +60,7 @@ def train(
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, learning_rate, total_steps=len(windows)
     )
-    every = max(1, len(windows) // CURVE_POINTS)
+    interval = max(1, len(windows) // CURVE_POINTS)
     rows: list[tuple[int, int, float, float | None]] = []
     tokens = 0
     with Progress(what, total=len(windows), unit="windows") as progress:
@@ -72,7 +72,7 @@ def train(
             schedule.step()
             tokens += len(window) - 1
             of_held_out = None
-            if held_out and (step % every == 0 or step == len(windows)):
+            if held_out and (step % interval == 0 or step == len(windows)):
                 of_held_out = _loss_of(model, held_out)
             rows.append((step, tokens, loss.item(), of_held_out))
             progress.update(note=f"loss {loss.item():.3f}")
