@@ -130,8 +130,11 @@ def score(
         record, entry = _checkpoint(model, Path(folder))
         threads = entry.get("resources", {}).get("threads") or config["threads"]
         passes = Path(folder, "store") if store is None else Path(store)
-        options = {key: entry[key] for key in LOADING if key in entry}
-        target = load_checkpoint(record, **{"device": config["device"], **options})
+        options = {"device": config["device"]}
+        for key in LOADING:
+            if key in entry:
+                options[key] = entry[key]
+        target = load_checkpoint(record, **options)
         with torch_settings(threads), progress_on_stderr():
             manifest = job.run(
                 requests_of_methods(run, "original"),
@@ -208,7 +211,8 @@ def _written_methods(methods: Any) -> list[tuple[str, dict[str, Value]]]:
         values = by_id.values() if isinstance(by_id, Mapping) else [None]
         if not all(isinstance(value, Mapping) for value in values):
             raise InputError(f"score: methods has {shorten(repr(item))}; {_METHOD}.")
-        written += [(id, dict(parameters)) for id, parameters in by_id.items()]
+        for id, parameters in by_id.items():
+            written.append((id, dict(parameters)))
     if not written:
         raise InputError(
             f"score: methods names none; {_METHOD}, or leave it out for all."

@@ -91,11 +91,8 @@ def main(arguments: Sequence[str]) -> None:
     for row in rows:
         print(json.dumps(row))
     texts = len({row["document"] for row in rows})
-    print(
-        f"{len(rows)} passages of {size} {unit} from {texts} "
-        f"document{'s' * (texts != 1)}",
-        file=sys.stderr,
-    )
+    what = "document" if texts == 1 else "documents"
+    print(f"{len(rows)} passages of {size} {unit} from {texts} {what}", file=sys.stderr)
     for line in not_read(map(str, left_out)):
         print(f"left out of folders: {line}", file=sys.stderr)
     if short:

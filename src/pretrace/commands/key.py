@@ -97,9 +97,8 @@ def main(arguments: Sequence[str]) -> None:
     except InputError as error:
         sys.exit(f"error: {error}")
     private = sum(len(document.texts) - 1 for document in drawn)
-    print(f"{len(drawn)} texts to publish: {options.out / 'publish.txt'}")
-    print(
-        f"{private} private texts and the key, which stays private: "
-        f"{options.out / 'key.jsonl'}"
-    )
+    public_file = options.out / "publish.txt"
+    key_file = options.out / "key.jsonl"
+    print(f"{len(drawn)} texts to publish: {public_file}")
+    print(f"{private} private texts and the key, which stays private: {key_file}")
     print(f"SHA-256 of the key: {digest}")

@@ -325,7 +325,7 @@ class Probe:
                 f"ignores `echo`, or answers in another shape: {error}."
             ) from None
 
-    def _choice(self, request: ApiRequest) -> dict[str, Any]:
+    def _choice(self, request: ApiRequest) -> JsonObject:
         self._asked.append(request)
         (choice,) = self._client.ask([request], choice_of)
         return choice

@@ -30,7 +30,7 @@ from pretrace.passes.shares import WHOLE, JobShare
 from pretrace.passes.store import Store, chunk_table
 from pretrace.passes.text_check import TextCheck
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import write_json
+from pretrace.runtime.files import JsonObject, write_json
 from pretrace.runtime.logs import Progress, log
 from pretrace.views.prefixes import ShotTexts
 from pretrace.views.readings import PassKey, PassRequest
@@ -69,7 +69,7 @@ def run(
     chunk_tokens: int = CHUNK_TOKENS,
     share: JobShare | None = None,
     note_left: Callable[[float], None] = lambda left: None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Compute the chunks of passes that the store does not hold yet and write the
     manifest; returns it.
 
@@ -164,7 +164,7 @@ class _Task:
     chunks: list[_Chunk]
     requests: Callable[[], Iterator[list[Request]]]
 
-    def row(self, records: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    def row(self, records: Mapping[str, JsonObject]) -> dict[str, Any]:
         """Return the pass's row of the manifest: its key, its files in order, and what
         its chunks took together."""
         own = {chunk.key: records[chunk.key] for chunk in self.chunks}
@@ -242,10 +242,10 @@ def _compute(
     store: Store,
     name: str,
     note_left: Callable[[int], None],
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, JsonObject]:
     """Compute and store the missing chunks; returns their records by key. `note_left`
     is told the tokens to do."""
-    records: dict[str, dict[str, Any]] = {}
+    records: dict[str, JsonObject] = {}
     left = sum(chunk.tokens for chunk in missing.values())
     texts = sum(chunk.requests for chunk in missing.values())
     with Progress(name, total=texts, unit="texts") as progress:

@@ -112,7 +112,7 @@ class Store:
     def file(self, key: str) -> Path:
         return self.path / f"{key}.parquet"
 
-    def record(self, key: str) -> dict[str, Any] | None:
+    def record(self, key: str) -> JsonObject | None:
         """Return the record of a stored chunk whose file is whole, else None; damaged
         files are removed."""
         file = self.file(key)
@@ -120,7 +120,7 @@ class Store:
         if not record_file.is_file():
             return None
         try:
-            record: dict[str, Any] = read_json(record_file)
+            record: JsonObject = read_json(record_file)
             if record["sha256"] == sha256_file(file):
                 return record
             log.warning("%s is damaged and is computed again", file)
@@ -132,7 +132,7 @@ class Store:
         file.unlink(missing_ok=True)
         return None
 
-    def write(self, key: str, table: pa.Table, cost: JsonObject) -> dict[str, Any]:
+    def write(self, key: str, table: pa.Table, cost: JsonObject) -> JsonObject:
         """Write a chunk's rows, then its record, which says that they are whole;
         returns the record."""
         with atomic_path(self.file(key)) as part:

@@ -88,7 +88,7 @@ def _put_together(events: Sequence[str]) -> Body:
     return whole
 
 
-def choice_of(body: Any) -> dict[str, Any]:
+def choice_of(body: Any) -> JsonObject:
     """Return the first choice of an answer of either endpoint.
 
     Raises:

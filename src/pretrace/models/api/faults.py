@@ -107,7 +107,7 @@ def is_filter(error: openai.APIStatusError) -> bool:
     return error.status_code in _OF_PROMPTS and _FILTER.search(said) is not None
 
 
-def _details(error: openai.APIStatusError) -> dict[str, Any]:
+def _details(error: openai.APIStatusError) -> JsonObject:
     """Return the object in which a server says what is wrong; Google's is in a list."""
     body: Any = error.body
     if isinstance(body, list) and body:

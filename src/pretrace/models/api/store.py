@@ -165,12 +165,12 @@ class AnswerStore:
                 self.remove(key)
         return stored
 
-    def answer(self, key: str) -> dict[str, Any]:
+    def answer(self, key: str) -> JsonObject:
         """Return the parsed answer; `KeyError` if none is stored."""
         rows = self._rows("SELECT answer FROM answers WHERE key = ?", (key,))
         if not rows:
             raise KeyError(key)
-        parsed: dict[str, Any] = json.loads(rows[0][0])
+        parsed: JsonObject = json.loads(rows[0][0])
         return parsed
 
     def reserve(self, cost: int, budget: int) -> bool:
@@ -224,7 +224,7 @@ class AnswerStore:
         [(spent, aside)] = self._rows("SELECT spent, aside FROM money")
         return spent, aside
 
-    def taken(self, server: str) -> dict[str, Any] | None:
+    def taken(self, server: str) -> JsonObject | None:
         """Return what was found out about a server (its key); None if nothing was."""
         rows = self._rows("SELECT takes FROM servers WHERE key = ?", (server,))
         return json.loads(rows[0][0]) if rows else None
