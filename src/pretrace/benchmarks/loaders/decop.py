@@ -91,7 +91,8 @@ def _passages(
                 f"{where}: the ID '{document}' is not Title_-_Author, as BookTection "
                 "writes it."
             )
-        text_id = f"{document}{'' if length is None else f'-{length:03d}'}-{number:03d}"
+        of_length = document if length is None else f"{document}-{length:03d}"
+        text_id = f"{of_length}-{number:03d}"
         about = {
             "title": title.replace("_", " "),
             "author": author.replace("_", " "),
@@ -100,10 +101,10 @@ def _passages(
         text = Text(
             text_id, row["Example_A"], label, length=length, document=document, **about
         )
-        variants = [
-            ReleasedVariant(where, text_id, row[name] or "", label)
-            for name in _PARAPHRASES
-        ]
+        variants = []
+        for name in _PARAPHRASES:
+            paraphrase = row[name] or ""
+            variants.append(ReleasedVariant(where, text_id, paraphrase, label))
         passages.append((text, variants))
     tell_left_out(str(path), skipped, len(passages) + len(skipped))
     return passages

@@ -83,11 +83,12 @@ def roc(artifact: Artifact, results: Results) -> Drawing:
         grid = drawn.subplots(len(curves), 3, squeeze=False, width_ratios=[1, 1, 0.72])
         for (whole, low, key), own in zip(grid, curves, strict=True):
             styles = line_styles(list(own.rows))
-            nonmembers = next(iter(own.rows.values()))["n_nonmembers"]
+            first = next(iter(own.rows.values()))
             _draw_roc(whole, own.points, styles, 0.0)
-            _draw_roc(low, own.points, styles, 1 / nonmembers)
+            _draw_roc(low, own.points, styles, 1 / first["n_nonmembers"])
             _key(key, styles, own.rows)
-            whole.set_title(wrap_title(own.panel.name, PAGE), loc="left", fontsize=7.5)
+            title = wrap_title(own.panel.name, PAGE)
+            whole.set_title(title, loc="left", fontsize=7.5)
             notes += _ties(own)
             notes += _hidden_curves(own)
     points = _shown_points(curves, ["method", "setting", "fpr", "tpr"])
@@ -159,8 +160,10 @@ def _key(axis: Axes, styles: Mapping[str, LineStyle], rows: RowsByMethod) -> Non
     """Draw a legend: methods by falling AUC with its interval, and chance."""
     axis.axis("off")
     handles = []
-    for name in sorted(rows, key=lambda method: -float(rows[method]["value"])):
-        label = f"{marked_label(name)}\n{with_interval(estimate(rows[name]))}"
+    falling = sorted(rows, key=lambda method: -float(rows[method]["value"]))
+    for name in falling:
+        auc = with_interval(estimate(rows[name]))
+        label = f"{marked_label(name)}\n{auc}"
         handles.append(Line2D([], [], **styles[name].line, label=label))
     handles.append(Line2D([], [], **LEVEL_STYLE.line, label="Chance"))
     axis.legend(
@@ -214,11 +217,14 @@ def score_densities(artifact: Artifact, results: Results) -> Drawing:
 def _draw_densities(axis: Axes, frame: pd.DataFrame) -> dict[str, Any]:
     handles = {}
     for label, style in CLASS_STYLES.items():
-        line = frame[frame["label"] == label]
-        axis.fill_between(
-            line["x"], line["y"], color=style.color, alpha=0.16, linewidth=0
-        )
-        (handles[CLASSES[label]],) = axis.plot(line["x"], line["y"], **style.line)
-    axis.set(xlim=(0, 1), ylim=(0, None), xticks=(0, 0.5, 1))
+        points = frame[frame["label"] == label]
+        x = points["x"]
+        y = points["y"]
+        axis.fill_between(x, y, color=style.color, alpha=0.16, linewidth=0)
+        [line] = axis.plot(x, y, **style.line)
+        handles[CLASSES[label]] = line
+    axis.set_xlim(0, 1)
+    axis.set_ylim(0, None)
+    axis.set_xticks((0, 0.5, 1))
     axis.tick_params(labelleft=False, left=False)
     return handles

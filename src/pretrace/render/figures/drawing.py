@@ -169,8 +169,9 @@ def wrap_title(title: str, width: float) -> str:
 def legend_columns(labels: Sequence[str], width: float) -> int:
     """Return how many entries of a legend fit next to each other in a figure of this
     width (inches)."""
+    letters = np.array([*map(len, labels)])
     for columns in range(len(labels), 1, -1):
-        parts = np.array_split(np.array([len(label) for label in labels]), columns)
+        parts = np.array_split(letters, columns)
         if sum(0.055 * part.max() + 0.68 for part in parts) <= width:
             return columns
     return 1
@@ -203,15 +204,14 @@ def draw_intervals(
     value = drawn["value"].to_numpy()
     below = np.maximum(0, value - drawn["low"].to_numpy())
     above = np.maximum(0, drawn["high"].to_numpy() - value)
-    other = np.asarray(places, float)[has_interval.to_numpy()]
-    x, y = (value, other) if level else (other, value)
+    places = np.asarray(places, float)[has_interval.to_numpy()]
+    bars: dict[str, Any] = {"x": places, "y": value, "yerr": [below, above]}
+    if level:
+        bars = {"x": value, "y": places, "xerr": [below, above]}
 
     def draw(shade: str, width: float, cap: float) -> None:
         axis.errorbar(
-            x,
-            y,
-            None if level else [below, above],
-            [below, above] if level else None,
+            **bars,
             fmt="none",
             ecolor=shade,
             elinewidth=width,
@@ -464,8 +464,7 @@ def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
             seeing[method] = nth_style(len(seeing))
     own = {method: seeing[method] for method in seeing if method in methods}
     own = _apart(own, "color", _COLORS)
-    own = _apart(own, "marker", (*_MARKERS, *_FURTHER_MARKERS))
-    styles = controls | own
+    styles = controls | _apart(own, "marker", (*_MARKERS, *_FURTHER_MARKERS))
     return {method: styles[method] for method in methods}
 
 

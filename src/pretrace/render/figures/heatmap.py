@@ -34,7 +34,8 @@ def heatmap(artifact: Artifact, results: Results) -> Drawing:
     limits = frame["value"].min(), frame["value"].max()
     columns, rows = frames[0][x].nunique(), frames[0][y].nunique()
     width = PAGE if columns > 8 else COLUMN
-    with sheet(width, (0.95 + 0.21 * rows) * len(panels)) as figure:
+    height = 0.95 + 0.21 * rows
+    with sheet(width, height * len(panels)) as figure:
         grid = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
         for axis, panel, own in zip(grid, panels, frames, strict=True):
             image = _draw(axis, own, x, y, limits)
@@ -105,11 +106,9 @@ def _draw(
         shade = image.norm(row["value"])
         is_light = bool(shade > 0.55)
         if row["hatched"]:
+            look: dict[str, Any] = {"hatch": "////", "linewidth": 0, "alpha": 0.55}
             color = "black" if is_light else "white"
-            hatch = _box(
-                x, y, 1, hatch="////", edgecolor=color, linewidth=0, alpha=0.55
-            )
-            axis.add_patch(hatch)
+            axis.add_patch(_box(x, y, 1, **look, edgecolor=color))
         _write_value(axis, x, y, row, is_light, image.cmap(shade))
     axis.set_xticks(range(len(xs)), [f"{x:g}" for x in xs])
     axis.set_yticks(range(len(ys)), [f"{y:g}" for y in ys])

@@ -142,7 +142,8 @@ def _left_out(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterat
     counts = []
     for panel, frame in zip(panels, frames, strict=True):
         classes = frame[frame["unit"] == "class"]
-        short, texts = int(classes["short"].sum()), int(classes["texts"].sum())
+        short = int(classes["short"].sum())
+        texts = int(classes["texts"].sum())
         if short:
             yield (
                 f"{panel.name}: {short:,} of {texts:,} texts are shorter than a window."
