@@ -156,7 +156,7 @@ def checked_row(where: str, row: Row, kind: type[Columns]) -> Row:
 
 def only_of(*kinds: type[Columns]) -> Choice:
     """Return the choice of those of a file's columns that one of `kinds` has."""
-    needed: set[str] = set()
+    needed = set()
     for kind in kinds:
         needed |= {*kind.model_fields}
     return only_columns(*needed)

@@ -227,7 +227,7 @@ class Results:
         `options.across` maps one of view, draw, reference, separator to values; each
         panel is repeated for each value, but not for a view that could not be made.
         """
-        expanded: list[Panel] = []
+        expanded = []
         for panel in artifact.panels:
             expanded += self.expand(panel)
         unmade = {(lacking.benchmark, lacking.view) for lacking in self.unmade}
@@ -579,7 +579,7 @@ def _no_rows_message(
     artifact: Artifact, panel: Panel, kind: str, frame: pd.DataFrame
 ) -> str:
     """Return the message if a panel has no row in a table."""
-    wanted: dict[str, str] = {}
+    wanted = {}
     if kind == "metrics":
         wanted["metric"] = artifact.metric
         wanted["evaluation set"] = artifact.evaluation_set

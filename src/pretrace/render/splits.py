@@ -60,7 +60,7 @@ def over_splits(frame: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
         if panel.label is not None:
             labelled.setdefault(panel.label, []).append(place)
     means: list[EstimateRow] = []
-    averaged: set[int] = set()
+    averaged = set()
     for places in labelled.values():
         if len(places) > 1:
             means += split_means(frame[frame["panel"].isin(places)], len(places))

@@ -228,7 +228,7 @@ def order_of_length(plan: Plan) -> dict[tuple[str, str], int]:
 def _paraphrases(plan: Plan, known: Counted) -> Iterator[Job]:
     """Yield the paraphrases that models behind APIs write and the benchmarks do not
     bring."""
-    views: set[tuple[str, str]] = set()
+    views = set()
     for pair in plan.asking_pairs:
         for view in pair.paraphrasers:
             views.add((pair.benchmark_slug, view))
@@ -249,12 +249,12 @@ def assumptions(plan: Plan, known: Counted) -> list[str]:
     """Return the values assumed for models and benchmarks whose entries do not state
     them, as sentences."""
     jobs = jobs_of(plan, known)
-    sizeless: set[str] = set()
+    sizeless = set()
     for job in jobs:
         if job.model.is_local and job.model.entry.parameters is None:
             sizeless.add(job.model.slug)
-    uncounted: set[str] = set()
-    unmeasured: set[str] = set()
+    uncounted = set()
+    unmeasured = set()
     for slug in {job.benchmark for job in jobs} - known.keys():
         for place in slices_read(plan.benchmark(slug).entry, WHOLE):
             if place.stated is None:

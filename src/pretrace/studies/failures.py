@@ -43,7 +43,7 @@ def ways_on(plan: Plan, failed: Iterable[FailedJob]) -> list[str]:
     Released views of a benchmark have a line alone, because no setting leaves them out.
     """
     by_name: dict[str, list[FailedJob]] = {}
-    left_out: list[str] = []
+    left_out = []
     for job in sorted(failed, key=lambda job: job.log):
         name = _input_of(plan, job)
         if not job.waiting or not name:

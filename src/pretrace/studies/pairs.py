@@ -103,7 +103,7 @@ class Pair:
     def stored_views(self) -> list[str]:
         """The views of its readings that are stored tables, not functions of the
         text."""
-        names: set[str] = set()
+        names = set()
         for request in self.requests:
             names |= request.reading.views
         return sorted(name for name in names if VIEWS[name].materialised)
@@ -120,7 +120,7 @@ class Pair:
     @property
     def methods(self) -> set[str]:
         """The methods of its runs, those that ask questions too."""
-        methods: set[str] = set()
+        methods = set()
         for run in self.runs:
             for item in run.methods + run.questions:
                 methods.add(item.method)
@@ -144,7 +144,7 @@ class Pair:
     def views_compared(self, methods: Collection[str]) -> set[str]:
         """Return the stored views that these methods compare texts with: neighbours,
         and options of questions."""
-        views: set[str] = set()
+        views = set()
         for method in methods:
             if method in METHODS and METHODS[method].input is INPUTS["neighbours"]:
                 views.update(self.stored_views)
@@ -167,7 +167,7 @@ class Pair:
         log-probabilities only; of the text itself an API may give the 40 likeliest
         tokens too. A run without methods that score single texts needs no pass.
         """
-        requests: list[PassRequest] = []
+        requests = []
         for run in self.study.runs_by_reader.get(self.slugs, []):
             if run.model != self.model_slug:
                 for view in run.views:
@@ -205,7 +205,7 @@ class Pair:
         name; neighbours have none."""
         files: dict[str, dict[str, str]] = {}
         for need, kind in INPUTS.items():
-            names: set[str] = set()
+            names = set()
             for run in self.run_parameters:
                 names.update(kind.names(run))
             files[need] = {}
@@ -236,7 +236,7 @@ class Pair:
     def shadowed_lengths(self) -> list[int] | None:
         """The lengths of the texts that the shadow models of the model read, None for
         all."""
-        lengths: set[int] = set()
+        lengths = set()
         for run in self.study.runs:
             if self.model_slug in run.shadows and run.benchmark == self.benchmark_slug:
                 if run.lengths is None:

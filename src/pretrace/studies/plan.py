@@ -171,7 +171,7 @@ class Plan:
     @cached_property
     def stored_views(self) -> list[StoredView]:
         """The stored views that are read, or that questions take their options from."""
-        names: set[tuple[str, str]] = set()
+        names = set()
         for pair in self.reading_pairs:
             for view in pair.stored_views:
                 names.add((pair.benchmark_slug, view))
@@ -327,7 +327,7 @@ class Plan:
         if not any(name in VIEWS for name in named | references):
             return []
         methods = {name.partition(";")[0] for name in artifact.methods}
-        shown: set[tuple[str, str]] = set()
+        shown = set()
         for pair in pairs:
             compared = pair.views_compared(methods or pair.methods) & references
             for view in {*pair.stored_views, *pair.paraphrasers} & (named | compared):
@@ -438,7 +438,7 @@ class Plan:
 
     @property
     def corpora_read(self) -> list[Corpus]:
-        named: set[str] = set()
+        named = set()
         for run in self.study.runs:
             named.update(run.corpora)
         return [self.corpus(slug) for slug in sorted(named)]
@@ -498,7 +498,7 @@ class Plan:
     def user_texts(self) -> list[str]:
         """The user's own files of texts that the study's runs read, the files of works
         too."""
-        paths: list[Path] = []
+        paths = []
         for slug in self.study.benchmarks_of_runs:
             paths += text_files_of(self.study.benchmarks.entries[slug])
         files: list[str] = []
@@ -511,7 +511,7 @@ class Plan:
     def sealed_checkpoints(self) -> list[str]:
         """The checkpoints that the study's runs read, whose commits or digests a seal
         holds."""
-        slugs: set[str] = set()
+        slugs = set()
         for run in self.study.runs:
             slugs |= {run.model, *run.references}
         return [str(model.checkpoint) for model in self._local(slugs)]

@@ -74,7 +74,7 @@ def runs_by_pair(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
 
 def draws_of(runs: Iterable[Run]) -> set[int]:
     """Return the draws of shots that runs read."""
-    draws: set[int] = set()
+    draws = set()
     for run in runs:
         draws.update(run.draws)
     return draws

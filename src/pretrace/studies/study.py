@@ -60,7 +60,7 @@ class Study:
         reference models among them."""
         runs: dict[tuple[str, str], list[Run]] = {}
         for run in self.runs:
-            readers: set[str] = set()
+            readers = set()
             if run.scores_texts:
                 readers = {run.model, *run.references}
             elif run.extraction:

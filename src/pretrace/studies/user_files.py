@@ -186,7 +186,7 @@ def _books_of_de_cop(texts: Sequence[Text], file: Path) -> str:
 
 def _shown_by(plan: Plan, renderer: str) -> list[Pair]:
     """Return the pairs that artifacts with this renderer show."""
-    pairs: list[Pair] = []
+    pairs = []
     for artifact in plan.study.artifacts.values():
         if artifact.renderer == renderer and not artifact.unavailable:
             pairs += plan.pairs_of(artifact)

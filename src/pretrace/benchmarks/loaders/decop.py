@@ -52,7 +52,7 @@ def paraphrases(
 ) -> Mapping[str, list[ReleasedVariant]]:
     """Return the view `paraphrase`: the paraphrases of each passage, which are in its
     row."""
-    rows: list[ReleasedVariant] = []
+    rows = []
     for _, variants in _passages(entry, sources):
         rows += variants
     return {"paraphrase": rows}
@@ -70,7 +70,7 @@ def _passages(
     numbers: Counter[tuple[str, int | None]] = Counter()
     labels: dict[str, int] = {}
     passages: list[tuple[Text, list[ReleasedVariant]]] = []
-    skipped: list[str] = []
+    skipped = []
     for where, row in rows(path):
         _check_columns(where, row, books)
         document, label = row["ID"], int(row["Label"])

@@ -213,7 +213,7 @@ def _gutenberg(entry: DolmaBook, folder: Path, attempts: int) -> list[Book]:
         entry.released_after,
     )
     books: list[Book] = []
-    without: list[str] = []
+    without = []
     with Progress("Project Gutenberg", entry.documents, "books") as progress:
         last = entry.released_after
         for day, id in listed:

@@ -85,7 +85,7 @@ def load_sotu(entry: Sotu, sources: list[Path], seed: int) -> list[Text]:
     (`evaluation.placebos`).
     """
     rng, longest = random.Random(seed), max(entry.lengths)
-    texts: list[Text] = []
+    texts = []
     for label, addresses in _classes(entry, sources).items():
         for speech in addresses:
             starts = _starts(speech, longest)
@@ -149,7 +149,7 @@ def load_temporal(entry: SotuTemporal, sources: list[Path], seed: int) -> list[T
     """Return `texts` snippets of each class, members and non-members from different
     years."""
     every, rng = speeches(sources[0]), random.Random(seed)
-    texts: list[Text] = []
+    texts = []
     for label, which, chosen in (
         (1, "members", entry.members),
         (0, "nonmembers", entry.nonmembers),
@@ -175,7 +175,7 @@ def _pairs(
     The characters are the sum over the lengths of those a word, so that the texts of
     each length are alike.
     """
-    pairs: list[Stretch] = []
+    pairs = []
     for place, speech in enumerate(addresses):
         starts = list(_starts(speech, max(lengths)))
         rng.shuffle(starts)
@@ -334,7 +334,7 @@ def load_questions(entry: SotuQuestions, sources: list[Path], seed: int) -> list
     on them describe.
     """
     rng = random.Random(seed)
-    texts: list[Text] = []
+    texts = []
     for label, addresses in _classes(entry, sources).items():
         turns = list(range(len(addresses)))
         rng.shuffle(turns)

@@ -50,7 +50,7 @@ class WikiMia(WithNeighbours):
 def load(entry: WikiMia, sources: list[Path], seed: int) -> list[Text]:
     """Return the texts of every length of the entry, numbered within it; `InputError`
     if a length is missing."""
-    released: list[Text] = []
+    released = []
     for length in entry.lengths:
         split = list(_split(sources[0], f"WikiMIA_length{length}"))
         if not split:

@@ -78,7 +78,7 @@ def roc(artifact: Artifact, results: Results) -> Drawing:
     nothing that it scores.
     """
     curves = _curves(artifact, results, "roc")
-    notes: list[str] = []
+    notes = []
     with sheet(PAGE, 2.75 * len(curves)) as drawn:
         grid = drawn.subplots(len(curves), 3, squeeze=False, width_ratios=[1, 1, 0.72])
         for (whole, low, key), own in zip(grid, curves, strict=True):

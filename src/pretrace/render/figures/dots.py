@@ -72,7 +72,7 @@ def draw_dots(
     """
     drawn = []
     names: list[str] = []
-    across: list[float] = []
+    across = []
     for facet in facets:
         drawn.append(facet.frame[["value", "low", "high"]].astype(float))
         across += [x for x, _ in facet.across.values()]

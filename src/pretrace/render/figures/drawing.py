@@ -390,8 +390,8 @@ def draw_facets(
         columns = min(2, columns)  # a square, with no row of one
     width = widths[columns - 1]
     beside += LINE * max(facet.y_label.count("\n") for facet in facets)
-    titles: list[str] = []
-    rows: list[float] = []
+    titles = []
+    rows = []
     for number, facet in enumerate(facets):
         title = letter(number) + facet.title if len(facets) > 1 else facet.title
         titles.append(wrap_title(title, width / columns - beside))

@@ -186,7 +186,7 @@ def method_lines(artifact: Artifact, results: Results) -> Drawing:
     styles = line_styles(methods)
     for method in styles.keys() - moving:
         styles[method] = replace(styles[method], marker="")
-    hidden: list[str] = []
+    hidden = []
     if len(moving) > MOST_LINES:
         figure = _draw_apart(facets, styles, names)
     else:
@@ -416,7 +416,7 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
     the model knows of its members alone.
     """
     styles: dict[str, LineStyle] = {}
-    names: dict[str, str] = {}
+    names = {}
     frames = []
     points: dict[str, list[pd.DataFrame]] = {}
     for model, benchmark in dict.fromkeys(panel.pair for panel in artifact.panels):

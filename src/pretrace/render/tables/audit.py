@@ -103,7 +103,7 @@ def audit(artifact: Artifact, results: Results) -> Table:
     documents, passages, checks."""
     panels = {panel.pair: panel for panel in artifact.panels}
     blocks: list[Block] = []
-    boxes: list[Box] = []
+    boxes = []
     frames = []
     for pair, panel in panels.items():
         frame = results.read("audit", pair)

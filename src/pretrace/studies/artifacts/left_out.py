@@ -75,7 +75,7 @@ class LeftOut:
 
     def lost_inputs(self, run: Run, benchmarks: Benchmarks) -> list[LostInput]:
         """Return the inputs that a run names and cannot have."""
-        gone: dict[str, str] = {}
+        gone = {}
         for model in (*run.references, *run.shadows):
             if model in self.models:
                 gone[model] = self.models[model]
@@ -126,7 +126,7 @@ def narrow_runs(
     the pair is left out.
     """
     lost: dict[PairSlugs, list[LostInput]] = {}
-    narrowed: list[Run] = []
+    narrowed = []
     idle: dict[PairSlugs, list[Run]] = {}
     for run in runs:
         own = out.lost_inputs(run, benchmarks)

@@ -104,7 +104,7 @@ def resolve_artifacts(
 
 def _default(runs: list[Run]) -> list[str]:
     """Return the artifacts of a study that names none."""
-    artifacts: list[str] = []
+    artifacts = []
     if any(run.methods for run in runs):
         artifacts += DEFAULT_ARTIFACTS
     elif any(run.questions for run in runs):
@@ -180,7 +180,7 @@ def _choose(
     selected = _serving_runs(readable, chosen) if is_narrowed else readable
     pairs_run = {run.pair for run in selected} if is_narrowed else None
     of_papers = [slug for slug, artifact in chosen.items() if artifact.paper]
-    shown: dict[str, Artifact] = {}
+    shown = {}
     for slug, artifact in chosen.items():
         if "published" in artifact.needs:
             shown[slug] = _of_papers(artifact, of_papers, pairs_run, unread)
@@ -211,7 +211,7 @@ def _choose_artifacts(
             "and figures of config/artifacts.yaml, as artifacts: [results_auc], or "
             "leave the key out for the default ones."
         )
-    only: set[str] = set()
+    only = set()
     for name in config.only:
         only.update(_artifacts_named(name, artifacts, where))
     chosen = {}
@@ -241,7 +241,7 @@ def _artifacts_named(
         InputError: it stands for none.
     """
     named = []
-    ablations: set[str] = set()
+    ablations = set()
     for slug, artifact in artifacts.items():
         ablations.update(artifact.ablations)
         if name in (slug, *artifact.ablations):
@@ -280,10 +280,10 @@ def _serving_runs(runs: list[Run], chosen: dict[str, Artifact]) -> list[Run]:
     beside others."""
     of_papers = {slug: artifact for slug, artifact in chosen.items() if artifact.paper}
     wanted = of_papers or chosen
-    served: set[str] = set()
+    served = set()
     for run in runs:
         served.update(run.serves)
-    pairs: set[tuple[str, str]] = set()
+    pairs = set()
     for slug, artifact in wanted.items():
         # it shows every run, also one of texts, which needs no run otherwise
         if not artifact.panels and not artifact.unavailable:

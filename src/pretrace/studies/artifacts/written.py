@@ -70,7 +70,7 @@ def shown_artifacts(
 
     Panels that name a run by its id, or that have lists, stand for several.
     """
-    shown: dict[str, Artifact] = {}
+    shown = {}
     for slug in given:
         own = given[slug] if isinstance(given, dict) else None
         if isinstance(own, list):
@@ -79,7 +79,7 @@ def shown_artifacts(
             place, keys = f"{where}.{slug}.panels", own or WrittenArtifact()
         if keys.renderer is None or keys.title is None:
             require_artifact(slug, registered, where)
-        panels: list[Panel] = []
+        panels = []
         for number, written in enumerate(keys.panels or ()):
             panels += _panels(written, runs, f"{place}.{number}")
         shown[slug] = artifact_of(
