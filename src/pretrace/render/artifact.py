@@ -30,6 +30,10 @@ ACROSS = {
 and how they are printed."""
 
 
+PairSlugs = tuple[str, str]
+"""The slugs of a model and a benchmark."""
+
+
 class Panel(Keys):
     """One panel or column of an artifact; without subset or length it shows every
     one."""
@@ -55,7 +59,7 @@ class Panel(Keys):
         return self.names.get(slug, slug)
 
     @property
-    def pair(self) -> tuple[str, str]:
+    def pair(self) -> PairSlugs:
         return self.model, self.benchmark
 
     @property

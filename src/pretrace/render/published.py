@@ -22,7 +22,8 @@ import pandas as pd
 from pretrace.evaluation.averages import Record, average, number
 from pretrace.evaluation.metrics import EACH
 from pretrace.methods.settings import written_parameters
-from pretrace.render.results import PairSlugs, Results
+from pretrace.render.artifact import PairSlugs
+from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Keys, Some, parse, read_yaml
 

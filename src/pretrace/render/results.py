@@ -25,12 +25,10 @@ from pretrace.evaluation.placebos import PLACEBO_KEYS
 from pretrace.evaluation.significance import holm, simultaneous
 from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import METHODS, is_control
-from pretrace.render.artifact import Artifact, Panel
+from pretrace.render.artifact import Artifact, PairSlugs, Panel
 from pretrace.render.names import BLIND, PUBLISHED_TEST, join_words, method_label
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
-
-PairSlugs = tuple[str, str]
 
 STAR_LEVEL = 0.05
 

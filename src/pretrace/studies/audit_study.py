@@ -20,7 +20,7 @@ from pretrace.models.abilities import ABILITIES, refusal
 from pretrace.models.adapters import is_adapter, read_adapter
 from pretrace.models.checkpoint import ADAPTER
 from pretrace.models.entries import GgufModel, HubModel, LocalModel, ModelEntry
-from pretrace.render.artifact import Artifact
+from pretrace.render.artifact import Artifact, PairSlugs
 from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.files import kind_of
 from pretrace.runtime.names import check_path, make_name
@@ -399,7 +399,7 @@ def positive_runs(
     """
     if POSITIVE_CONTROL not in benchmarks.entries:
         return []
-    audited: set[tuple[str, str]] = set()
+    audited: set[PairSlugs] = set()
     for artifact in artifacts.values():
         if artifact.renderer == "audit":
             audited.update(panel.pair for panel in artifact.panels)

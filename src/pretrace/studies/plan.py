@@ -21,7 +21,7 @@ from pretrace.studies.registries import left_out_of, text_files_of
 from pretrace.studies.stages.benchmarks import Benchmark
 from pretrace.studies.stages.corpora import Corpus
 from pretrace.studies.stages.models import Model
-from pretrace.studies.stages.registered import File
+from pretrace.studies.stages.registered import File, Parameters
 from pretrace.studies.stages.views import StoredView
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
@@ -35,10 +35,10 @@ class Rendering(NamedTuple):
     registry entries of the benchmarks, by slug.
     """
 
-    artifact: dict[str, Any]
+    artifact: Parameters
     reads: list[list[str]]
     views: list[list[str]]
-    entries: dict[str, Any]
+    entries: Parameters
     priority: int
 
     @property
@@ -86,7 +86,7 @@ class Plan:
     def view(self, benchmark: str, name: str) -> StoredView:
         return StoredView(self.benchmark(benchmark), name)
 
-    def download(self, file: str) -> dict[str, Any]:
+    def download(self, file: str) -> Parameters:
         return next(
             entry.to_json()
             for entry in self.study.downloads.values()
@@ -110,10 +110,10 @@ class Plan:
         return [pair for pair in self.pairs if pair.asks_questions]
 
     @property
-    def left_out(self) -> list[dict[str, Any]]:
+    def left_out(self) -> list[Parameters]:
         """The methods that runs without a choice of methods could not have: panel,
         methods, reason."""
-        lines: list[dict[str, Any]] = []
+        lines: list[Parameters] = []
         names = self.study.benchmarks.titles | self.study.models.titles
         for pair in self.pairs:
             panel = Panel(
@@ -458,7 +458,7 @@ class Plan:
                     return True
         return False
 
-    def sealed(self, config: Mapping[str, Any]) -> dict[str, Any]:
+    def sealed(self, config: Mapping[str, Any]) -> Parameters:
         """Return what an audit's numbers follow from, files and versions aside: runs,
         models, texts, settings.
 
@@ -466,8 +466,8 @@ class Plan:
         do not say how they were read.
         """
         study = self.study
-        models: dict[str, Any] = {}
-        benchmarks: dict[str, Any] = {}
+        models = {}
+        benchmarks = {}
         for run in study.runs:
             for slug in (run.model, *run.references):
                 models[slug] = study.models.entries[slug].to_json(defaults=False)

@@ -3,7 +3,6 @@ place and letter."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -19,6 +18,7 @@ from pretrace.render.figures.drawing import (
     PAGE,
     Drawing,
     Facet,
+    Handles,
     LineStyle,
     axes_width,
     chance_of,
@@ -71,7 +71,7 @@ def draw_bars(
         title = "\n".join([*panel.lines, *lines])
         facets.append(Facet(title, own, x_label, y_label, across=across))
 
-    def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
+    def draw(axis: Axes, facet: Facet) -> Handles:
         _draw(axis, facet.frame, series)
         axis.set_ylim(0, min(1.12, highest * 1.18))
         handles = {}

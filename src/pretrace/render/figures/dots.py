@@ -26,6 +26,7 @@ from pretrace.render.figures.drawing import (
     VERMILION,
     Drawing,
     Facet,
+    Handles,
     LineStyle,
     chance_of,
     draw_facets,
@@ -82,7 +83,7 @@ def draw_dots(
     low, high = np.nanmin(ends), np.nanmax(ends)
     margin = 0.03 * (high - low)
 
-    def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
+    def draw(axis: Axes, facet: Facet) -> Handles:
         axis.set_xlim(low - margin, high + margin)
         return _draw(axis, facet, styles)
 
@@ -102,7 +103,7 @@ def draw_dots(
     )
 
 
-def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str, Any]:
+def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> Handles:
     place = {line: number for number, line in enumerate(facet.ticks)}
     is_named = len(place) <= NAMED
     handles = {}

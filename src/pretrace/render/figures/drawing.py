@@ -32,6 +32,12 @@ COLUMN, PAGE = 3.3, 6.8
 COLUMNS = (4.4, PAGE, PAGE)
 """Widths of figures with one, two and three columns of axes (inches)."""
 
+Look = dict[str, Any]
+"""How something looks, as arguments of matplotlib."""
+
+Handles = dict[str, Any]
+"""The samples of a legend, by label."""
+
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7",
 )  # fmt: skip
@@ -78,7 +84,7 @@ FONTS = (
 it."""
 
 
-_METADATA: dict[str, dict[str, Any]] = {
+_METADATA: dict[str, Look] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},
@@ -294,13 +300,12 @@ class LineStyle:
     size: float = 3.6
 
     @property
-    def line(self) -> dict[str, Any]:
-        """Return the style as arguments of matplotlib."""
+    def line(self) -> Look:
         return {"color": self.color, "linestyle": self.dashes, "linewidth": self.width}
 
     @property
-    def marked(self) -> dict[str, Any]:
-        """Return the style of a line with markers as arguments of matplotlib."""
+    def marked(self) -> Look:
+        """Return the style of a line with markers."""
         return self.line | {"marker": self.marker, "markersize": self.size}
 
     def handle(self) -> Line2D:
@@ -362,7 +367,7 @@ class Facet:
 
 def draw_facets(
     facets: Sequence[Facet],
-    draw: Callable[[Axes, Facet], dict[str, Any]],
+    draw: Callable[[Axes, Facet], Handles],
     *,
     heading: str = "",
     widths: Sequence[float] = COLUMNS,
@@ -401,7 +406,7 @@ def draw_facets(
             rows.append(own_height)
         rows[-1] = max(rows[-1], own_height)
     total = sum(rows) + (0.2 if heading else 0.0)
-    handles: dict[str, Any] = {}
+    handles: Handles = {}
     with sheet(width, total) as figure:
         grid = figure.subplots(
             len(rows), columns, sharey=share_y, squeeze=False, height_ratios=rows
@@ -511,8 +516,8 @@ FILLS = (
 )
 
 
-def nth_fill(number: int) -> dict[str, Any]:
-    """Return how the bars of a series look, as arguments of matplotlib."""
+def nth_fill(number: int) -> Look:
+    """Return how the bars of a series look."""
     color, hatch = FILLS[number % len(FILLS)]
     return {
         "facecolor": color,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pretrace.methods import METHODS
 from pretrace.questions.known import QUESTION_METHODS
-from pretrace.render.artifact import Artifact, Missing, Panel
+from pretrace.render.artifact import Artifact, Missing, PairSlugs, Panel
 from pretrace.studies.keys import Config
 from pretrace.studies.registries import Benchmarks, Models
 from pretrace.studies.runs import Run, view_writer
@@ -20,8 +20,6 @@ INPUTS_OF_RUNS = ("views", "neighbours", "references", "shadows", "corpora")
 """Keys of runs that name what other models or corpora give."""
 
 P = TypeVar("P", Run, Panel)
-PairSlugs = tuple[str, str]
-"""The slugs of a model and a benchmark."""
 
 
 class LostInput(NamedTuple):
@@ -133,7 +131,8 @@ def narrow_runs(
         if own:
             lost.setdefault(run.pair, []).extend(own)
         left = _without(run, own)
-        if own and not _does_something(left):
+        has_work = left.methods or left.questions or left.extraction or left.given_back
+        if own and not has_work:
             idle.setdefault(run.pair, []).append(run)
         else:
             narrowed.append(left)
@@ -242,10 +241,6 @@ def _without(run: Run, lost: Sequence[LostInput]) -> Run:
     for key in ("methods", "questions"):
         changes[key] = [item for item in getattr(run, key) if item.method not in unread]
     return run.model_copy(update=changes | {"left_out": run.left_out | unread})
-
-
-def _does_something(run: Run) -> bool:
-    return bool(run.methods or run.questions or run.extraction or run.given_back)
 
 
 def _names_shown(artifact: Artifact) -> set[Any]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pretrace.methods.registry import INPUTS
 from pretrace.questions.known import METHODS
-from pretrace.render.artifact import Artifact, Missing, Panel
+from pretrace.render.artifact import Artifact, Missing, PairSlugs, Panel
 from pretrace.render.catalogue import Options
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.studies.artifacts.checks import check_choices, methods_left_out
@@ -300,7 +300,7 @@ def _serving_runs(runs: list[Run], chosen: dict[str, Artifact]) -> list[Run]:
 
 
 def _panels_left(
-    artifact: Artifact, pairs_run: set[tuple[str, str]] | None, unread: LeftOut
+    artifact: Artifact, pairs_run: set[PairSlugs] | None, unread: LeftOut
 ) -> list[Panel]:
     """Return the panels whose runs are selected; `pairs_run` None: all runs that can be
     read."""
@@ -312,7 +312,7 @@ def _panels_left(
 def _of_papers(
     artifact: Artifact,
     of_papers: list[str],
-    pairs_run: set[tuple[str, str]] | None,
+    pairs_run: set[PairSlugs] | None,
     unread: LeftOut,
 ) -> Artifact:
     """Return an artifact about the papers' numbers, with the artifacts shown beside it
@@ -354,7 +354,7 @@ def _with_inputs_shown(
     So `only` counts no corpus for the rows of a table that is not selected. Runs that
     no artifact shows stay whole.
     """
-    names: dict[tuple[str, str], set[str]] = {}
+    names: dict[PairSlugs, set[str]] = {}
     for artifact in artifacts:
         if artifact.unavailable:
             continue

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pretrace.benchmarks.sources import BenchmarkEntry
 from pretrace.models.entries import ModelEntry, TrainedModel
-from pretrace.render.artifact import Artifact, Panel
+from pretrace.render.artifact import Artifact, PairSlugs, Panel
 from pretrace.render.catalogue import check, renderer_of
 from pretrace.render.names import PAPERS, READ_NEITHER, join_words
 from pretrace.runtime.errors import InputError, error_place, nearest
@@ -127,7 +127,7 @@ def _panels(written: WrittenPanel | str, runs: list[Run], where: str) -> list[Pa
     several = panel.model_copy(update={"run": list(named)})
     panels = []
     for copy in several.expand(("run", *PRODUCT)):
-        model, benchmark = cast("tuple[str, str]", copy.run)
+        model, benchmark = cast(PairSlugs, copy.run)
         given = copy.set_fields()
         del given["run"]
         own = {"model": model, "benchmark": benchmark}
@@ -140,7 +140,7 @@ def _panels(written: WrittenPanel | str, runs: list[Run], where: str) -> list[Pa
 
 def _runs_named(
     panel: WrittenPanel, runs: list[Run], where: str
-) -> dict[tuple[str, str], list[Run]]:
+) -> dict[PairSlugs, list[Run]]:
     """Return the runs with the id that a panel names, by model and benchmark.
 
     Raises:
