@@ -136,7 +136,7 @@ def docstrings_of(package: str) -> Mapping[str, tuple[str, ...]]:
     package is not installed.
     """
     folder = _folder(package)
-    modules: dict[str, tuple[str, ...]] = {}
+    modules = {}
     unread = 0
     files = folder.rglob("*.py")
     for file in sorted(files, key=lambda file: file.relative_to(folder).parts):

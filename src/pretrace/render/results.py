@@ -380,8 +380,8 @@ def _tested_rows(
         keys = {"test": test, "selection": selection, "baseline": artifact.baseline}
         return results.by("method", artifact, panel, "tests", **keys)
 
-    tests: dict[str, Record] = {}
-    published: dict[str, Record] = {}
+    tests = {}
+    published = {}
     if artifact.baseline:
         tests = tests_against("bootstrap", "held_out")
     if artifact.options.published_test:

@@ -59,7 +59,7 @@ def over_splits(frame: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
     for place, panel in enumerate(panels):
         if panel.label is not None:
             labelled.setdefault(panel.label, []).append(place)
-    means: list[EstimateRow] = []
+    means = []
     averaged = set()
     for places in labelled.values():
         if len(places) > 1:

@@ -498,7 +498,7 @@ def _request(run: Run, reading: Reading, statistics: str = "logprobs") -> PassRe
 
 
 def _without_repeats(items: Iterable[Parameters]) -> list[Parameters]:
-    different: list[Parameters] = []
+    different = []
     for item in items:
         if item not in different:
             different.append(item)

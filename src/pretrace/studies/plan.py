@@ -113,7 +113,7 @@ class Plan:
     def left_out(self) -> list[Parameters]:
         """The methods that runs without a choice of methods could not have: panel,
         methods, reason."""
-        lines: list[Parameters] = []
+        lines = []
         names = self.study.benchmarks.titles | self.study.models.titles
         for pair in self.pairs:
             panel = Panel(

@@ -180,7 +180,7 @@ def load_registries(
         InputError: an entry breaks its schema, hides a registered one or names
             something that is not there; or `config` names no entry.
     """
-    pins: Pins = {}
+    pins = {}
     if config.revisions is not None:
         pins = read_keys(Path(config.revisions), Revisions).to_json()
     own = {}

@@ -460,7 +460,7 @@ def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
     """
     known = dict.fromkeys([*_CONTRASTING, *METHOD_LABELS, *sorted(methods)])
     dashes, markers = cycle(_CONTROL_DASHES), cycle(_MARKERS)
-    controls: dict[str, LineStyle] = {}
+    controls = {}
     seeing: dict[str, LineStyle] = {}
     for method in known:
         if is_control(method):
@@ -480,7 +480,7 @@ def _apart(
     earlier style has."""
     used = {getattr(style, attribute) for style in styles.values()}
     free = iter([value for value in values if value not in used])
-    apart: dict[str, LineStyle] = {}
+    apart = {}
     taken = set()
     for method, style in styles.items():
         value = getattr(style, attribute)

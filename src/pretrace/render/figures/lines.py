@@ -417,7 +417,7 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
     text that the model is not trained on, so that the distance between the two is what
     the model knows of its members alone.
     """
-    styles: dict[str, LineStyle] = {}
+    styles = {}
     names = {}
     frames = []
     points: dict[str, list[pd.DataFrame]] = {}

@@ -86,7 +86,7 @@ def _parts_of(entry: BenchmarkEntry, key: str, runs: Sequence[Run]) -> set[Any] 
     every = getattr(entry, key)
     if not every and entry.source in ("local", "answers"):
         return None
-    chosen: set[Any] = set()
+    chosen = set()
     for run in runs:
         chosen.update(getattr(run, key) or every)
     return chosen if runs else set(every)

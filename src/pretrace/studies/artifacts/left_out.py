@@ -159,7 +159,7 @@ def without_lost(
     inputs = {item.name for item in items}
     named = _names_shown(artifact)
     methods = {method.partition(";")[0] for method in artifact.methods}
-    missing: dict[str, Missing] = {}
+    missing = {}
     for item in items:
         is_read = item.methods & methods if methods else item.methods
         if item.name in named or is_read:

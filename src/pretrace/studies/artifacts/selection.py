@@ -378,7 +378,7 @@ def _with_inputs(run: Run, shown: set[str]) -> Run:
         needs.update(METHODS[chosen.method].needs)
     if "aligned_reference" in needs:
         needs.add("reference")
-    inputs: dict[str, list[str]] = {}
+    inputs = {}
     for kind in INPUTS.values():
         if not kind.key:
             continue

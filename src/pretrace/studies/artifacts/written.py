@@ -316,7 +316,7 @@ def with_names(
 def slugs_shown(artifact: Artifact) -> set[str]:
     """Return the slugs of models, benchmarks and corpora in an artifact's panels and
     options."""
-    slugs: set[str | None] = set()
+    slugs = set()
     for missing in artifact.missing:
         slugs |= {missing.name, missing.model, missing.benchmark, *missing.references}
     for panel in artifact.panels:
