@@ -141,7 +141,8 @@ def checked_row(where: str, row: Row, kind: type[Columns]) -> Row:
         return checked
     except ValidationError as error:
         mistake = error.errors()[0]
-    column, said = str(mistake["loc"][0]), str(mistake.get("ctx", {}).get("error", ""))
+    column = str(mistake["loc"][0])
+    said = str(mistake.get("ctx", {}).get("error", ""))
     must_be = key_texts(kind)[column]
     if column not in row:
         columns = ", ".join(map(str, row)) or "none"

@@ -66,7 +66,8 @@ def _rows_by_name(path: Path, separator: str) -> Iterator[tuple[str, Cells]]:
     line = 1
     try:
         for cells in reader:
-            where, line = f"{path}:{line}", reader.line_num + 1
+            where = f"{path}:{line}"
+            line = reader.line_num + 1
             # a blank line, or the empty rows at the end of a spreadsheet
             if not any(cells):
                 continue

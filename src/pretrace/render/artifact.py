@@ -269,7 +269,9 @@ class ArtifactError(InputError):
     ) -> None:
         place = f", panel {panel.name}" if panel else ""
         super().__init__(f"artifact {artifact}{place}: {message}")
-        self.message, self.panel, self.is_empty = message, panel, is_empty
+        self.message = message
+        self.panel = panel
+        self.is_empty = is_empty
 
 
 def outputs(artifact: Artifact, folder: Path) -> dict[str, Path]:

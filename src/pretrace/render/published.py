@@ -302,7 +302,8 @@ def compare_published(
     `gone`: models and benchmarks that the study leaves out -> why. Averages over models
     or subsets are those of the measured numbers behind them, and have no interval.
     """
-    wanted, numbers = set(artifacts), Numbers(results)
+    wanted = set(artifacts)
+    numbers = Numbers(results)
     compared = []
     for paper, about in read_papers(results).items():
         rows = _rows_wanted(results, paper, wanted)

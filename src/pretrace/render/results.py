@@ -553,7 +553,8 @@ def estimate_record(place: int, panel: Panel, row: Record, **about: Any) -> Esti
 def in_place(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
     """Tell which rows have the panel's subset and length; subset "" is all of a
     benchmark that has subsets."""
-    length, subset = frame["length"], frame["subset"]
+    length = frame["length"]
+    subset = frame["subset"]
     is_subset = subset.eq(panel.subset or "")
     if not panel.subset and not is_subset.any():
         is_subset = subset.notna()

@@ -163,7 +163,8 @@ def _name(inputs: Mapping[str, str], kinds: Mapping[str, str]) -> str:
     """Return the name of the study, audit-TEXTS-MODEL-HASH: another one for other
     inputs."""
     located = [_here(value, kinds[key]) for key, value in inputs.items()]
-    short = hashlib.sha256(os.fsencode("\n".join(located))).hexdigest()[:6]
+    digest = hashlib.sha256(os.fsencode("\n".join(located)))
+    short = digest.hexdigest()[:6]
     # the folder of Slurm's log of a job is named by the job's model and benchmark, that
     # is, with the study's name twice
     texts = make_name(stem_of(Path(inputs["texts"])), 45, "texts")

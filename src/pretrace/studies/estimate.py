@@ -216,8 +216,10 @@ def order_of_length(plan: Plan) -> dict[tuple[str, str], int]:
     """
     hours: dict[tuple[str, str], float] = defaultdict(float)
     for job in jobs_of(plan, {}):
-        for key in ((job.model.slug, job.benchmark), (job.model.slug, "")):
-            hours[key] = max(hours[key], job.hours("H100"))
+        own = job.hours("H100")
+        for benchmark in (job.benchmark, ""):
+            key = job.model.slug, benchmark
+            hours[key] = max(hours[key], own)
     ordered = sorted(hours, key=lambda key: (hours[key], key))
     places = {}
     for place, key in enumerate(ordered):

@@ -140,9 +140,10 @@ def _checked_before_scores(
     for pair in pairs:
         own = _by_label(texts_of_runs(plan, pair))
         known = _by_label(texts_of_runs(plan, pair.known))
-        methods: set[str] = set()
+        methods = set()
         for run in pair.runs:
-            methods.update(item.method for item in run.methods)
+            for item in run.methods:
+                methods.add(item.method)
         lines = told_before_scores(
             own[None] or own[1],
             known[0],

@@ -122,7 +122,8 @@ def ablation_bars(artifact: Artifact, results: Results) -> Drawing:
 
     A panel's own `settings` replace these.
     """
-    options, metric = artifact.options, artifact.metric
+    options = artifact.options
+    metric = artifact.metric
     method = options.method
     panels = results.panels(artifact)
     frames = []
@@ -203,7 +204,8 @@ def position_bars(artifact: Artifact, results: Results) -> Drawing:
 def letter_bars(artifact: Artifact, results: Results) -> Drawing:
     """Draw the mean probability of each letter, of `options.document` or of all
     non-members: a facet a panel."""
-    panels, document = results.panels(artifact), artifact.options.document
+    panels = results.panels(artifact)
+    document = artifact.options.document
     frames = []
     for panel in panels:
         rows = results.rows(artifact, panel, "letters", quantity="letter_probability")

@@ -155,7 +155,9 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
     Upright lines are what the controls reach over the same documents.
     """
     panels = results.panels(artifact)
-    facets, frames, readings = [], [], []
+    facets = []
+    frames = []
+    readings = []
     for panel in panels:
         rows = results.rows(artifact, panel, "accuracy")
         order = ["label", "value", "document"]
@@ -224,7 +226,9 @@ def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
     """
     metric = artifact.metric
     panels = results.panels(artifact)
-    facets, frames, readings = [], [], []
+    facets = []
+    frames = []
+    readings = []
     for panel in panels:
         frame = _placebos(artifact, results, panel)
         frames.append(frame[PLACEBO_COLUMNS])

@@ -459,7 +459,8 @@ def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
     that none of the others has, as long as there are any.
     """
     known = dict.fromkeys([*_CONTRASTING, *METHOD_LABELS, *sorted(methods)])
-    dashes, markers = cycle(_CONTROL_DASHES), cycle(_MARKERS)
+    dashes = cycle(_CONTROL_DASHES)
+    markers = cycle(_MARKERS)
     controls = {}
     seeing: dict[str, LineStyle] = {}
     for method in known:
@@ -503,7 +504,8 @@ _CONTRASTING = (
 def nth_style(number: int) -> LineStyle:
     """Return one of many styles that differ in colour or dashes."""
     # the number of colours is odd, so that a colour that comes again has other dashes
-    color, dashes = _COLORS[number % len(_COLORS)], _DASHES[number % len(_DASHES)]
+    color = _COLORS[number % len(_COLORS)]
+    dashes = _DASHES[number % len(_DASHES)]
     return LineStyle(color, dashes, marker=_MARKERS[number % len(_MARKERS)])
 
 

@@ -305,7 +305,8 @@ def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
     # a passage of a book would be too narrow to be seen
     widths = frame["end"] - frame["start"]
     widths = widths.where(np.isnan(powers), widths.clip(longest / NARROWEST))
-    boxes, fills = [], []
+    boxes = []
+    fills = []
     for row in records_of(frame.assign(width=widths, power=powers)):
         place = row["start"], row["row"] - 0.4
         boxes.append(Rectangle(place, row["width"], 0.8))

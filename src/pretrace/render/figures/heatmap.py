@@ -28,7 +28,8 @@ from pretrace.render.results import Results, long_frame, records_of
 def heatmap(artifact: Artifact, results: Results) -> Drawing:
     """Draw a heat map a panel over `options.x` and `options.y`: best and default
     marked, many empty hatched."""
-    options, panels = artifact.options, results.panels(artifact)
+    options = artifact.options
+    panels = results.panels(artifact)
     x, y = str(options.x), options.y
     frames = [_cells(artifact, results, panel, x, y) for panel in panels]
     frame = pd.concat(frames, ignore_index=True)

@@ -288,7 +288,8 @@ def place_facet(
     if x == "length":
         panels = sorted(panels, key=lambda panel: panel.length or 0)
     selection = artifact.selections[0]
-    ticks, rows = {}, []
+    ticks = {}
+    rows = []
     for number, panel in enumerate(panels):
         place = math.log2(panel.length or 0) if x == "length" else float(number)
         value = str(getattr(panel, x))
@@ -382,7 +383,8 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
     between shots.
     """
     panels = results.panels(artifact)
-    facets, frames = [], []
+    facets = []
+    frames = []
     for panel in panels:
         frame = of_set(results.rows(artifact, panel, "shift"), artifact)
         order = ["prefix", "shots", "label"]

@@ -104,7 +104,8 @@ def _choices_of_runs(
     `settings_shown`: the settings of the runs of all panels. A method that only some of
     them compute leaves the other panels empty, with a reason.
     """
-    options, methods = artifact.options, artifact.methods
+    options = artifact.options
+    methods = artifact.methods
     choices = []
     if panel.references:
         references = _references_offered(runs)

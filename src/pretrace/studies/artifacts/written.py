@@ -74,9 +74,11 @@ def shown_artifacts(
     for slug in given:
         own = given[slug] if isinstance(given, dict) else None
         if isinstance(own, list):
-            place, keys = f"{where}.{slug}", WrittenArtifact(panels=own)
+            place = f"{where}.{slug}"
+            keys = WrittenArtifact(panels=own)
         else:
-            place, keys = f"{where}.{slug}.panels", own or WrittenArtifact()
+            place = f"{where}.{slug}.panels"
+            keys = own or WrittenArtifact()
         if keys.renderer is None or keys.title is None:
             require_artifact(slug, registered, where)
         panels = []
@@ -175,7 +177,8 @@ def resolve_artifact(
     Raises:
         InputError: its renderer, options, methods or panels are unknown.
     """
-    where, options = f"{where}.{artifact.slug}", artifact.options
+    where = f"{where}.{artifact.slug}"
+    options = artifact.options
     for named in options.artifacts:
         require_artifact(named, known, f"{where}.options.artifacts")
     by_pair = runs_by_pair(runs)
