@@ -116,7 +116,7 @@ def test_candidates_are_what_the_model_gives_for_one_noisy_token_at_a_time(tiny)
     assert noise.float().mean().item() == pytest.approx(1 - DROPOUT, abs=0.1)
     found = candidates_of(encoded, model, 5)
     # the first token is [CLS]
-    for place, (candidates, probabilities) in enumerate(found, 1):
+    for place, candidates in enumerate(found, 1):
         embedded = model.bert.embeddings.word_embeddings(ids).detach().clone()
         left = embedded[0, place] / 0.3
         embedded[0, place] = torch.where(noise[place - 1], left, torch.zeros(32))
@@ -125,7 +125,8 @@ def test_candidates_are_what_the_model_gives_for_one_noisy_token_at_a_time(tiny)
         expected = logits.softmax(dim=-1)
         best = expected.topk(6)
         own = ids[0, place].item()
-        assert candidates == [own, *best.indices.tolist()]
+        ids_found, probabilities = zip(*candidates, strict=True)
+        assert [*ids_found] == [own, *best.indices.tolist()]
         likeliest = [expected[own].item(), *best.values.tolist()]
         assert probabilities == pytest.approx(likeliest, abs=1e-5)
 

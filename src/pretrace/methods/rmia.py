@@ -58,4 +58,6 @@ def rmia(text: TokenStatistics) -> float:
 
 
 def _log_mean(log_likelihoods: Floats) -> float:
-    return float(np.logaddexp.reduce(log_likelihoods) - np.log(len(log_likelihoods)))
+    """Return the logarithm of the mean of likelihoods."""
+    log_sum = np.logaddexp.reduce(log_likelihoods)
+    return float(log_sum - np.log(len(log_likelihoods)))
