@@ -222,7 +222,8 @@ def _refuse_nonsense(side: ClassTexts) -> None:
     """Raise `InputError` if words are far too long, or if texts have another length
     than their column says."""
     for text in side.texts:
-        count, characters = len(side.units(text)), len("".join(text.text.split()))
+        count = len(side.units(text))
+        characters = len("".join(text.text.split()))
         # long words in ASCII are addresses of the web, as at the beginning of a README
         not_ascii = len(text.text) - len(text.text.encode("ascii", "ignore"))
         if side.unit == "words" and not_ascii > LONGEST_WORD * count:

@@ -66,7 +66,8 @@ def _rows_by_name(path: Path, separator: str) -> Iterator[tuple[str, Cells]]:
     line = 1
     try:
         for cells in reader:
-            where, line = f"{path}:{line}", reader.line_num + 1
+            where = f"{path}:{line}"
+            line = reader.line_num + 1
             # a blank line, or the empty rows at the end of a spreadsheet
             if not any(cells):
                 continue
@@ -80,7 +81,7 @@ def _rows_by_name(path: Path, separator: str) -> Iterator[tuple[str, Cells]]:
                     'double quotes (").'
                 )
             _refuse_swallowed_rows(where, cells, header, separator)
-            row: Cells = {}
+            row = {}
             for column, cell in zip(header, cells, strict=True):
                 row[column] = cell or None
             yield where, row
@@ -184,7 +185,7 @@ def _rows_by_settings(
     missing_in = {column: _missing_in(column, missing) for column in columns}
     for number, values in enumerate(table.itertuples(index=False, name=None), start=1):
         where = f"{path}, row {number}"
-        cells: Cells = {}
+        cells = {}
         for column, value in zip(columns, values, strict=True):
             if isinstance(value, float):
                 raise InputError(

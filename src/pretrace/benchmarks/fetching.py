@@ -63,7 +63,7 @@ def files_wanted(entry: FromHub, part: str) -> Wanted:
     if isinstance(entry, DataSet):
         if entry.files is not None:
             return Wanted(hub, revision, ((entry.files,),))
-        data: list[str] = []
+        data = []
         for ending in _FORMATS:
             for packed in _COMPRESSIONS:
                 data.append(f"*.{ending}{packed}")

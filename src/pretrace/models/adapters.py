@@ -61,16 +61,18 @@ def read_adapter(folder: Path) -> Adapter:
             "name its folder."
         )
     if not (folder / ADAPTER_WEIGHTS).is_file():
-        pickled = " Pickled weights (adapter_model.bin) run any code that they hold."
+        pickled = ""
+        if (folder / "adapter_model.bin").is_file():
+            pickled = (
+                " Pickled weights (adapter_model.bin) run any code that they hold."
+            )
         raise InputError(
             f"{folder} has no {ADAPTER_WEIGHTS}: save the adapter as safetensors "
-            "(peft: save_pretrained)."
-            f"{pickled if (folder / 'adapter_model.bin').is_file() else ''}"
+            f"(peft: save_pretrained).{pickled}"
         )
-    base, revision = (
-        settings.get(key) for key in ("base_model_name_or_path", "revision")
-    )
-    return Adapter(str(base or ""), str(revision or ""))
+    base = settings.get("base_model_name_or_path") or ""
+    revision = settings.get("revision") or ""
+    return Adapter(str(base), str(revision))
 
 
 def register_adapter(
@@ -162,7 +164,8 @@ def with_adapter(model: Any, checkpoint: Checkpoint) -> Any:
             wrapped = PeftModel.from_pretrained(model, str(folder), is_trainable=False)
         applied = set(get_peft_model_state_dict(wrapped))
     saved = {tensor.name for tensor in tensors_in(folder / ADAPTER_WEIGHTS)}
-    if lost := sorted(saved ^ applied):
+    lost = sorted(saved ^ applied)
+    if lost:
         raise InputError(
             f"{folder} does not fit {checkpoint.path}: {shorten(lost[0])} and "
             f"{len(lost) - 1} more weights are in one of the two alone. Name the model "

@@ -22,7 +22,8 @@ import pandas as pd
 from pretrace.evaluation.averages import Record, average, number
 from pretrace.evaluation.metrics import EACH
 from pretrace.methods.settings import written_parameters
-from pretrace.render.results import PairSlugs, Results
+from pretrace.render.artifact import PairSlugs
+from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Keys, Some, parse, read_yaml
 
@@ -301,7 +302,8 @@ def compare_published(
     `gone`: models and benchmarks that the study leaves out -> why. Averages over models
     or subsets are those of the measured numbers behind them, and have no interval.
     """
-    wanted, numbers = set(artifacts), Numbers(results)
+    wanted = set(artifacts)
+    numbers = Numbers(results)
     compared = []
     for paper, about in read_papers(results).items():
         rows = _rows_wanted(results, paper, wanted)

@@ -59,8 +59,8 @@ def over_splits(frame: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
     for place, panel in enumerate(panels):
         if panel.label is not None:
             labelled.setdefault(panel.label, []).append(place)
-    means: list[EstimateRow] = []
-    averaged: set[int] = set()
+    means = []
+    averaged = set()
     for places in labelled.values():
         if len(places) > 1:
             means += split_means(frame[frame["panel"].isin(places)], len(places))

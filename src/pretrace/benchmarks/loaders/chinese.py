@@ -59,7 +59,8 @@ def load_news(entry: PeoplesDaily, sources: list[Path], seed: int) -> list[Text]
     without spaces, cut by jieba. A stretch is as many words as the longest length;
     stretches do not overlap.
     """
-    longest, wanted = max(entry.lengths), entry.texts
+    longest = max(entry.lengths)
+    wanted = entry.texts
     untagged = []
     for line in lines_of(sources[0], [NEWS]):
         for tagged in line.split():

@@ -474,7 +474,7 @@ def _rows(
         labels[one_form(str(value))] = label
     # a number alone does not say which class is 1
     names = given.classes.get(columns.get("label", ""))
-    empty: list[str] = []
+    empty = []
     for number, (place, row) in enumerate(given.rows, start=1):
         renamed = {name: row.get(column) for name, column in columns.items()}
         renamed |= shared

@@ -52,7 +52,7 @@ def paraphrases(
 ) -> Mapping[str, list[ReleasedVariant]]:
     """Return the view `paraphrase`: the paraphrases of each passage, which are in its
     row."""
-    rows: list[ReleasedVariant] = []
+    rows = []
     for _, variants in _passages(entry, sources):
         rows += variants
     return {"paraphrase": rows}
@@ -66,14 +66,16 @@ def _passages(
 
     A passage's number counts all rows of its document and length, the skipped ones too.
     """
-    path, books = single_file(sources[0], (".csv",)), entry.source == "booktection"
+    path = single_file(sources[0], (".csv",))
+    books = entry.source == "booktection"
     numbers: Counter[tuple[str, int | None]] = Counter()
     labels: dict[str, int] = {}
     passages: list[tuple[Text, list[ReleasedVariant]]] = []
-    skipped: list[str] = []
+    skipped = []
     for where, row in rows(path):
         _check_columns(where, row, books)
-        document, label = row["ID"], int(row["Label"])
+        document = row["ID"]
+        label = int(row["Label"])
         length = LENGTHS[row["Length"]] if books else None
         if labels.setdefault(document, label) != label:
             raise InputError(

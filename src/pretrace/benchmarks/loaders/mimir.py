@@ -71,7 +71,7 @@ def released_neighbours(
     """Return the view `neighbours-COUNT`: the neighbours of each text that the authors
     made by masking."""
     expected = entry.neighbours
-    neighbours: list[ReleasedVariant] = []
+    neighbours = []
     for subset, name in mimir_sets(entry):
         for folder, kind, label in _CLASSES:
             names = (f"{name}{NEIGHBOUR_SUFFIX}", name)

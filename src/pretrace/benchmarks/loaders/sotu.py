@@ -84,8 +84,9 @@ def load_sotu(entry: Sotu, sources: list[Path], seed: int) -> list[Text]:
     Each address gives as many, so that any one of them can play the non-members
     (`evaluation.placebos`).
     """
-    rng, longest = random.Random(seed), max(entry.lengths)
-    texts: list[Text] = []
+    rng = random.Random(seed)
+    longest = max(entry.lengths)
+    texts = []
     for label, addresses in _classes(entry, sources).items():
         for speech in addresses:
             starts = _starts(speech, longest)
@@ -120,7 +121,8 @@ def load_split(entry: SotuSplit, sources: list[Path], seed: int) -> list[Text]:
     says which is the member: by chance alone, members of other draws were shorter than
     the non-members (p = 0.001). `WHOLE_YEARS` are left out.
     """
-    every, rng = speeches(sources[0]), random.Random(seed)
+    every = speeches(sources[0])
+    rng = random.Random(seed)
     snippets: list[list[Text]] = []
     for number, (first, last) in enumerate(entry.eras):
         within = _addresses_between(every, (first, last), "eras")
@@ -148,8 +150,9 @@ class SotuTemporal(TwoDraws, TwoClasses):
 def load_temporal(entry: SotuTemporal, sources: list[Path], seed: int) -> list[Text]:
     """Return `texts` snippets of each class, members and non-members from different
     years."""
-    every, rng = speeches(sources[0]), random.Random(seed)
-    texts: list[Text] = []
+    every = speeches(sources[0])
+    rng = random.Random(seed)
+    texts = []
     for label, which, chosen in (
         (1, "members", entry.members),
         (0, "nonmembers", entry.nonmembers),
@@ -175,7 +178,7 @@ def _pairs(
     The characters are the sum over the lengths of those a word, so that the texts of
     each length are alike.
     """
-    pairs: list[Stretch] = []
+    pairs = []
     for place, speech in enumerate(addresses):
         starts = list(_starts(speech, max(lengths)))
         rng.shuffle(starts)
@@ -264,7 +267,8 @@ def load_segments(entry: SotuSegments, sources: list[Path], seed: int) -> list[T
     longest length first, so that every shorter segment lies inside one of the longest
     of its subset.
     """
-    lengths, rng = nested_lengths(entry.lengths), random.Random(seed)
+    lengths = nested_lengths(entry.lengths)
+    rng = random.Random(seed)
     in_years = _addresses_between(speeches(sources[0]), entry.years, "years")
     addresses = []
     for speech in in_years:
@@ -334,7 +338,7 @@ def load_questions(entry: SotuQuestions, sources: list[Path], seed: int) -> list
     on them describe.
     """
     rng = random.Random(seed)
-    texts: list[Text] = []
+    texts = []
     for label, addresses in _classes(entry, sources).items():
         turns = list(range(len(addresses)))
         rng.shuffle(turns)

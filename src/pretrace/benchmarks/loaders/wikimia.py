@@ -50,7 +50,7 @@ class WikiMia(WithNeighbours):
 def load(entry: WikiMia, sources: list[Path], seed: int) -> list[Text]:
     """Return the texts of every length of the entry, numbered within it; `InputError`
     if a length is missing."""
-    released: list[Text] = []
+    released = []
     for length in entry.lengths:
         split = list(_split(sources[0], f"WikiMIA_length{length}"))
         if not split:
@@ -128,7 +128,8 @@ def load_snippets(entry: FromHub, sources: list[Path], seed: int) -> list[Text]:
     path = single_file(sources[0], (".jsonl", ".parquet"), "book_data")
     length = entry.lengths[0] if entry.lengths else None
     numbers: Counter[str] = Counter()
-    snippets, stripped = [], 0
+    snippets = []
+    stripped = 0
     needed = ("snippet", "label", "book_id")
     for where, row in rows(path, only_columns(*needed)):
         if lacking := [name for name in needed if row.get(name) is None]:

@@ -3,7 +3,6 @@ place and letter."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -19,6 +18,7 @@ from pretrace.render.figures.drawing import (
     PAGE,
     Drawing,
     Facet,
+    Handles,
     LineStyle,
     axes_width,
     chance_of,
@@ -71,7 +71,7 @@ def draw_bars(
         title = "\n".join([*panel.lines, *lines])
         facets.append(Facet(title, own, x_label, y_label, across=across))
 
-    def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
+    def draw(axis: Axes, facet: Facet) -> Handles:
         _draw(axis, facet.frame, series)
         axis.set_ylim(0, min(1.12, highest * 1.18))
         handles = {}
@@ -122,7 +122,8 @@ def ablation_bars(artifact: Artifact, results: Results) -> Drawing:
 
     A panel's own `settings` replace these.
     """
-    options, metric = artifact.options, artifact.metric
+    options = artifact.options
+    metric = artifact.metric
     method = options.method
     panels = results.panels(artifact)
     frames = []
@@ -203,7 +204,8 @@ def position_bars(artifact: Artifact, results: Results) -> Drawing:
 def letter_bars(artifact: Artifact, results: Results) -> Drawing:
     """Draw the mean probability of each letter, of `options.document` or of all
     non-members: a facet a panel."""
-    panels, document = results.panels(artifact), artifact.options.document
+    panels = results.panels(artifact)
+    document = artifact.options.document
     frames = []
     for panel in panels:
         rows = results.rows(artifact, panel, "letters", quantity="letter_probability")

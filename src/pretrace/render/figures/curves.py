@@ -2,7 +2,7 @@
 figures 1 and 4."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ from pretrace.render.figures.drawing import (
     LEVEL_STYLE,
     PAGE,
     Drawing,
+    Handles,
     LineStyle,
     draw_legend,
     line_styles,
@@ -78,7 +79,7 @@ def roc(artifact: Artifact, results: Results) -> Drawing:
     nothing that it scores.
     """
     curves = _curves(artifact, results, "roc")
-    notes: list[str] = []
+    notes = []
     with sheet(PAGE, 2.75 * len(curves)) as drawn:
         grid = drawn.subplots(len(curves), 3, squeeze=False, width_ratios=[1, 1, 0.72])
         for (whole, low, key), own in zip(grid, curves, strict=True):
@@ -191,7 +192,7 @@ def score_densities(artifact: Artifact, results: Results) -> Drawing:
     for own in curves:
         known |= own.rows.keys()
     methods = artifact.order_methods(known)
-    handles: dict[str, Any] = {}
+    handles: Handles = {}
     with sheet(PAGE, 1.75 * len(curves) + 0.35) as drawn:
         grid = drawn.subplots(len(curves), len(methods), squeeze=False)
         for axes, own in zip(grid, curves, strict=True):
@@ -214,7 +215,7 @@ def score_densities(artifact: Artifact, results: Results) -> Drawing:
     return Drawing(drawn, points.rename(columns={"x": "scaled_score", "y": "density"}))
 
 
-def _draw_densities(axis: Axes, frame: pd.DataFrame) -> dict[str, Any]:
+def _draw_densities(axis: Axes, frame: pd.DataFrame) -> Handles:
     handles = {}
     for label, style in CLASS_STYLES.items():
         points = frame[frame["label"] == label]

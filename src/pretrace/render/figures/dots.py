@@ -26,6 +26,7 @@ from pretrace.render.figures.drawing import (
     VERMILION,
     Drawing,
     Facet,
+    Handles,
     LineStyle,
     chance_of,
     draw_facets,
@@ -72,7 +73,7 @@ def draw_dots(
     """
     drawn = []
     names: list[str] = []
-    across: list[float] = []
+    across = []
     for facet in facets:
         drawn.append(facet.frame[["value", "low", "high"]].astype(float))
         across += [x for x, _ in facet.across.values()]
@@ -82,7 +83,7 @@ def draw_dots(
     low, high = np.nanmin(ends), np.nanmax(ends)
     margin = 0.03 * (high - low)
 
-    def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
+    def draw(axis: Axes, facet: Facet) -> Handles:
         axis.set_xlim(low - margin, high + margin)
         return _draw(axis, facet, styles)
 
@@ -102,7 +103,7 @@ def draw_dots(
     )
 
 
-def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str, Any]:
+def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> Handles:
     place = {line: number for number, line in enumerate(facet.ticks)}
     is_named = len(place) <= NAMED
     handles = {}
@@ -154,7 +155,9 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
     Upright lines are what the controls reach over the same documents.
     """
     panels = results.panels(artifact)
-    facets, frames, readings = [], [], []
+    facets = []
+    frames = []
+    readings = []
     for panel in panels:
         rows = results.rows(artifact, panel, "accuracy")
         order = ["label", "value", "document"]
@@ -223,7 +226,9 @@ def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
     """
     metric = artifact.metric
     panels = results.panels(artifact)
-    facets, frames, readings = [], [], []
+    facets = []
+    frames = []
+    readings = []
     for panel in panels:
         frame = _placebos(artifact, results, panel)
         frames.append(frame[PLACEBO_COLUMNS])

@@ -27,6 +27,7 @@ from pretrace.render.figures.drawing import (
     GREY,
     PAGE,
     Drawing,
+    Look,
     letter,
     sheet,
     wrap_title,
@@ -278,7 +279,7 @@ def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
             title = letter(number) + panel.name if len(panels) > 1 else panel.name
             bars.set_title(wrap_title(title, PAGE - BESIDE), loc="left")
         colors = ScalarMappable(NORM, COLORS)
-        place: dict[str, Any] = {"location": "bottom", "shrink": 0.5, "aspect": 40}
+        place: Look = {"location": "bottom", "shrink": 0.5, "aspect": 40}
         scale = figure.colorbar(colors, ax=figure.axes, **place, pad=0.02)
         scale.set_label(
             "probability that the model emits the passage which a token is part of"
@@ -304,7 +305,8 @@ def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
     # a passage of a book would be too narrow to be seen
     widths = frame["end"] - frame["start"]
     widths = widths.where(np.isnan(powers), widths.clip(longest / NARROWEST))
-    boxes, fills = [], []
+    boxes = []
+    fills = []
     for row in records_of(frame.assign(width=widths, power=powers)):
         place = row["start"], row["row"] - 0.4
         boxes.append(Rectangle(place, row["width"], 0.8))

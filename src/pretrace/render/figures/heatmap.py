@@ -16,6 +16,7 @@ from pretrace.render.figures.drawing import (
     PAGE,
     VERMILION,
     Drawing,
+    Look,
     draw_legend,
     sheet,
     wrap_title,
@@ -27,7 +28,8 @@ from pretrace.render.results import Results, long_frame, records_of
 def heatmap(artifact: Artifact, results: Results) -> Drawing:
     """Draw a heat map a panel over `options.x` and `options.y`: best and default
     marked, many empty hatched."""
-    options, panels = artifact.options, results.panels(artifact)
+    options = artifact.options
+    panels = results.panels(artifact)
     x, y = str(options.x), options.y
     frames = [_cells(artifact, results, panel, x, y) for panel in panels]
     frame = pd.concat(frames, ignore_index=True)
@@ -106,7 +108,7 @@ def _draw(
         shade = image.norm(row["value"])
         is_light = bool(shade > 0.55)
         if row["hatched"]:
-            look: dict[str, Any] = {"hatch": "////", "linewidth": 0, "alpha": 0.55}
+            look: Look = {"hatch": "////", "linewidth": 0, "alpha": 0.55}
             color = "black" if is_light else "white"
             axis.add_patch(_box(x, y, 1, **look, edgecolor=color))
         _write_value(axis, x, y, row, is_light, image.cmap(shade))
@@ -145,7 +147,7 @@ def _box(x: float, y: float, size: float, **look: Any) -> Rectangle:
     return Rectangle((x - size / 2, y - size / 2), size, size, fill=False, **look)
 
 
-BOXES: dict[str, dict[str, Any]] = {
+BOXES: dict[str, Look] = {
     "best": {"edgecolor": VERMILION, "linewidth": 1.4, "linestyle": "-"},
     "default": {"edgecolor": VERMILION, "linewidth": 1.4, "linestyle": (0, (2, 1.2))},
 }

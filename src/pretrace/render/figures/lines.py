@@ -21,7 +21,9 @@ from pretrace.render.figures.drawing import (
     NONMEMBER,
     Drawing,
     Facet,
+    Handles,
     LineStyle,
+    Look,
     axes_width,
     chance_of,
     draw_facets,
@@ -75,11 +77,11 @@ def draw_lines(
     Rows of a facet's frame are points `series, x, value, low, high`; a row without x is
     a horizontal line.
     """
-    handles: dict[str, Any] = {}
+    handles: Handles = {}
     for series, name in names.items():
         handles[name] = styles[series].handle()
 
-    def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
+    def draw(axis: Axes, facet: Facet) -> Handles:
         places = _draw_series(axis, facet, styles)
         if facet.ticks:
             _name_ticks(axis, facet.ticks)
@@ -107,7 +109,7 @@ def _draw_own_legend(
             line = own.get(name, styles[series])
             own[name] = replace(line, marker=styles[series].marker)
     handles = [style.handle() for style in own.values()]
-    place: dict[str, Any] = {
+    place: Look = {
         "loc": "upper right",
         "handlelength": 1.8,
         "borderaxespad": 0,
@@ -151,13 +153,13 @@ def _draw_series(
         if not banded:
             draw_intervals(axis, x, points, style.color)
             continue
-        band: dict[str, Any] = {"color": style.color, "alpha": 0.14, "linewidth": 0}
+        band: Look = {"color": style.color, "alpha": 0.14, "linewidth": 0}
         axis.fill_between(x, points["low"], points["high"], **band)
     return places
 
 
 def _name_ticks(axis: Axes, ticks: Mapping[float, str]) -> None:
-    turned: dict[str, Any] = {}
+    turned: Look = {}
     letters = [*map(len, ticks.values())]
     width = axes_width(axis) / (1 + 2 * MARGIN)
     distance = width / max(1, len(ticks) - 1)
@@ -186,7 +188,7 @@ def method_lines(artifact: Artifact, results: Results) -> Drawing:
     styles = line_styles(methods)
     for method in styles.keys() - moving:
         styles[method] = replace(styles[method], marker="")
-    hidden: list[str] = []
+    hidden = []
     if len(moving) > MOST_LINES:
         figure = _draw_apart(facets, styles, names)
     else:
@@ -286,7 +288,8 @@ def place_facet(
     if x == "length":
         panels = sorted(panels, key=lambda panel: panel.length or 0)
     selection = artifact.selections[0]
-    ticks, rows = {}, []
+    ticks = {}
+    rows = []
     for number, panel in enumerate(panels):
         place = math.log2(panel.length or 0) if x == "length" else float(number)
         value = str(getattr(panel, x))
@@ -380,7 +383,8 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
     between shots.
     """
     panels = results.panels(artifact)
-    facets, frames = [], []
+    facets = []
+    frames = []
     for panel in panels:
         frame = of_set(results.rows(artifact, panel, "shift"), artifact)
         order = ["prefix", "shots", "label"]
@@ -415,8 +419,8 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
     text that the model is not trained on, so that the distance between the two is what
     the model knows of its members alone.
     """
-    styles: dict[str, LineStyle] = {}
-    names: dict[str, str] = {}
+    styles = {}
+    names = {}
     frames = []
     points: dict[str, list[pd.DataFrame]] = {}
     for model, benchmark in dict.fromkeys(panel.pair for panel in artifact.panels):

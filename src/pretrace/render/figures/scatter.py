@@ -2,7 +2,6 @@
 against measured ones."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,9 @@ from pretrace.render.figures.drawing import (
     PAGE,
     VERMILION,
     Drawing,
+    Handles,
     LineStyle,
+    Look,
     draw_intervals,
     draw_legend,
     letter,
@@ -81,7 +82,7 @@ def _draw_shares(axis: Axes, shares: pd.DataFrame) -> None:
     for label, style in CLASS_STYLES.items():
         own = shares[shares["label"] == label]
         sides = np.interp(np.log(own["weight"]), limits, (1, 4.2))
-        look: dict[str, Any] = {"marker": style.marker, "edgecolors": style.color}
+        look: Look = {"marker": style.marker, "edgecolors": style.color}
         look["facecolors"] = style.color if label else "none"
         look["linewidths"] = 0 if label else 0.45
         axis.scatter(own["x"], own["y"], s=sides**2, **look)
@@ -146,7 +147,7 @@ def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
     typed = frame.astype({"published": float, "low": float, "high": float})
     papers = read_papers(results)
     numbers = {str(paper): own for paper, own in typed.groupby("paper", sort=False)}
-    handles: dict[str, Any] = {}
+    handles: Handles = {}
     with sheet(PAGE, 0.55 + PAGE / max(len(numbers), 2)) as drawn:
         grid = drawn.subplots(1, len(numbers), squeeze=False, sharex=True, sharey=True)
         for axis, (paper, own) in zip(grid[0], numbers.items(), strict=True):

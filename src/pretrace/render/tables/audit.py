@@ -103,7 +103,7 @@ def audit(artifact: Artifact, results: Results) -> Table:
     documents, passages, checks."""
     panels = {panel.pair: panel for panel in artifact.panels}
     blocks: list[Block] = []
-    boxes: list[Box] = []
+    boxes = []
     frames = []
     for pair, panel in panels.items():
         frame = results.read("audit", pair)
@@ -323,24 +323,24 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
             "passage was among them."
         )
     base = base_of(frame)
-    lines = [*works_compared(results.read("benchmarks", panel.benchmark))]
+    lines = dict(works_compared(results.read("benchmarks", panel.benchmark)))
     if base:
-        lines.append(("Base model", _meaning_of_base(model, base)))
+        lines["Base model"] = _meaning_of_base(model, base)
     if result.kind in ("evidence", "untested", "none", "weak"):
-        lines.append(("What p means", _meaning_of_p(design)))
-    lines.append(("What follows", second))
-    lines.append(("What does not follow", not_shown))
+        lines["What p means"] = _meaning_of_p(design)
+    lines["What follows"] = second
+    lines["What does not follow"] = not_shown
     if results.has("extraction", panel.pair):
         back = given_back(model, results.read("extraction", panel.pair))
         if back:
-            lines.append(("Given back", back))
+            lines["Given back"] = back
     left_out = _left_out(panel, frame, results)
     if left_out:
-        lines.append(("Left out", left_out))
-    lines += _checked(frame)
-    lines += _causes(frame)
+        lines["Left out"] = left_out
+    lines |= _checked(frame)
+    lines |= _causes(frame)
     if result.repairs:
-        lines.append(("What would make it better", " ".join(result.repairs)))
+        lines["What would make it better"] = " ".join(result.repairs)
     if design.get("randomised"):
         known = count_noun(int(design.get("known_texts", 0)), "private text")
         given = "drawn like the published ones"
@@ -349,12 +349,12 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
         known = _counts(design, "known_documents", "known document", "known_texts")
         given = "given as unread"
         own = _counts(design, "documents", "document", "texts")
-    lines.append(("Rests on", f"{known}, {given}. pretrace cannot check that."))
+    lines["Rests on"] = f"{known}, {given}. pretrace cannot check that."
     benchmark = panel.title_of(panel.benchmark)
     question = f"Was {model} trained on {own} of '{benchmark}'?"
     if base:
         question = f"Compared with {base}: {question[0].lower()}{question[1:]}"
-    return Box(question, first, result.kind, tuple(lines))
+    return Box(question, first, result.kind, tuple(lines.items()))
 
 
 def _meaning_of_base(model: str, base: str) -> str:

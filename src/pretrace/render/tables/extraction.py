@@ -89,7 +89,7 @@ def extraction(artifact: Artifact, results: Results) -> Table:
     panels = results.panels(artifact)
     frames = [results.rows(artifact, panel, "extraction") for panel in panels]
     classes = []
-    documents: list[Block] = []
+    documents = []
     for panel, frame in zip(panels, frames, strict=True):
         for row in records_of(frame[frame["unit"] == "class"]):
             classes.append((f"{panel.name}: {_label(row)}", _cells(row), False))

@@ -95,7 +95,7 @@ def given_back_by_chat(artifact: Artifact, results: Results) -> Table:
     """Lay out for each model and benchmark the answer, then a row a work, the most
     given back first."""
     panels = list({panel.pair: panel for panel in artifact.panels}.values())
-    blocks: list[Block] = []
+    blocks = []
     boxes = []
     frames = []
     for panel in panels:

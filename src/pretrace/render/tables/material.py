@@ -82,7 +82,8 @@ def _cells(record: Record, has_unlabelled: bool) -> Iterable[tuple[str, Cell]]:
     if has_unlabelled:
         unlabelled = record["n_unlabelled"]
         yield "Unlabelled", Cell(words=f"{unlabelled:,}" if unlabelled else DASH)
-    members, nonmembers = record["member_documents"], record["nonmember_documents"]
+    members = record["member_documents"]
+    nonmembers = record["nonmember_documents"]
     documents = f"{members} + {nonmembers}" if members or nonmembers else None
     yield "Documents", Cell(words=documents)
 

@@ -81,7 +81,7 @@ def method_table(artifact: Artifact, results: Results) -> Table:
         notes.append(" ".join(cautions))
     names = [_block_name(artifact, panel) for panel in panels]
     block_names = shown["panel"].map(names.__getitem__)
-    blocks: list[Block] = []
+    blocks = []
     for name in dict.fromkeys(names):
         for selection in selections:
             own = shown[(shown["selection"] == selection) & (block_names == name)]

@@ -106,7 +106,7 @@ def _accuracies(
         own = artifact.replaced(metric=metric)
         rows += records_of(results.rows(own, panel, **keys))
     for of_setting in group_records(rows, "method", "setting"):
-        shown: dict[str, EstimateRow] = {}
+        shown = {}
         for row in of_setting:
             variant = named_variant(row["method"], row["setting"])
             named = row | {"method": variant}
