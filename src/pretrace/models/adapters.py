@@ -104,8 +104,8 @@ def register_adapter(
 def _check_shapes(folder: Path, adapter: Iterable[Tensor], base: Checkpoint) -> None:
     """Raise `InputError` unless each pair of low-rank matrices fits the matrix of that
     name in the base."""
-    wide: dict[str, int] = {}
-    high: dict[str, int] = {}
+    wide = {}
+    high = {}
     for tensor in adapter:
         module, _, matrix = tensor.name.removeprefix(_OF_PEFT).partition(".lora_")
         if matrix == "A.weight":

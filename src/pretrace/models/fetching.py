@@ -156,7 +156,7 @@ def conversion(hub: str, revision: str, commit: str) -> str:
     """
     from huggingface_hub import HfApi
 
-    converted: dict[str, Listing] = {}
+    converted = {}
     with use_pins(None):
         with explain_failures(hub, "model", revision):
             proposals = list(

@@ -31,7 +31,7 @@ class PassIndex:
     @cached_property
     def rows(self) -> dict[PassKey, JsonObject]:
         """Return the manifest's rows by pass, in its order."""
-        rows: dict[PassKey, JsonObject] = {}
+        rows = {}
         for row in self.manifest["views"]:
             key = PassKey.from_json(row)
             if key in rows:

@@ -191,7 +191,7 @@ def _plan_tasks(
 
     Passes over the same texts are planned together, tokenised once.
     """
-    tasks: dict[PassKey, _Task] = {}
+    tasks = {}
     for read in sorted(passes, key=lambda read: str(read.sent_texts)):
         reading = read.key.reading
         start = start_token_ids(target.tokenizer, reading.start_token)
@@ -245,7 +245,7 @@ def _compute(
 ) -> dict[str, JsonObject]:
     """Compute and store the missing chunks; returns their records by key. `note_left`
     is told the tokens to do."""
-    records: dict[str, JsonObject] = {}
+    records = {}
     left = sum(chunk.tokens for chunk in missing.values())
     texts = sum(chunk.requests for chunk in missing.values())
     with Progress(name, total=texts, unit="texts") as progress:

@@ -139,7 +139,7 @@ def _encode_suffixes(
                     "separator: newline joins shots as another one does; choose "
                     "another separator."
                 )
-    suffixes: list[tuple[Ids, ...]] = []
+    suffixes = []
     for number, first in enumerate(opening, 1):
         suffixes.append((first, *following[number:]))
     return [*suffixes, ()]

@@ -60,7 +60,7 @@ def _words_in(
     """Return the words of a text as they are compared, and the span in which each
     lies: a word with a dash is two, and quotes alone are none."""
     words: list[str] = []
-    places: list[int] = []
+    places = []
     for place, (begin, end) in enumerate(spans):
         folded = _folded(text[begin:end])
         words += folded

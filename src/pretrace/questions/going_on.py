@@ -159,7 +159,7 @@ class _Place:
         answer = told.reply.text or ""
         self.output = f"{self.output} {answer}" if step else answer
         blocks = asked.work.blocks(self.output, self.prompt, self.shown)
-        words_given: set[int] = set()
+        words_given = set()
         for block in blocks:
             words_given.update(block)
         asked.longest = max([asked.longest, *blocks], key=len)

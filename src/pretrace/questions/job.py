@@ -141,12 +141,12 @@ def answer_questions(
     """
     wording.de_cop.require(kind)
     questions = _Questions(answerer, wording, kind, views)
-    parts: list[Part] = []
+    parts = []
     for task in _tasks(requests, benchmark):
         parts += task.parts()
     own = share.of(parts, lambda part: part.size)
     rows: list[Row] = []
-    times: list[Row] = []
+    times = []
     total = sum(part.prompts for part in own)
     with logs.Progress(name, total=total, unit="prompts") as progress:
 
@@ -174,7 +174,7 @@ def answer_questions(
 def _at_once(parts: Sequence[Part]) -> Iterator[list[Part]]:
     """Yield neighbours with `PASSAGES_AT_ONCE` passages or a few more, whose prompts
     are alive together."""
-    some: list[Part] = []
+    some = []
     for part in parts:
         some.append(part)
         if sum(len(part.passages) for part in some) >= PASSAGES_AT_ONCE:
@@ -324,7 +324,7 @@ class _Questions:
             ask = self._cloze
             agree = matches
             reason = "no name or noun to mask"
-        gaps: list[_Gap] = []
+        gaps = []
         questions = []
         for part in parts:
             own = [ask(passage) for passage in part.passages]

@@ -268,7 +268,7 @@ def _first_logprobs(choice: Body, text: str) -> list[tuple[str, float]]:
     give from both, or of the completions endpoint, `top_logprobs[0]`.
     """
     logprobs: Any = choice.get("logprobs")
-    tops: list[tuple[str, float]] = []
+    tops = []
     try:
         if logprobs and "content" in logprobs:
             positions = logprobs["content"] or []

@@ -130,14 +130,14 @@ class StoredAnswers:
         `progress` is told of prompts.
         """
         keys = []
-        question_of: dict[str, Question] = {}
+        question_of = {}
         for question in questions:
             key = kind.key_of(question)
             keys.append(key)
             question_of[key] = question
         copies = Counter(keys)
-        answers: dict[str, list[Answer]] = {}
-        missing: dict[str, Question] = {}
+        answers = {}
+        missing = {}
         for key, question in question_of.items():
             rows = self._rows_of(key)
             if rows is None:
@@ -190,7 +190,7 @@ class StoredAnswers:
         """Return where the stored answers are, by question; damaged chunks are removed,
         and their questions asked again."""
         self._store.remove_abandoned()
-        places: dict[str, _Place] = {}
+        places = {}
         for key in self._store.stored():
             if self._store.record(key) is not None:
                 places.update(_places_in(read_table(self._store.file(key))))

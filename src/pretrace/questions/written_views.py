@@ -110,7 +110,7 @@ def _paraphrases(
 ) -> dict[str, tuple[str, ...]]:
     """Return text -> its three paraphrases, where usable; malformed answers are asked
     for again."""
-    usable: dict[str, tuple[str, ...]] = {}
+    usable = {}
     for again in range(ROUNDS):
         left = [text for text in texts if text not in usable]
         if not left:

@@ -52,7 +52,7 @@ def code_digest(rule: str, registry: str = "", function: str = "") -> str:
     """
     script = scripts_folder() / f"{rule}.py"
     only = {LIBRARY / registry: function} if registry else {}
-    names: dict[str, Path] = {}
+    names = {}
     waiting = [script]
     while waiting:
         path = waiting.pop()

@@ -319,8 +319,8 @@ def files_in(folder: Path) -> tuple[list[Path], list[Path]]:
     folder, stands for, and devices.
     """
     files: list[Path] = []
-    unread: list[Path] = []
-    walked: set[str] = set()
+    unread = []
+    walked = set()
     for root, folders, names in os.walk(
         folder, followlinks=True, onerror=_refuse_folder
     ):

@@ -166,7 +166,7 @@ def list_files(
     api = HfApi()
     revision = _revision_of(hub, kind, revision)
     info_of = api.model_info if kind == "model" else api.dataset_info
-    files: dict[str, ListedFile] = {}
+    files = {}
     with explain_failures(hub, kind, revision):
         if names is None:
             info = _with_retries(
@@ -332,7 +332,7 @@ def repositories_of(record: Path) -> list[Fetched]:
         if origin != "hub":
             return []
         return [Fetched("model", hub, content.get("revision", ""), commit)]
-    fetched: list[Fetched] = []
+    fetched = []
     for source in content.get("repositories", [content] if content else []):
         hub = source["hub"]
         revision = source.get("revision", "")

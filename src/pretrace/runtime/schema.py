@@ -554,10 +554,10 @@ def _explain(
 def _lines_of(mistakes: list[_Mistake], is_around: bool) -> Iterator[str]:
     """Yield the lines of the mistakes of one place; `is_around`: something inside of
     the value is wrong, too."""
-    missing: list[str] = []
-    of_type: list[_Mistake] = []
-    of_words: list[_Mistake] = []
-    others: list[_Mistake] = []
+    missing = []
+    of_type = []
+    of_words = []
+    others = []
     for mistake in mistakes:
         if mistake.type == "missing":
             missing.append(repr(mistake.about))

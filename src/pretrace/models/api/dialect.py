@@ -54,7 +54,7 @@ class Dialect(NamedTuple):
     def alternatives(self) -> "list[Dialect]":
         """Return this dialect and all others with its room and stream, the most alike
         first."""
-        dialects: list[Dialect] = []
+        dialects = []
         both = (True, False)
         for limit, temperature, logprobs in product(_LIMITS, both, both):
             other = self._replace(

@@ -145,7 +145,7 @@ class AnswerStore:
         A damaged answer is taken out, so that it is asked for again, and a warning
         names it; its cost stays counted.
         """
-        stored: set[str] = set()
+        stored = set()
         for start in range(0, len(keys), _LOOKED_UP_AT_ONCE):
             part = keys[start : start + _LOOKED_UP_AT_ONCE]
             marks = ",".join("?" * len(part))

@@ -61,7 +61,7 @@ def train(
         optimizer, learning_rate, total_steps=len(windows)
     )
     interval = max(1, len(windows) // CURVE_POINTS)
-    rows: list[tuple[int, int, float, float | None]] = []
+    rows = []
     tokens = 0
     with Progress(what, total=len(windows), unit="windows") as progress:
         for step, window in enumerate(windows, start=1):

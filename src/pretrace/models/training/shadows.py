@@ -78,7 +78,7 @@ def halves(benchmark: pd.DataFrame, count: int, seed: int) -> list[Booleans]:
     that each text is in half of the shadows and out of the others.
     """
     place = _containing_text(benchmark)
-    drawn: list[Booleans] = []
+    drawn = []
     for pair in range(count // 2):
         chosen = _half(benchmark, random.Random(seed_of(seed, pair)))
         half = np.isin(place, sorted(chosen))
@@ -104,7 +104,7 @@ def _half(benchmark: pd.DataFrame, rng: random.Random) -> set[int]:
             whole.append(own)
     rng.shuffle(whole)
     first = rng.randrange(2)
-    chosen: set[int] = set()
+    chosen = set()
     for own in whole[first::2]:
         chosen.update(own)
     for own in documents.values():

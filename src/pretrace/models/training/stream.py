@@ -76,7 +76,7 @@ def windows(
     order = random.Random(seed)
     for _ in range(epochs):
         shuffled = order.sample(texts, len(texts))
-        stream: list[int] = []
+        stream = []
         for text in shuffled:
             stream.append(separator)
             stream += text
