@@ -10,7 +10,8 @@ from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.files import atomic_path
 
 # far more than a benchmark has, and less than fills a disk
-MOST_FILES, MOST_BYTES = 10_000, 4 << 30
+MOST_FILES = 10_000
+MOST_BYTES = 4 << 30
 # text shrinks to a fifth; a file that unpacks to 200 times its size is not text
 _MOST_RATIO = 200
 _SMALL = 1 << 20  # below this size a high ratio does no harm
@@ -82,7 +83,8 @@ def _check(archive: Path, members: list[zipfile.ZipInfo]) -> None:
             "unpacked."
         )
     for member in members:
-        name, parts = member.filename, _parts(member)
+        name = member.filename
+        parts = _parts(member)
         if (
             name.startswith("/")
             or "\\" in name

@@ -9,7 +9,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from math import comb, prod
+from math import comb
 from pathlib import Path
 from statistics import fmean, median
 
@@ -88,7 +88,24 @@ class ClassTexts:
     @property
     def documents(self) -> set[str]:
         """The documents that the texts name."""
-        return {text.document for text in self.texts} - {""}
+        return {*self.passages()}
+
+    @property
+    def number_of_documents(self) -> int:
+        """Their number; a text that names none is one of its own."""
+        return len({text.document or text.text_id for text in self.texts})
+
+    def passages(self) -> Counter[str]:
+        """Return how many texts each named document has."""
+        return Counter(text.document for text in self.texts if text.document)
+
+    def characters(self) -> float:
+        """Return the mean number of characters of a text."""
+        return fmean(len(text.text) for text in self.texts)
+
+    def place_of(self, document: str) -> str:
+        """Return the place of the first text of a document."""
+        return next(text.where for text in self.texts if text.document == document)
 
     @property
     def unit(self) -> str:
@@ -163,29 +180,21 @@ def check_audit(
             *_equal_within(suspects, nonmembers),
             *_too_few_drawn(suspects, nonmembers),
         ]
-    shared = _check_overlap(suspects, nonmembers)
+    remarks = _check_overlap(suspects, nonmembers)
     _refuse_documents_of_both(suspects, nonmembers)
-    return [
-        *shared,
-        *_repeats(suspects),
-        *_repeats(nonmembers),
-        *_without_counterpart(suspects, nonmembers),
-        *(
-            _lengths(suspects, nonmembers) or _characters(suspects, nonmembers)
-            if cut is None or cut.unit == "words"
-            else []
-        ),
-        *_forms(suspects, nonmembers),
-        *_signs(suspects, nonmembers),
-        *_without_documents(suspects, nonmembers),
-        *_uneven_documents(suspects, nonmembers),
-        *(
-            remark
-            for side in (suspects, nonmembers)
-            for remark in (*_parts(side), *_copies(side))
-        ),
-        *_too_few(suspects, nonmembers),
-    ]
+    remarks += _repeats(suspects)
+    remarks += _repeats(nonmembers)
+    remarks += _without_counterpart(suspects, nonmembers)
+    if cut is None or cut.unit == "words":
+        remarks += _lengths(suspects, nonmembers) or _characters(suspects, nonmembers)
+    remarks += _forms(suspects, nonmembers)
+    remarks += _signs(suspects, nonmembers)
+    remarks += _without_documents(suspects, nonmembers)
+    remarks += _uneven_documents(suspects, nonmembers)
+    for side in (suspects, nonmembers):
+        remarks += _parts(side)
+        remarks += _copies(side)
+    return remarks + _too_few(suspects, nonmembers)
 
 
 def _side(
@@ -213,7 +222,8 @@ def _refuse_nonsense(side: ClassTexts) -> None:
     """Raise `InputError` if words are far too long, or if texts have another length
     than their column says."""
     for text in side.texts:
-        count, characters = len(side.units(text)), len("".join(text.text.split()))
+        count = len(side.units(text))
+        characters = len("".join(text.text.split()))
         # long words in ASCII are addresses of the web, as at the beginning of a README
         not_ascii = len(text.text) - len(text.text.encode("ascii", "ignore"))
         if side.unit == "words" and not_ascii > LONGEST_WORD * count:
@@ -253,21 +263,18 @@ def _signs(suspects: ClassTexts, known: ClassTexts) -> list[str]:
         shares.append(
             typeset_shares("\n".join(text.text for text in side.texts[::step]))
         )
-    apart = [
-        kind
-        for kind in kinds_apart(shares, SIGNS_APART)
-        if kind not in ("letters", "blanks")
-    ]
-    if not apart:
+    told = []
+    for kind in kinds_apart(shares, SIGNS_APART):
+        if kind not in ("letters", "blanks"):
+            own, held = shares[0].get(kind, 0), shares[1].get(kind, 0)
+            told.append(
+                f"{kind} ({own:.0%} typeset in question, {held:.0%} in known texts)"
+            )
+    if not told:
         return []
-    told = ", ".join(
-        f"{kind} ({shares[0].get(kind, 0):.0%} typeset in question, "
-        f"{shares[1].get(kind, 0):.0%} in known texts)"
-        for kind in apart
-    )
     return [
         f"{suspects.file}: the two classes have signs that are set in other ways: "
-        f"{told}. A check will probably say that the comparison is invalid. Cut both "
+        f"{', '.join(told)}. A check will probably say that the comparison is invalid. Cut both "
         "from their files by pretrace cut --alike, which writes signs in one way."
     ]
 
@@ -284,8 +291,9 @@ def _check_overlap(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     place_of = {_fold(text): text.where for text in reversed(known.texts)}
     equal = []
     for text in suspects.texts:
-        if _fold(text) in place_of:
-            equal.append((text.where, place_of[_fold(text)]))
+        place = place_of.get(_fold(text))
+        if place is not None:
+            equal.append((text.where, place))
     if equal:
         (suspect, other), more = equal[0], len(equal) - 1
         others = f" ({more} more such text{'s' * (more > 1)})" if more else ""
@@ -328,15 +336,18 @@ def _check_overlap(suspects: ClassTexts, known: ClassTexts) -> list[str]:
 def _repeats(side: ClassTexts) -> list[str]:
     """Remark on texts that are in a class more than once."""
     first: dict[str, str] = {}
-    pairs = [
-        (first.setdefault(_fold(text), text.where), text.where) for text in side.texts
-    ]
-    repeats = [(earlier, where) for earlier, where in pairs if earlier != where]
+    repeats = []
+    for text in side.texts:
+        earlier = first.setdefault(_fold(text), text.where)
+        if earlier != text.where:
+            repeats.append((text.where, earlier))
+    if not repeats:
+        return []
+    where, earlier = repeats[0]
     return [
         f"{side.file}: {len(repeats)} of {len(side.texts)} {side.name} repeat an "
         f"earlier text, the first {where} that of {earlier}. Each repeat counts as one "
         "more text. Remove the repeats."
-        for earlier, where in repeats[:1]
     ]
 
 
@@ -363,12 +374,13 @@ def _without_counterpart(suspects: ClassTexts, known: ClassTexts) -> list[str]:
 
 def _name_slices(slices: Iterable[Slice]) -> str:
     listed = sorted(set(slices), key=str)
-    named = [
-        ("without length" if slice.length is None else f"of length {slice.length}")
-        + (f" in subset {slice.subset!r}" if slice.subset else "")
-        for slice in listed[:5]
-    ]
-    return ", ".join([*named, *(["..."] if len(listed) > 5 else [])])
+    named = []
+    for slice in listed[:5]:
+        name = "without length" if slice.length is None else f"of length {slice.length}"
+        named.append(f"{name} in subset {slice.subset!r}" if slice.subset else name)
+    if len(listed) > 5:
+        named.append("...")
+    return ", ".join(named)
 
 
 def _range(lengths: Sequence[int]) -> str:
@@ -411,7 +423,7 @@ def _lengths(suspects: ClassTexts, known: ClassTexts) -> list[str]:
 def _characters(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     """Remark on texts of as many words with longer words: other kinds of text, which a
     check of the audit finds."""
-    means = [fmean(len(text.text) for text in side.texts) for side in (suspects, known)]
+    means = suspects.characters(), known.characters()
     if max(means) < min(means) * CHARACTERS_APART:
         return []
     return [
@@ -424,22 +436,22 @@ def _characters(suspects: ClassTexts, known: ClassTexts) -> list[str]:
 
 def _remark_on_lengths(side: ClassTexts) -> list[str]:
     """Remark on texts of one class that have several lengths."""
-    return [
-        f"{side.file}: the {side.name} have {_range(lengths)} {side.unit}. Known "
-        f"non-members need the same lengths. {CUT}"
-        for lengths in side.lengths().values()
-        if max(lengths) >= min(lengths) * SPREAD
-    ]
+    remarks = []
+    for lengths in side.lengths().values():
+        if max(lengths) >= min(lengths) * SPREAD:
+            remarks.append(
+                f"{side.file}: the {side.name} have {_range(lengths)} {side.unit}. "
+                f"Known non-members need the same lengths. {CUT}"
+            )
+    return remarks
 
 
 def _refuse_documents_of_both(suspects: ClassTexts, known: ClassTexts) -> None:
     """Raise `InputError` if a document has texts of both classes: its known texts would
     be left out."""
-    for document in sorted(suspects.documents & known.documents)[:1]:
-        (first, second) = (
-            next(text.where for text in side.texts if text.document == document)
-            for side in (suspects, known)
-        )
+    if shared := sorted(suspects.documents & known.documents):
+        document = shared[0]
+        first, second = suspects.place_of(document), known.place_of(document)
         raise InputError(
             f"{first} and {second}: the document {document!r} has {suspects.name} and "
             f"{known.name}. An audit asks of whole documents whether they were read. "
@@ -468,10 +480,7 @@ def _without_documents(suspects: ClassTexts, known: ClassTexts) -> list[str]:
 def _uneven_documents(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     """Remark on suspect documents with more passages than known ones have, and on known
     documents of one passage."""
-    own, given = (
-        Counter(text.document for text in side.texts if text.document)
-        for side in (suspects, known)
-    )
+    own, given = suspects.passages(), known.passages()
     if not own or not given:
         return []
     if max(given.values()) == 1 < max(own.values()):
@@ -497,12 +506,13 @@ def _parts(side: ClassTexts) -> list[str]:
     for text in side.texts:
         first.setdefault(text.document, text.text)
     first.pop("", None)
+    named = names_of_parts(first.items())
+    if not named:
+        return []
     return [
         f"{side.file}: {len(named)} documents of the {side.name} are called parts of a "
         f"work ({named[0]!r}, {named[1]!r}), which are not independent: the answer "
         f"will be invalid. {WHOLE_WORKS} If they are whole works, rename them."
-        for named in [names_of_parts(first.items())]
-        if named
     ]
 
 
@@ -510,25 +520,22 @@ def _copies(side: ClassTexts) -> list[str]:
     """Remark on two documents of a side that are near-copies."""
     documents: dict[str, set[NGram]] = defaultdict(set)
     for text in side.texts:
-        documents[text.document or text.text_id].update(
-            ngrams(side.spaced(text), RUN[side.unit])
-        )
+        runs = ngrams(side.spaced(text), RUN[side.unit])
+        documents[text.document or text.text_id].update(runs)
+    pair = near_copies(documents)
+    if not pair:
+        return []
     return [
         f"{side.file}: the documents {pair[0]!r} and {pair[1]!r} of the {side.name} "
         f"share at least {COPIED:.0%} of their runs of {RUN[side.unit]} {side.unit}: "
         f"the answer will be invalid. {WHOLE_WORKS}"
-        for pair in [near_copies(documents)]
-        if pair
     ]
 
 
 def _too_few(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     """Remark on too few documents for a p, or for a test of whether the two sides are
     comparable."""
-    ours, theirs = (
-        len({text.document or text.text_id for text in side.texts})
-        for side in (suspects, known)
-    )
+    ours, theirs = suspects.number_of_documents, known.number_of_documents
     start = (
         f"{known.file}: {count_noun(ours, 'document')} in question and "
         f"{count_noun(theirs, 'known document')}"
@@ -546,14 +553,10 @@ def _too_few(suspects: ClassTexts, known: ClassTexts) -> list[str]:
 
 def _too_few_drawn(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     """Remark on a draw within documents whose least possible p is above `LEVEL`."""
-    own, held = (
-        Counter(text.document for text in side.texts if text.document)
-        for side in (suspects, known)
-    )
-    ways = prod(
-        comb(own[document] + held[document], own[document])
-        for document in own.keys() & held.keys()
-    )
+    own, held = suspects.passages(), known.passages()
+    ways = 1
+    for document in own.keys() & held.keys():
+        ways *= comb(own[document] + held[document], own[document])
     if ways >= FEWEST_WAYS:
         return []
     return [
@@ -565,17 +568,19 @@ def _too_few_drawn(suspects: ClassTexts, known: ClassTexts) -> list[str]:
 
 def _equal_within(suspects: ClassTexts, held_out: ClassTexts) -> list[str]:
     """Remark on suspected texts that equal a held-out one of their document."""
-    place_of = {
-        (text.document, _fold(text)): text.where for text in reversed(held_out.texts)
-    }
-    equal = [
-        (text.where, place_of[text.document, _fold(text)])
-        for text in suspects.texts
-        if (text.document, _fold(text)) in place_of
-    ]
+    place_of = {}
+    for text in reversed(held_out.texts):
+        place_of[text.document, _fold(text)] = text.where
+    equal = []
+    for text in suspects.texts:
+        place = place_of.get((text.document, _fold(text)))
+        if place is not None:
+            equal.append((text.where, place))
+    if not equal:
+        return []
+    where, other = equal[0]
     return [
         f"{suspects.file}: {len(equal)} of {len(suspects.texts)} {suspects.name} equal "
         f"a held-out text of their document, the first {where} that of {other}. The "
         "test stays valid and finds less. Remove the equal held-out texts."
-        for where, other in equal[:1]
     ]

@@ -141,7 +141,8 @@ def checked_row(where: str, row: Row, kind: type[Columns]) -> Row:
         return checked
     except ValidationError as error:
         mistake = error.errors()[0]
-    column, said = str(mistake["loc"][0]), str(mistake.get("ctx", {}).get("error", ""))
+    column = str(mistake["loc"][0])
+    said = str(mistake.get("ctx", {}).get("error", ""))
     must_be = key_texts(kind)[column]
     if column not in row:
         columns = ", ".join(map(str, row)) or "none"
@@ -156,7 +157,7 @@ def checked_row(where: str, row: Row, kind: type[Columns]) -> Row:
 
 def only_of(*kinds: type[Columns]) -> Choice:
     """Return the choice of those of a file's columns that one of `kinds` has."""
-    needed: set[str] = set()
+    needed = set()
     for kind in kinds:
         needed |= {*kind.model_fields}
     return only_columns(*needed)

@@ -66,7 +66,8 @@ def _rows_by_name(path: Path, separator: str) -> Iterator[tuple[str, Cells]]:
     line = 1
     try:
         for cells in reader:
-            where, line = f"{path}:{line}", reader.line_num + 1
+            where = f"{path}:{line}"
+            line = reader.line_num + 1
             # a blank line, or the empty rows at the end of a spreadsheet
             if not any(cells):
                 continue
@@ -80,13 +81,10 @@ def _rows_by_name(path: Path, separator: str) -> Iterator[tuple[str, Cells]]:
                     'double quotes (").'
                 )
             _refuse_swallowed_rows(where, cells, header, separator)
-            yield (
-                where,
-                {
-                    column: cell or None
-                    for column, cell in zip(header, cells, strict=True)
-                },
-            )
+            row = {}
+            for column, cell in zip(header, cells, strict=True):
+                row[column] = cell or None
+            yield where, row
     except csv.Error as error:
         if "field limit" in str(error):
             raise too_large(f"{path}:{line}", "a cell") from error
@@ -178,7 +176,7 @@ def _rows_by_settings(
     path: Path, settings: Mapping[str, Any]
 ) -> Iterator[tuple[str, Cells]]:
     table = _table_by_settings(path, settings)
-    columns = [str(column) for column in table.columns]
+    columns = [*map(str, table.columns)]
     for column in columns:  # pandas' name of a second column
         name, dot, count = column.rpartition(".")
         if dot and count.isdecimal() and name in columns:
@@ -187,7 +185,7 @@ def _rows_by_settings(
     missing_in = {column: _missing_in(column, missing) for column in columns}
     for number, values in enumerate(table.itertuples(index=False, name=None), start=1):
         where = f"{path}, row {number}"
-        cells: Cells = {}
+        cells = {}
         for column, value in zip(columns, values, strict=True):
             if isinstance(value, float):
                 raise InputError(
@@ -237,4 +235,4 @@ def _missing_in(column: str, missing: Any) -> set[str]:
     """Return what `na_values` calls missing in a column: one value, several, or values
     by column."""
     own = missing.get(column, []) if isinstance(missing, Mapping) else missing
-    return {str(value) for value in (own if isinstance(own, list | tuple) else [own])}
+    return {*map(str, own)} if isinstance(own, list | tuple) else {str(own)}

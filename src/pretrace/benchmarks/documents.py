@@ -38,62 +38,30 @@ _READERS: dict[str, Callable[[bytes, Path], LaidOutText]] = {
 }  # fmt: skip
 DOCUMENT_FORMATS = ", ".join(_READERS)
 
-_BY_WORD_PROCESSOR = "soffice --headless --convert-to docx FILE (LibreOffice)"
-_BY_CALIBRE = "ebook-convert FILE book.epub (Calibre)"
-CONVERTED = {
-    **dict.fromkeys(
-        (
-            ".doc",
-            ".docm",
-            ".dot",
-            ".dotx",
-            ".wpd",
-            ".wps",
-            ".wri",
-            ".abw",
-            ".sdw",
-            ".sxw",
-            ".fodt",
-            ".ott",
-        ),
-        _BY_WORD_PROCESSOR,
+_CONVERSIONS = {
+    "soffice --headless --convert-to docx FILE (LibreOffice)": (
+        ".doc .docm .dot .dotx .wpd .wps .wri .abw .sdw .sxw .fodt .ott"
     ),
-    **dict.fromkeys(
-        (
-            ".mobi",
-            ".azw",
-            ".azw3",
-            ".azw4",
-            ".kfx",
-            ".htmlz",
-            ".txtz",
-            ".fb2",
-            ".lit",
-            ".pdb",
-            ".prc",
-            ".lrf",
-            ".chm",
-        ),
-        _BY_CALIBRE,
+    "ebook-convert FILE book.epub (Calibre)": (
+        ".mobi .azw .azw3 .azw4 .kfx .htmlz .txtz .fb2 .lit .pdb .prc .lrf .chm"
     ),
-    **dict.fromkeys(
-        (".pages", ".gdoc"), "export it as EPUB or DOCX in the program that wrote it"
+    "export it as EPUB or DOCX in the program that wrote it": ".pages .gdoc",
+    "djvutxt FILE book.txt": ".djvu .djv",
+    "ps2pdf FILE": ".ps .eps",
+    "mutool convert -o book.pdf FILE": ".xps .oxps",
+    "it has pictures; recognise their text first, as by ocrmypdf": ".cbz .cbr",
+    "it is a licence or protected (DRM); take a copy without protection": (
+        ".acsm .lcpl .lcpdf .ibooks"
     ),
-    **dict.fromkeys((".djvu", ".djv"), "djvutxt FILE book.txt"),
-    **dict.fromkeys((".ps", ".eps"), "ps2pdf FILE"),
-    **dict.fromkeys((".xps", ".oxps"), "mutool convert -o book.pdf FILE"),
-    **dict.fromkeys(
-        (".cbz", ".cbr"), "it has pictures; recognise their text first, as by ocrmypdf"
-    ),
-    **dict.fromkeys(
-        (".acsm", ".lcpl", ".lcpdf", ".ibooks"),
-        "it is a licence or protected (DRM); take a copy without protection",
-    ),
-    **dict.fromkeys(
-        (".tex", ".rst", ".org", ".adoc", ".mht", ".mhtml"), "pandoc FILE -o book.md"
-    ),
+    "pandoc FILE -o book.md": ".tex .rst .org .adoc .mht .mhtml",
 }
-"""Formats of documents that are not read -> how to make one that is."""
+"""How to make a document that is read -> the formats that are not."""
+
+CONVERTED: dict[str, str] = {}
+"""The same by format."""
+
+for _way, _formats in _CONVERSIONS.items():
+    CONVERTED |= dict.fromkeys(_formats.split(), _way)
 
 _TITLES_OF_PROGRAMS = re.compile(
     r"(?:new )?(?:microsoft )?(?:word )?document\d*|microsoft word\b.*|untitled\d*|no title|title"
@@ -136,18 +104,18 @@ def read_document(path: Path) -> LaidOutText:
             f"{path}: to read {kind[1:].upper()} needs the module {error.name}; "
             f"install the extra 'documents': pip install {' '.join(PACKAGES)}"
         ) from error
-    except (
-        Exception
-    ) as error:  # what a damaged file makes of a reader is not known before
+    # what a damaged file makes of a reader is not known before
+    except Exception as error:
         said = " ".join(str(error).split())[:100]
         raise InputError(
             f"{path} cannot be read as {kind[1:].upper()} ({type(error).__name__}: "
             f"{said}). Is it whole? Open it, and save it again or as text (.txt)."
         ) from error
-    text, hyphens = joined_hyphens(
-        reading.text.replace("\0", "").encode(errors="ignore").decode()
-    )
-    reading.text = (unwrap_print(text) if kind == ".pdf" else text).strip("\n")
+    whole = reading.text.replace("\0", "").encode(errors="ignore").decode()
+    text, hyphens = joined_hyphens(whole)
+    if kind == ".pdf":
+        text = unwrap_print(text)
+    reading.text = text.strip("\n")
     reading.removed["hyphens at line ends"] = hyphens
     reading.title = _given_name(reading.title, _TITLES_OF_PROGRAMS)
     reading.author = _given_name(reading.author, _AUTHORS_OF_PROGRAMS)
@@ -157,5 +125,6 @@ def read_document(path: Path) -> LaidOutText:
 def _given_name(text: str, of_programs: re.Pattern[str]) -> str:
     """Return metadata as it can be printed, at most 200 characters; "" if a program
     wrote it."""
-    line = " ".join(re.sub(r"[\x00-\x1f\x7f\ud800-\udfff]", " ", text).split())[:200]
+    printable = re.sub(r"[\x00-\x1f\x7f\ud800-\udfff]", " ", text)
+    line = " ".join(printable.split())[:200]
     return "" if of_programs.fullmatch(line) else line

@@ -2,6 +2,7 @@
 
 import fnmatch
 from collections.abc import Collection
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,7 +50,7 @@ class Wanted(NamedTuple):
 
     @property
     def patterns(self) -> list[str]:
-        return [pattern for group in self.groups for pattern in group]
+        return [*chain.from_iterable(self.groups)]
 
 
 def files_wanted(entry: FromHub, part: str) -> Wanted:
@@ -62,16 +63,20 @@ def files_wanted(entry: FromHub, part: str) -> Wanted:
     if isinstance(entry, DataSet):
         if entry.files is not None:
             return Wanted(hub, revision, ((entry.files,),))
-        data: list[str] = []
+        data = []
         for ending in _FORMATS:
-            data += [f"*.{ending}{packed}" for packed in _COMPRESSIONS]
+            for packed in _COMPRESSIONS:
+                data.append(f"*.{ending}{packed}")
         return Wanted(hub, revision, (tuple(data), (README,)), every=False)
     files = ("*.jsonl", "*.parquet") if entry.source == "bookmia" else ("*.csv",)
     return Wanted(hub, revision, (files,))
 
 
 def _of_splits(splits: list[str]) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(f"*{split}{end}*" for end in "-./") for split in splits)
+    groups = []
+    for split in splits:
+        groups.append((f"*{split}-*", f"*{split}.*", f"*{split}/*"))
+    return tuple(groups)
 
 
 def fetch_dataset(
@@ -111,14 +116,15 @@ def check_dataset(entry: BenchmarkEntry, part: str) -> Listing:
     Raises `InputError` if a repository, a revision, a file, an address or the account's
     access is missing.
     """
+    pages = []
     if isinstance(entry, PatentMia):
-        return Listing("", False, {entry.url: ListedFile(check_address(entry.url), "")})
-    assert isinstance(entry, FromHub)
-    if isinstance(entry, DolmaBook):
+        pages = [entry.url]
+    elif isinstance(entry, DolmaBook):
         pages = addresses(entry)
-        return Listing(
-            "", False, {page: ListedFile(check_address(page), "") for page in pages}
-        )
+    if pages:
+        listed = {page: ListedFile(check_address(page), "") for page in pages}
+        return Listing("", False, listed)
+    assert isinstance(entry, FromHub)
     files = files_wanted(entry, part)
     whole = list_files(files.hub, "dataset", files.revision, fetchable=True)
     matching = whole.select(files.patterns)

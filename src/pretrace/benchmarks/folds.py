@@ -92,7 +92,7 @@ def assign_folds(texts: Sequence[Text], seed: int) -> Folds:
     """
     labels = [text.label for text in texts]
     few = classes_with_few_documents(labels, [text.document for text in texts])
-    units: list[Hashable] = []
+    units = []
     if few:
         units = _blocks(texts)
     else:

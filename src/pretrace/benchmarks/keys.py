@@ -50,31 +50,29 @@ class Drawn:
 def words_of_list(path: Path) -> list[str]:
     """Return the distinct words of a file with one word (or name, or phrase) a line, in
     its order."""
-    words = list(
-        dict.fromkeys(
-            " ".join(line.split()) for line in read_lines(path) if line.strip()
-        )
-    )
+    words: dict[str, None] = {}
+    for line in read_lines(path):
+        if line.strip():
+            words[" ".join(line.split())] = None
     if not words:
         raise InputError(f"{path} has no words; write one a line.")
-    return words
+    return list(words)
 
 
 def words_of_text(path: Path) -> list[str]:
     """Return the distinct words in lower case of a text, sorted, of `SHORTEST_WORD`
     letters or more; hardly a name."""
-    every: set[str] = set()
+    words = set()
     for line in read_lines(path):
-        every.update(re.findall(r"[^\W\d_]+", line))
-    words = sorted(
-        word for word in every if len(word) >= SHORTEST_WORD and word.islower()
-    )
+        for word in re.findall(r"[^\W\d_]+", line):
+            if len(word) >= SHORTEST_WORD and word.islower():
+                words.add(word)
     if not words:
         raise InputError(
             f"{path} has no words of {SHORTEST_WORD} letters in lower case; give a "
             "list of words with --words."
         )
-    return words
+    return sorted(words)
 
 
 def templates_of(path: Path) -> list[str]:
@@ -121,13 +119,10 @@ def draw_canaries(
     seen: set[str] = set()
     drawn = []
     for number in range(count):
-        texts = [
-            _fill_template(templates[number % len(templates)], words, rng, seen)
-            for _ in range(twins + 1)
-        ]
-        drawn.append(
-            Drawn(f"canary-{number + 1:03d}", texts, rng.randrange(len(texts)))
-        )
+        template = templates[number % len(templates)]
+        texts = [_fill_template(template, words, rng, seen) for _ in range(twins + 1)]
+        name = f"canary-{number + 1:03d}"
+        drawn.append(Drawn(name, texts, rng.randrange(len(texts))))
     return _checked(drawn, "raise --count or --twins")
 
 
@@ -139,9 +134,9 @@ def _fill_template(
     parts = template.split(SLOT)
     while True:
         chosen = rng.sample(words, len(parts) - 1)
-        text = parts[0] + "".join(
-            word + part for word, part in zip(chosen, parts[1:], strict=True)
-        )
+        text = parts[0]
+        for word, part in zip(chosen, parts[1:], strict=True):
+            text += word + part
         text = text[:1].upper() + text[1:]
         if text not in seen:
             seen.add(text)
@@ -154,7 +149,7 @@ def draw_wordings(path: Path, rng: random.Random) -> list[Drawn]:
     A row is a passage: `document`, its name, and two or more columns whose names begin
     with `wording`.
     """
-    drawn: list[Drawn] = []
+    drawn = []
     seen: dict[str, str] = {}
     for where, row in rows(path, _columns_of_wordings):
         name, texts = _wordings(where, row)
@@ -250,9 +245,8 @@ def write_key(drawn: Sequence[Drawn], folder: Path, places: Iterable[str]) -> st
 
 def _write_new(path: Path, content: str, mode: int) -> None:
     """Write a file that does not exist yet, and see it onto the disk."""
-    with os.fdopen(
-        os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "w", encoding="utf-8"
-    ) as file:
+    created = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(created, "w", encoding="utf-8") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

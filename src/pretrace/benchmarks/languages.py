@@ -22,15 +22,14 @@ def language_of(text: str) -> str:
     """Return the language without spaces that at least half of the letters are written
     in, else `en`."""
     letters = sum(map(str.isalpha, text))
-    counts = {
-        language: len(re.findall(f"[{signs}]", text))
-        for language, signs in _SCRIPTS.items()
-    }
+    counts = {}
+    for language, signs in _SCRIPTS.items():
+        counts[language] = len(re.findall(f"[{signs}]", text))
     if not letters or sum(counts.values()) < letters / 2:
         return "en"
-    return (
-        "ja" if counts["ja"] > KANA * letters else max(counts, key=counts.__getitem__)
-    )
+    if counts["ja"] > KANA * letters:
+        return "ja"
+    return max(counts, key=counts.__getitem__)
 
 
 def is_latin(letters: Sequence[str]) -> bool:
@@ -68,7 +67,7 @@ def guessed_language(text: str) -> str:
     language = language_of(text)
     if language != "en":
         return language
-    if not is_latin([character for character in text if character.isalpha()]):
+    if not is_latin([*filter(str.isalpha, text)]):
         return UNKNOWN
     words = re.findall(r"[^\W\d_]+", text.lower())
     shares = {}
@@ -87,10 +86,8 @@ def unit_of(language: str) -> str:
 def unit_spans(text: str, unit: str) -> list[tuple[int, int]]:
     """Return where each word, or each character but white space, begins and ends in the
     text."""
-    return [
-        match.span()
-        for match in re.finditer(r"\S+" if unit == "words" else r"\S", text)
-    ]
+    pattern = r"\S+" if unit == "words" else r"\S"
+    return [match.span() for match in re.finditer(pattern, text)]
 
 
 def units(text: str, unit: str) -> Sequence[str]:

@@ -109,12 +109,10 @@ def without_front_matter(reading: LaidOutText) -> LaidOutText:
         leave("front matter", 0, start.end())
     if notices := _repeated_notices(text):
         left_out["copyright notices"] += sum(map(count_words, notices))
-        text = re.sub(
-            r"\n{3,}",
-            "\n\n",
-            _NOTICE_LINE.sub(lambda line: "" if line[0] in notices else line[0], text),
+        text = _NOTICE_LINE.sub(
+            lambda line: "" if line[0] in notices else line[0], text
         )
-        text = text.strip("\n")
+        text = re.sub(r"\n{3,}", "\n\n", text).strip("\n")
     if end_of_notices := _end_of_notices(text):
         leave("front matter", 0, end_of_notices)
     if (heading := _CONTENTS.search(text, 0, len(text) // 4)) and (
@@ -174,8 +172,11 @@ def _end_of_notices(text: str) -> int:
         end = notice.end()
     if not end:
         return 0
-    ends = (text.find(mark, end, 2 * most) for mark in ("\n\n", "\n"))
-    return next((place for place in ends if place >= 0), end)
+    for mark in ("\n\n", "\n"):
+        place = text.find(mark, end, 2 * most)
+        if place >= 0:
+            return place
+    return end
 
 
 _CONTENTS = re.compile(
@@ -200,16 +201,15 @@ def _end_of_contents(text: str, begin: int) -> int:
     end = place = begin
     for line in text[begin:].split("\n"):
         place += len(line) + 1
-        entry = re.sub(
-            r"(?:[.…] ?){2,}", " … ", line.strip().casefold()
-        )  # the dots before the number of a page
+        # the dots before the number of a page
+        entry = re.sub(r"(?:[.…] ?){2,}", " … ", line.strip().casefold())
         if not entry:
             continue
         if count_words(entry) > _LONGEST_ENTRY or len(entries) == _MOST_ENTRIES:
             break
-        if not (_ENTRY.fullmatch(entry) or lines[entry] > 1) or any(
-            own.startswith(entry) for own in entries
-        ):
+        if not (_ENTRY.fullmatch(entry) or lines[entry] > 1):
+            break
+        if any(own.startswith(entry) for own in entries):
             break
         entries.append(entry)
         end = place

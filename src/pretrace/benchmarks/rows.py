@@ -258,19 +258,19 @@ def files_of_split(source: Path, split: str) -> list[Path]:
 def single_file(source: Path, endings: tuple[str, ...], holding: str = "") -> Path:
     """Return the one file with such an ending; of several, the one whose name holds
     `holding`."""
-    files = {
-        name: path
-        for name, path in fetched_files(source)
-        if name.lower().endswith(endings)
-    }
-    if len(files) > 1 and holding:
-        files = {
-            name: path
-            for name, path in files.items()
-            if holding in name.rpartition("/")[2].lower()
-        }
+    files = {}
+    named = {}
+    for name, path in fetched_files(source):
+        last = name.rpartition("/")[2].lower()
+        if last.endswith(endings):
+            files[name] = path
+            if holding in last:
+                named[name] = path
+    if len(files) > 1:
+        files = named
     if len(files) != 1:
-        needed, listed = " or ".join(endings), ", ".join(files) or "none"
+        needed = " or ".join(endings)
+        listed = ", ".join(files) or "none"
         raise InputError(
             f"{source}: exactly one file ending in {needed} is needed; found: {listed}."
         )

@@ -96,7 +96,7 @@ _SIGNS: Mapping[SignKind, _Signs] = {
 def typeset_shares(text: str) -> dict[SignKind, float]:
     """Return the share of each kind of sign that is typeset in a text; a kind that it
     has not is missing."""
-    shares: dict[SignKind, float] = {}
+    shares = {}
     for kind, signs in _SIGNS.items():
         typeset, typed = signs.typeset(text), signs.typed(text)
         if typeset + typed:
@@ -110,7 +110,7 @@ def kinds_apart(
     """Return the kinds of sign in which two of the texts differ by more than `by`, by
     their `typeset_shares`."""
     texts = list(shares)
-    apart: list[SignKind] = []
+    apart = []
     for kind in _SIGNS:
         own = [text[kind] for text in texts if kind in text]
         if own and max(own) - min(own) > by:

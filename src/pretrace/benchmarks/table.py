@@ -75,7 +75,7 @@ def finish(texts: list[Text], *, name: str, seed: int) -> pd.DataFrame:
 
 def _further_columns(texts: list[Text]) -> list[str]:
     """Return the columns beyond `TEXT_SCHEMA` that the texts have."""
-    further: list[str] = []
+    further = []
     if any(text.passage is not None for text in texts):
         further += [column for column, _ in QUESTION_COLUMNS]
     elif any(text.title or text.author for text in texts):

@@ -103,7 +103,8 @@ def texts_of_rows(
         known: Row = {"id": f"{prefix}{number:06d}", "label": None} | checked_row(
             where, row, TextColumns
         )
-        text, text_id = known.pop("input", None) or known.pop("text"), known.pop("id")
+        text = known.pop("input", None) or known.pop("text")
+        text_id = known.pop("id")
         characters += len(text)
         if characters > LARGEST_TEXTS:
             raise InputError(

@@ -1,6 +1,6 @@
 """Token counts of a corpus: every document is encoded, and its tokens are counted."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,9 @@ def count_tokens(
     that a text spells. `tokenizer`: as `models.load_encoder` gives it. `max_tokens`
     cuts every document after that many tokens.
     """
-    encode, special = _encoder(tokenizer)
-    counts = np.zeros(1 + max(chain(tokenizer.get_vocab().values(), special)), np.int64)
+    special = _special_ids(tokenizer)
+    size = 1 + max([*tokenizer.get_vocab().values(), *special])
+    counts = np.zeros(size, np.int64)
     what = f"counting tokens of shard {documents.stem}"
     with (
         open_parquet(documents) as file,
@@ -37,43 +38,46 @@ def count_tokens(
         for group in range(file.num_row_groups):
             texts = file.read_row_group(group, columns=["text"])["text"]
             for batch in by_size(texts.to_pylist(), _BATCH, size=len):
-                ids = chain.from_iterable(ids[:max_tokens] for ids in encode(batch))
-                counts += np.bincount(np.fromiter(ids, np.int64), minlength=len(counts))
+                encoded = _encoded(tokenizer, batch)
+                ids = chain.from_iterable(ids[:max_tokens] for ids in encoded)
+                counts += np.bincount(np.fromiter(ids, np.int64), minlength=size)
                 progress.update(len(batch))
-    counts[list(special)] = 0
+    counts[special] = 0
     _write(counts, out)
 
 
-def _encoder(
-    tokenizer: Any,
-) -> tuple[Callable[[list[str]], Iterable[list[int]]], set[int]]:
-    """Return a function that encodes texts, fast if the tokenizer has a Rust backend,
-    and the ids of special tokens.
+def _is_fast(tokenizer: Any) -> bool:
+    """Tell a `tokenizers.Tokenizer`, of Rust, from a slow tokenizer of transformers."""
+    return hasattr(tokenizer, "encode_batch_fast")
 
-    `tokenizer`: a `tokenizers.Tokenizer`, or a slow tokenizer of transformers.
-    """
-    plain = {"add_special_tokens": False}
-    if not hasattr(tokenizer, "encode_batch_fast"):
-        special = set(tokenizer.all_special_ids)
-        return lambda texts: (
-            tokenizer(text, **plain)["input_ids"] for text in texts
-        ), special
-    special = set()
+
+def _encoded(tokenizer: Any, texts: list[str]) -> Iterator[list[int]]:
+    """Yield the token ids of each text."""
+    if _is_fast(tokenizer):
+        for encoding in tokenizer.encode_batch_fast(texts, add_special_tokens=False):
+            yield encoding.ids
+    else:
+        for text in texts:
+            yield tokenizer(text, add_special_tokens=False)["input_ids"]
+
+
+def _special_ids(tokenizer: Any) -> list[int]:
+    if not _is_fast(tokenizer):
+        return list(tokenizer.all_special_ids)
+    special = []
     for id, token in tokenizer.get_added_tokens_decoder().items():
         if token.special:
-            special.add(id)
-    return lambda texts: (
-        each.ids for each in tokenizer.encode_batch_fast(texts, **plain)
-    ), special
+            special.append(id)
+    return special
 
 
 def reduce_counts(paths: Iterable[Path], out: Path) -> None:
     """Add up the counts of a corpus's shards; `InputError` if they have no token."""
     tables = [read_table(path, ["token_id", "count"]) for path in paths]
-    size = 1 + max(
-        (pc.max(table["token_id"]).as_py() or 0 for table in tables), default=0
-    )
-    total = np.zeros(size, np.int64)
+    highest = 0
+    for table in tables:
+        highest = max(highest, pc.max(table["token_id"]).as_py() or 0)
+    total = np.zeros(1 + highest, np.int64)
     for table in tables:
         total[table["token_id"].to_numpy()] += table["count"].to_numpy()
     if not total.any():
@@ -85,12 +89,8 @@ def reduce_counts(paths: Iterable[Path], out: Path) -> None:
 
 def _write(counts: np.ndarray, out: Path) -> None:
     ids = np.flatnonzero(counts)
-    write_parquet(
-        out,
-        pa.table(
-            {"token_id": pa.array(ids, pa.int64()), "count": pa.array(counts[ids])}
-        ),
-    )
+    columns = {"token_id": pa.array(ids, pa.int64()), "count": pa.array(counts[ids])}
+    write_parquet(out, pa.table(columns))
 
 
 def log_frequencies(counts: Path, vocabulary: int) -> np.ndarray:
@@ -101,7 +101,8 @@ def log_frequencies(counts: Path, vocabulary: int) -> np.ndarray:
     Calibration Method, EMNLP 2024, equation 5.
     """
     table = read_table(counts, ["token_id", "count"])
-    ids, numbers = table["token_id"].to_numpy(), table["count"].to_numpy()
+    ids = table["token_id"].to_numpy()
+    numbers = table["count"].to_numpy()
     if len(ids) and ids.max() >= vocabulary:
         raise InputError(
             f"{counts}: token {ids.max()} is beyond the model's {vocabulary} outputs; "

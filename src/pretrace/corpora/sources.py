@@ -2,6 +2,7 @@
 documents of its shards."""
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import compress
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
@@ -88,13 +89,12 @@ def read_documents(
     line.
     """
     entry = corpus_entry(plain)
-
-    def read() -> Iterator[str]:
-        return CORPUS_READERS[entry.source](entry, sources)
-
-    seed = seed_of("corpus", entry.source)
+    documents = CORPUS_READERS[entry.source](entry, sources)
+    if entry.fraction < 1:
+        taken = _sample(documents, entry.fraction, seed_of("corpus", entry.source))
+        documents = compress(CORPUS_READERS[entry.source](entry, sources), taken)
     empty = number = 0
-    for text in read() if entry.fraction == 1 else _sample(read, entry.fraction, seed):
+    for text in documents:
         if not text:
             empty += 1
             continue
@@ -110,28 +110,25 @@ def read_documents(
         )
 
 
-def _sample(
-    read: Callable[[], Iterator[str]], fraction: float, seed: int
-) -> Iterator[str]:
+def _sample(documents: Iterator[str], fraction: float, seed: int) -> Iterable[bool]:
+    """Return which documents the share has, in their order."""
     import numpy as np
 
-    lengths = np.fromiter((len(text) for text in read()), np.int64)
+    lengths = np.fromiter(map(len, documents), np.int64)
     order = np.random.default_rng(seed).permutation(len(lengths))
-    before = np.cumsum(lengths[order]) - lengths[order]
-    taken = np.zeros(len(lengths), bool)
-    taken[order[before < fraction * lengths.sum()]] = True
-    return (text for text, take in zip(read(), taken, strict=True) if take)
+    in_order = lengths[order]
+    before = np.cumsum(in_order) - in_order
+    is_taken = np.zeros(len(lengths), bool)
+    is_taken[order] = before < fraction * lengths.sum()
+    return is_taken
 
 
 def write_documents(
     plain: JsonObject, sources: list[Path], shard: int, shards: int, out: Path
 ) -> None:
     """Write one shard's documents as `write_texts` does."""
-    write_texts(
-        read_documents(plain, sources, shard, shards),
-        out,
-        f"writing shard {shard + 1} of {shards}",
-    )
+    documents = read_documents(plain, sources, shard, shards)
+    write_texts(documents, out, f"writing shard {shard + 1} of {shards}")
 
 
 def write_texts(texts: Iterable[str], out: Path, title: str) -> None:
@@ -145,7 +142,8 @@ def write_texts(texts: Iterable[str], out: Path, title: str) -> None:
         Progress(title, None, "characters") as progress,
     ):
         for group in by_size(texts, CHARACTERS_OF_A_GROUP, size=len):
-            writer.write_table(pa.table({"text": group}, schema=schema))
+            table = pa.table({"text": group}, schema=schema)
+            writer.write_table(table)
             progress.update(sum(map(len, group)))
 
 

@@ -25,27 +25,20 @@ def accuracies(
     `names`: model and benchmark.
     """
     for keys, answered in _by_paraphraser(_judged_answers(answers), pooled):
-        own = answered[(answered["task"] == "de_cop") & answered["label"].notna()]
+        is_labelled = answered["label"].notna()
+        own = answered[answered["task"].eq("de_cop") & is_labelled]
         for document, rows in own.groupby("document"):
+            label = int(rows["label"].iloc[0])
+            about = {"method": "de_cop", "document": document, "label": label}
             seed = seed_of(*names, document)
-            yield {
-                **keys,
-                "method": "de_cop",
-                "document": document,
-                "label": int(rows["label"].iloc[0]),
-                **_accuracy(rows, "passage", resamples, seed),
-            }
+            yield keys | about | _accuracy(rows, "passage", resamples, seed)
         for control in QUESTION_CONTROLS:
             rows = answered[answered["task"] == control]
             if rows.empty:
                 continue
             of_documents = rows.groupby("document")["correct"].mean()
-            yield {
-                **keys,
-                "method": control,
-                "n": len(of_documents),
-                "value": float(of_documents.mean()),
-            }
+            count, mean = len(of_documents), float(of_documents.mean())
+            yield keys | {"method": control, "n": count, "value": mean}
 
 
 def accuracies_by_order(
@@ -61,18 +54,18 @@ def accuracies_by_order(
         own = answered[answered["task"] == "de_cop"]
         for document in ["", *sorted(own["document"].unique())]:
             chosen = own[own["document"] == document] if document else own
-            drawn = "passage" if document else "document"
+            resampled = "passage" if document else "document"
             for (order, label), rows in chosen.groupby(["permutation", "label"]):
-                seed = seed_of(*names, int(str(order)), int(str(label)))
-                yield {
-                    **keys,
+                letters = sorted(rows["true_answer"].unique())
+                about = {
                     "method": "de_cop",
                     "document": document,
                     "label": label,
                     "order": order,
-                    "letter": "".join(sorted(rows["true_answer"].unique())),
-                    **_accuracy(rows, drawn, resamples, seed),
+                    "letter": "".join(letters),
                 }
+                seed = seed_of(*names, int(str(order)), int(str(label)))
+                yield keys | about | _accuracy(rows, resampled, resamples, seed)
 
 
 def letter_probabilities(
@@ -99,13 +92,13 @@ def _judged_answers(answers: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_paraphraser(
-    frame: pd.DataFrame, pooled: bool
+    table: pd.DataFrame, pooled: bool
 ) -> Iterator[tuple[Record, pd.DataFrame]]:
     """Yield the rows of each paraphraser (`reference`), subset and length; `pooled`:
     and of all subsets ("")."""
-    wholes = [frame]
-    if pooled and frame["subset"].ne("").any():
-        wholes.append(frame.assign(subset=""))
+    wholes = [table]
+    if pooled and table["subset"].ne("").any():
+        wholes.append(table.assign(subset=""))
     by = ["paraphraser", "subset", "length"]
     for whole in wholes:
         groups = whole.groupby(by, dropna=False, sort=True)
@@ -150,7 +143,10 @@ def _classes_and_documents(
 
 
 def _accuracy(answers: pd.DataFrame, groups: str, resamples: int, seed: int) -> Record:
-    correct, names = answers["correct"].to_numpy(np.float64), answers[groups].to_numpy()
+    """Return the share of right answers; `groups`: the column whose groups are
+    resampled."""
+    correct = answers["correct"].to_numpy(np.float64)
+    names = answers[groups].to_numpy()
     return mean_of_groups(correct, names, resamples, seed)
 
 
@@ -165,10 +161,10 @@ def mean_of_groups(
     """
     _, codes = np.unique(groups, return_inverse=True)
     means = np.bincount(codes, weights=values) / np.bincount(codes)
-    row = {"n": len(means), "answers": len(values), "value": float(means.mean())}
-    if len(means) < 2:
+    count = len(means)
+    row = {"n": count, "answers": len(values), "value": float(means.mean())}
+    if count < 2:
         return row
-    drawn = np.random.default_rng(seed).integers(
-        len(means), size=(resamples, len(means))
-    )
+    rng = np.random.default_rng(seed)
+    drawn = rng.integers(count, size=(resamples, count))
     return row | interval(means[drawn].mean(axis=1))

@@ -2,9 +2,10 @@
 checks, and what could be found."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import log10
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ from pretrace.evaluation.audit_scores import (
 )
 from pretrace.evaluation.audit_texts import check_rows, compared_documents
 from pretrace.evaluation.exchange import AuditedTexts, Units, units_of
-from pretrace.evaluation.roc import Floats
+from pretrace.evaluation.roc import Flags, Floats
 from pretrace.evaluation.taken_off import explained
 from pretrace.questions.known import is_control, is_question
 from pretrace.runtime.errors import InputError
@@ -76,33 +77,31 @@ def audit(
     conditions = Conditions.of_runs(runs)
     ours, theirs = _sides(audited, known, conditions)
     ours = _comparable(ours, theirs, audited, known)
-    frame, texts, methods = _compared_texts(ours, theirs, randomised=randomised)
+    compared = _compared_texts(ours, theirs, randomised=randomised)
+    table = compared.table
     rows: list[AuditRow] = []
-    compared = None
-    out = np.zeros(len(frame), dtype=bool)
-    if not texts.within:
-        compared = compared_documents(
-            _texts_behind(frame[frame["suspect"]], audited),
-            _texts_behind(frame[~frame["suspect"]], known),
-            language,
-        )
-        out = frame["document"].isin(compared.outlying).to_numpy(bool)
-        rows += _left_out(frame[out & frame["suspect"]])
-    left_out = frame[out].groupby("suspect")["document"].nunique()
-    rows.append(design_row("outliers", float(left_out.get(True, 0))))
-    rows.append(design_row("known_outliers", float(left_out.get(False, 0))))
-    frame, texts = frame[~out].reset_index(drop=True), texts.where(~out)
-    ranks = texts.ranks(combined_methods(texts, methods))
-    based = see_base(method for method, _ in methods)
+    documents = None
+    is_out = np.zeros(len(table), dtype=bool)
+    if not compared.texts.within:
+        suspects = _texts_behind(table[table["suspect"]], audited)
+        others = _texts_behind(table[~table["suspect"]], known)
+        documents = compared_documents(suspects, others, language)
+        is_out = table["document"].isin(documents.outlying).to_numpy(bool)
+        rows += _left_out(table[is_out & table["suspect"]])
+    left_out = table[is_out].groupby("suspect")["document"].nunique()
+    rows.append(design_row("outliers", left_out.get(True, 0)))
+    rows.append(design_row("known_outliers", left_out.get(False, 0)))
+    compared = compared.where(~is_out)
+    based = see_base(method.name for method in compared.methods)
     if based:
-        rows.append(design_row("based", 1.0))
+        rows.append(design_row("based", 1))
     single = bool((ours["unit"] == "text").all())
-    results = [*_rows(frame, texts, methods, ranks, single=single)]
-    if compared is not None and compared.has_both_sides:
-        usual = compared.usual
+    results = [*_rows(compared, single=single)]
+    if documents is not None and documents.has_both_sides:
+        usual = documents.usual
         rows += check_rows(usual, based=based)
         if _p_together(results) <= LEVEL:
-            scores = _standardised(usual.names, frame, texts, ranks[:, -1])
+            scores = _standardised(usual.names, compared)
             rows.append(explained(usual, scores, kinds=based))
         results = _without_unusual(results, usual)
     rows += results
@@ -121,19 +120,18 @@ def checks_before_scores(
     subset, length`). The rows are those of checks, and of `design` the numbers of
     documents and of outlying ones. `based`: scores will be beside a base model.
     """
-    ours, theirs = _with_own_documents(ours), _with_own_documents(theirs)
+    ours = _with_own_documents(ours)
+    theirs = _with_own_documents(theirs)
     compared = compared_documents(ours, theirs, language)
-    out = ours[ours["document"].isin(compared.outlying)]
-    rows: list[AuditRow] = [*_left_out(out)]
-    outliers = out["document"].nunique()
+    outlying = ours[ours["document"].isin(compared.outlying)]
+    rows: list[AuditRow] = [*_left_out(outlying)]
+    outliers = outlying["document"].nunique()
+    known_outliers = len(compared.outlying) - outliers
     suspect = compared.usual.suspect
-    numbers = {
-        "outliers": outliers,
-        "known_outliers": len(compared.outlying) - outliers,
-        "documents": suspect.sum(),
-        "known_documents": (~suspect).sum(),
-    }
-    rows += [design_row(id, float(number)) for id, number in numbers.items()]
+    rows.append(design_row("outliers", outliers))
+    rows.append(design_row("known_outliers", known_outliers))
+    rows.append(design_row("documents", suspect.sum()))
+    rows.append(design_row("known_documents", (~suspect).sum()))
     if compared.has_both_sides:
         rows += check_rows(compared.usual, based=based)
     return audit_table(rows)
@@ -184,8 +182,9 @@ def _without_unusual(rows: Sequence[AuditRow], documents: Documents) -> list[Aud
     odd = set(map(_shown, unusual(documents)))
     named = []
     for row in rows:
-        is_odd = row.unit == "document" and row.id in odd
-        named.append(replace(row, flagged=False) if is_odd else row)
+        if row.unit == "document" and row.id in odd:
+            row = replace(row, flagged=False)
+        named.append(row)
     return named
 
 
@@ -193,11 +192,47 @@ def _shown(document: str) -> str:
     return document.lstrip("\0")
 
 
+class _Method(NamedTuple):
+    """A method and its setting that have a column of scores."""
+
+    name: str
+    setting: str
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """The texts that are compared: a `table` of them (`id, document, subset, length,
+    suspect`), their scores, and the `methods` whose columns these are."""
+
+    table: pd.DataFrame
+    texts: AuditedTexts
+    methods: Sequence[_Method]
+
+    def where(self, rows: Flags) -> "_Compared":
+        table = self.table[rows].reset_index(drop=True)
+        return replace(self, table=table, texts=self.texts.where(rows))
+
+    @cached_property
+    def ranks(self) -> Floats:
+        """Return `AuditedTexts.ranks`, of the methods that are combined in the last
+        column."""
+        return self.texts.ranks(_combined(self.texts, self.methods))
+
+    @cached_property
+    def together(self) -> Units:
+        """Return the units with the mean over the methods that are combined."""
+        return units_of(self.texts, self.ranks[:, -1])
+
+    @property
+    def p(self) -> float:
+        """Return the p of all texts in question together."""
+        return self.together.p(seed_of("exchange", *self.table["id"]))
+
+
 def _compared_texts(
     ours: pd.DataFrame, theirs: pd.DataFrame, *, randomised: bool
-) -> tuple[pd.DataFrame, AuditedTexts, list[tuple[str, str]]]:
-    """Return `id, document, subset, length, suspect` of the texts that are compared,
-    their scores, and our methods.
+) -> _Compared:
+    """Return the texts of both sides that are compared, with the scores of our methods.
 
     Known texts of a document in question take no part; if labels were drawn at random
     within documents, these texts alone do, at the length that most of them have.
@@ -206,30 +241,33 @@ def _compared_texts(
     both = pd.concat([ours.assign(suspect=True), theirs.assign(suspect=False)])
     wide = both.pivot(index=keys, columns=OF_METHOD, values="score").sort_index(axis=1)
     columns = ours[OF_METHOD].drop_duplicates().sort_values(OF_METHOD)
-    methods = list(columns.itertuples(index=False, name=None))
-    wide = wide[methods]
-    frame = wide.index.to_frame(index=False)
-    frame["document"] = own_documents(frame["document"], frame["id"])
-    sides = frame.groupby("document")["suspect"].transform("nunique")
-    within = randomised and bool((sides == 2).any())
-    rows = (sides == 2) if within else frame["suspect"] | (sides == 1)
-    if within and frame.loc[rows, "length"].nunique() > 1:
+    methods = [_Method(*column) for column in columns.itertuples(index=False)]
+    scores = wide[methods].to_numpy(np.float64)
+    table = wide.index.to_frame(index=False)
+    table["document"] = own_documents(table["document"], table["id"])
+    is_mixed = table.groupby("document")["suspect"].transform("nunique").eq(2)
+    within = randomised and bool(is_mixed.any())
+    is_chosen = is_mixed if within else table["suspect"] | ~is_mixed
+    lengths = table.loc[is_chosen, "length"]
+    if within and lengths.nunique() > 1:
         # shorter texts may be parts of longer ones
-        counts = frame.loc[rows, "length"].value_counts().sort_index(ascending=False)
-        rows &= frame["length"] == counts.idxmax()
+        counts = lengths.value_counts().sort_index(ascending=False)
+        most_frequent = counts.idxmax()
+        is_chosen &= table["length"] == most_frequent
         log.info(
-            "texts of %d words are compared, the most frequent length", counts.idxmax()
+            "texts of %d words are compared, the most frequent length", most_frequent
         )
-    chosen = rows.to_numpy(bool)
-    frame = frame[chosen].reset_index(drop=True)
+    rows = is_chosen.to_numpy(bool)
+    table = table[rows].reset_index(drop=True)
+    slices = table.groupby(SLICE, sort=True).ngroup()
     texts = AuditedTexts(
-        scores=wide.to_numpy(np.float64)[chosen],
-        document=pd.factorize(frame["document"])[0].astype(np.intp),
-        slice=np.asarray(frame.groupby(SLICE, sort=True).ngroup(), dtype=np.intp),
-        suspect=frame["suspect"].to_numpy(bool),
+        scores=scores[rows],
+        document=pd.factorize(table["document"])[0].astype(np.intp),
+        slice=np.asarray(slices, dtype=np.intp),
+        suspect=table["suspect"].to_numpy(bool),
         within=within,
     )
-    return frame, texts, methods
+    return _Compared(table, texts, methods)
 
 
 def _texts_behind(units: pd.DataFrame, scored: ScoredBenchmark) -> pd.DataFrame:
@@ -247,85 +285,77 @@ def _with_own_documents(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(document=document)
 
 
-def _standardised(
-    documents: Sequence[str], frame: pd.DataFrame, texts: AuditedTexts, normal: Floats
-) -> Floats:
+def _standardised(documents: Sequence[str], compared: _Compared) -> Floats:
     """Return the scores that an exchange of `documents` sums; 0, which is their mean,
     for one without any."""
-    units = units_of(texts, normal)
-    names = frame["document"].groupby(texts.document).first()[units.document]
+    units = compared.together
+    of_codes = compared.table["document"].groupby(compared.texts.document).first()
+    names = of_codes[units.document]
     scores = dict(zip(names, units.standardised, strict=True))
     return np.array([scores.get(name, 0.0) for name in documents], dtype=np.float64)
 
 
-def _rows(
-    frame: pd.DataFrame,
-    texts: AuditedTexts,
-    methods: Sequence[tuple[str, str]],
-    ranks: Floats,
-    *,
-    single: bool,
-) -> Iterator[AuditRow]:
+def _rows(compared: _Compared, *, single: bool) -> Iterator[AuditRow]:
     """Yield rows of all texts in question, of their documents and, if they are `single`
     texts, of each; the design."""
-    for place, named in enumerate(methods):
-        units = units_of(texts, ranks[:, place])
+    texts = compared.texts
+    for place, method in enumerate(compared.methods):
+        units = units_of(texts, compared.ranks[:, place])
         if units.suspect.any():
-            scores = texts.scores[:, place]
-            yield from _of_method(frame, texts, units, scores, named)
-    together = units_of(texts, ranks[:, -1])
+            yield from _of_method(compared, units, texts.scores[:, place], method)
+    together = compared.together
     if together.suspect.any():
-        no_scores = np.full(len(frame), np.nan)
-        yield from _of_method(frame, texts, together, no_scores, (COMBINED, ""))
-        yield from _design(frame, texts, together)
+        no_scores = np.full(len(compared.table), np.nan)
+        yield from _of_method(compared, together, no_scores, _Method(COMBINED, ""))
+        yield from _design(compared)
     if single and not texts.within:
-        yield from _of_texts(frame, texts, ranks[:, -1])
+        yield from _of_texts(compared)
 
 
 def _of_method(
-    frame: pd.DataFrame,
-    texts: AuditedTexts,
-    units: Units,
-    scores: Floats,
-    named: tuple[str, str],
+    compared: _Compared, units: Units, scores: Floats, method: _Method
 ) -> Iterator[AuditRow]:
     """Yield the row of all texts in question and, but for labels drawn within
     documents, one of each document."""
-    method, setting = named
-    combined = method == COMBINED
+    texts = compared.texts
+    is_combined = method.name == COMBINED
     known = int((~units.suspect).sum())
     yield AuditRow(
         "all",
-        method=method,
-        setting=setting,
+        method=method.name,
+        setting=method.setting,
         texts=int(texts.suspect.sum()),
         score=_mean(scores[texts.suspect]),
         effect=units.effect,
-        p=units.p(seed_of("exchange", *frame["id"])) if combined else None,
+        p=compared.p if is_combined else None,
         n=known,
     )
     if texts.within:
         return
     ranks, above = units.conformal_p, units.above_known
-    names = frame["document"].to_numpy()
+    names = compared.table["document"].to_numpy()
     ours = np.flatnonzero(texts.suspect)
     of_document = pd.Series(ours).groupby(texts.document[ours]).indices
     for unit in np.flatnonzero(units.suspect):
         rows = ours[of_document[units.document[unit]]]
         name = names[rows[0]]
-        has_name = _shown(name) == name
         yield AuditRow(
             "document",
             _shown(name),
-            document=name if has_name else "",
-            method=method,
-            setting=setting,
+            document=_name_given(name),
+            method=method.name,
+            setting=method.setting,
             texts=len(rows),
             score=_mean(scores[rows]),
             effect=above[unit],
-            p=ranks[unit] if combined else None,
+            p=ranks[unit] if is_combined else None,
             n=known,
         )
+
+
+def _name_given(document: str) -> str:
+    """Return the document's name; "" for a text that is a document of its own."""
+    return document if _shown(document) == document else ""
 
 
 def _mean(scores: Floats) -> float:
@@ -333,9 +363,7 @@ def _mean(scores: Floats) -> float:
     return float(scores.mean()) if len(scores) else np.nan
 
 
-def _of_texts(
-    frame: pd.DataFrame, texts: AuditedTexts, ranks: Floats
-) -> Iterator[AuditRow]:
+def _of_texts(compared: _Compared) -> Iterator[AuditRow]:
     """Yield each text in question with its p: (1 + the known documents' shares of texts
     that lie as high) / (1 + K).
 
@@ -343,27 +371,29 @@ def _of_texts(
     one: Lee, Barber and Willett, Distribution-free Inference with Hierarchical Data,
     2023.
     """
-    scored = ~np.isnan(ranks)
-    ids, names = frame["id"].to_numpy(), frame["document"].to_numpy()
+    texts, ranks = compared.texts, compared.ranks[:, -1]
+    ids = compared.table["id"].to_numpy()
+    names = compared.table["document"].to_numpy()
+    is_scored = ~np.isnan(ranks)
     for code in np.unique(texts.slice[texts.suspect]):
-        here = (texts.slice == code) & scored
-        known = np.flatnonzero(here & ~texts.suspect)
-        of_document = np.bincount(texts.document[known])
-        weights = 1 / of_document[texts.document[known]]
+        is_here = (texts.slice == code) & is_scored
+        known = np.flatnonzero(is_here & ~texts.suspect)
+        of_known = ranks[known]
+        sizes = np.bincount(texts.document[known])
+        weights = 1 / sizes[texts.document[known]]
         documents = weights.sum()
-        mean = weights @ ranks[known] / documents
-        falling = np.argsort(-ranks[known], kind="stable")
-        ordered = -ranks[known][falling]
+        mean = weights @ of_known / documents
+        falling = np.argsort(-of_known, kind="stable")
+        ordered = -of_known[falling]
         # the weights of the highest none, one, two, ... known texts together
         of_highest = np.concatenate([[0.0], np.cumsum(weights[falling])])
-        for row in np.flatnonzero(here & texts.suspect):
-            document = str(names[row])
-            has_name = _shown(document) == document
-            as_high = of_highest[np.searchsorted(ordered, -ranks[row], side="right")]
+        for row in np.flatnonzero(is_here & texts.suspect):
+            number_as_high = np.searchsorted(ordered, -ranks[row], side="right")
+            as_high = of_highest[number_as_high]
             yield AuditRow(
                 "text",
                 ids[row],
-                document=document if has_name else "",
+                document=_name_given(str(names[row])),
                 method=COMBINED,
                 texts=1,
                 effect=ranks[row] - mean,
@@ -372,9 +402,7 @@ def _of_texts(
             )
 
 
-def combined_methods(
-    texts: AuditedTexts, methods: Sequence[tuple[str, str]]
-) -> list[int]:
+def _combined(texts: AuditedTexts, methods: Sequence[_Method]) -> list[int]:
     """Return the places of methods but controls; of questions only where no method
     reads token probabilities.
 
@@ -383,18 +411,18 @@ def combined_methods(
     """
     reading: list[int] = []
     asking: list[int] = []
-    for place, (method, _) in enumerate(methods):
-        if is_control(method):
+    for place, method in enumerate(methods):
+        if is_control(method.name):
             continue
-        if is_question(method):
+        if is_question(method.name):
             asking.append(place)
         else:
             reading.append(place)
-    return [
-        place
-        for place in reading or asking
-        if _share_tied(texts.scores[:, place]) <= LEVEL
-    ]
+    combined = []
+    for place in reading or asking:
+        if _share_tied(texts.scores[:, place]) <= LEVEL:
+            combined.append(place)
+    return combined
 
 
 def _share_tied(scores: Floats) -> float:
@@ -404,28 +432,25 @@ def _share_tied(scores: Floats) -> float:
     return ties / len(scores) if ties > 1 else 0.0
 
 
-def _design(
-    frame: pd.DataFrame, texts: AuditedTexts, units: Units
-) -> Iterator[AuditRow]:
+def _design(compared: _Compared) -> Iterator[AuditRow]:
     """Yield the audit's design: numbers of documents and texts, and what these find."""
-    ours, theirs = frame[texts.suspect], frame[~texts.suspect]
+    texts, units = compared.texts, compared.together
+    ours = compared.table[texts.suspect]
+    theirs = compared.table[~texts.suspect]
     documents = ours["document"].nunique()
-    numbers = {
-        "known_documents": theirs["document"].nunique(),
-        "known_texts": len(theirs),
-        "documents": documents,
-        "texts": len(ours),
-        "typical_texts": ours.groupby("document").size().median(),
-        "randomised": texts.within,
-        "even": len(np.unique(units.texts)) == 1,
-        "icc": units.icc,
-        "smallest_effect": units.smallest_effect(),
-        "texts_needed": np.inf if texts.within else _texts_needed(units),
-        "log10_ways": log10(units.ways),
-        "documents_to_name": known_to_name(documents),
-    }
-    for id, score in numbers.items():
-        yield design_row(id, float(score))
+    yield design_row("documents", documents)
+    yield design_row("documents_to_name", known_to_name(documents))
+    yield design_row("texts", len(ours))
+    yield design_row("typical_texts", ours.groupby("document").size().median())
+    yield design_row("known_documents", theirs["document"].nunique())
+    yield design_row("known_texts", len(theirs))
+    yield design_row("randomised", texts.within)
+    yield design_row("even", len(np.unique(units.texts)) == 1)
+    yield design_row("icc", units.icc)
+    yield design_row("smallest_effect", units.smallest_effect())
+    needed = np.inf if texts.within else _texts_needed(units)
+    yield design_row("texts_needed", needed)
+    yield design_row("log10_ways", log10(units.ways))
 
 
 def _texts_needed(units: Units) -> float:
@@ -441,25 +466,24 @@ def _positive(positive: ScoredBenchmark, conditions: Conditions) -> Iterator[Aud
     """Yield how much higher passages lie that most models of the web have read (label
     1) than other ones of the benchmark.
 
-    Each passage is a unit, because the two kinds are from the same documents.
+    Each passage is a document, because the two kinds are from the same ones.
     """
-    own = audit_scores(positive, conditions)
-    own = own[(own["unit"] == "text") & own["label"].notna()]
-    if not own["label"].nunique() > 1:
+    scored = audit_scores(positive, conditions)
+    is_passage = scored["unit"].eq("text") & scored["label"].notna()
+    passages = scored[is_passage].assign(document="")
+    if passages["label"].nunique() < 2:
         return
-    # each passage is a document, because the two kinds are from the same ones
-    own = own.assign(document="")
-    read, others = own[own["label"] == 1], own[own["label"] == 0]
-    frame, texts, methods = _compared_texts(read, others, randomised=False)
-    ranks = texts.ranks(combined_methods(texts, methods))
-    units = units_of(texts, ranks[:, -1])
+    read = passages[passages["label"] == 1]
+    others = passages[passages["label"] == 0]
+    compared = _compared_texts(read, others, randomised=False)
+    units = compared.together
     yield AuditRow(
         "positive",
         positive.name,
         method=COMBINED,
         texts=int(units.suspect.sum()),
         effect=units.effect,
-        p=units.p(seed_of("exchange", *frame["id"])),
+        p=compared.p,
         n=int((~units.suspect).sum()),
     )
 
@@ -473,11 +497,11 @@ def _comparable(
     """Return our rows that have known non-members in their slice; the log counts the
     units that have none."""
     keys = [*OF_METHOD, *SLICE]
-    there = pd.MultiIndex.from_frame(theirs[keys])
-    comparable = ours[pd.MultiIndex.from_frame(ours[keys]).isin(there)]
-    lost = ours.loc[
-        ~ours["id"].isin(comparable["id"]), ["id", *SLICE]
-    ].drop_duplicates()
+    of_ours = pd.MultiIndex.from_frame(ours[keys])
+    of_theirs = pd.MultiIndex.from_frame(theirs[keys])
+    comparable = ours[of_ours.isin(of_theirs)]
+    is_lost = ~ours["id"].isin(comparable["id"])
+    lost = ours.loc[is_lost, ["id", *SLICE]].drop_duplicates()
     if len(lost):
         named = []
         slices = lost[SLICE].drop_duplicates()

@@ -86,12 +86,13 @@ def unusual(documents: Documents) -> set[str]:
     among those of the known documents of the same stratum.
     """
     greatest = np.abs(documents.form).max(axis=1, initial=0)
+    stratum = documents.stratum
     names = set()
-    for own in np.flatnonzero(documents.suspect).tolist():
-        known = ~documents.suspect & (documents.stratum == documents.stratum[own])
-        as_far = (greatest[known] >= greatest[own] - SUMMING).sum()
-        if 1 + as_far <= LEVEL * (1 + known.sum()):
-            names.add(documents.names[own])
+    for place in np.flatnonzero(documents.suspect).tolist():
+        known = ~documents.suspect & (stratum == stratum[place])
+        is_as_far = greatest[known] >= greatest[place] - SUMMING
+        if 1 + is_as_far.sum() <= LEVEL * (1 + known.sum()):
+            names.add(documents.names[place])
     return names
 
 
@@ -126,20 +127,22 @@ def _on_a_line(documents: Documents, method: str, feature: str) -> Floats:
     if method in (WORDS, LETTERS):
         terms = documents.words if method == WORDS else documents.letters
         hat = leave_one_out(terms.likeness, documents.stratum)
-        return left_out(hat, documents.suspect[:, None].astype(np.float64))[:, 0]
+        labels = documents.suspect[:, None].astype(np.float64)
+        return left_out(hat, labels)[:, 0]
     if method == WORD:
         return documents.words.presence_of(feature)
-    measures = {**FEATURES, **SIZE}
-    return documents.features(documents.measured({feature: measures[feature]}))[:, 0]
+    measure = (FEATURES | SIZE)[feature]
+    means = documents.measured({feature: measure})
+    return documents.features(means)[:, 0]
 
 
 def _apart(values: Floats, ours: Flags) -> Floats:
     """Return how far each of `values` (documents,) lies on its own side of the middle,
     in standard deviations."""
-    means = values[ours].mean(), values[~ours].mean()
-    from_middle = values - np.mean(means)
-    outwards = np.where(ours, 1, -1) * np.sign(means[0] - means[1])
-    return np.asarray(ratio(from_middle * outwards, values.std(), empty=0.0))
+    mean, mean_of_others = values[ours].mean(), values[~ours].mean()
+    from_middle = values - np.mean([mean, mean_of_others])
+    outwards = np.where(ours, 1, -1) * np.sign(mean - mean_of_others)
+    return ratio(from_middle * outwards, values.std(), empty=0.0)
 
 
 def _telling_words(documents: Documents) -> Iterator[AuditRow]:
@@ -150,11 +153,14 @@ def _telling_words(documents: Documents) -> Iterator[AuditRow]:
     it.
     """
     weights, names = documents.words.weights, documents.words.names
-    ours, theirs = weights[documents.suspect], weights[~documents.suspect]
+    ours = weights[documents.suspect]
+    theirs = weights[~documents.suspect]
     difference = _means(ours) - _means(theirs)
     variance = _means(weights.multiply(weights)) - _means(weights) ** 2
-    effects = ratio(difference, np.sqrt(np.maximum(variance, 0)), empty=0.0)
-    with_word, known_with_word = ours.getnnz(axis=0), theirs.getnnz(axis=0)
+    spread = np.sqrt(np.maximum(variance, 0))
+    effects = ratio(difference, spread, empty=0.0)
+    with_word = ours.getnnz(axis=0)
+    known_with_word = theirs.getnnz(axis=0)
     falling = np.argsort(-np.abs(effects), kind="stable").tolist()
     with_name = [place for place in falling if names[place]]
     for place in with_name[:TELLING]:
@@ -191,31 +197,34 @@ class Exchanged:
 
     @property
     def effect(self) -> float:
-        own = self.departures
-        return float(
-            ratio(np.asarray(own[0] - own.mean()), np.asarray(own.std()), empty=0.0)
-        )
+        """Return how far the labels depart more than relabelled ones do, in standard
+        deviations of these; 0 where all depart alike."""
+        spread = self.departures.std()
+        more = self.departures[0] - self.departures.mean()
+        return float(more / spread) if spread else 0.0
 
 
 def _exchanged(documents: Documents) -> list[AuditRow]:
+    """Return the rows of the checks by exchange."""
     seed = seed_of("comparable", *documents.names)
-    parts = relabellings(documents.suspect, documents.stratum, seed, RELABELLINGS)
-    labels = np.concatenate([*parts], axis=1)
-    words, letters = documents.words.likeness, documents.letters.likeness
+    labels = all_relabellings(documents, seed)
+    words = documents.words.likeness
     by_words = leave_one_out(words, documents.stratum)
-    by_letters = leave_one_out(letters, documents.stratum)
-    made = [
+    by_letters = leave_one_out(documents.letters.likeness, documents.stratum)
+    distances = _distances(documents.form, words)
+    checks_made = [
         Exchanged(WORDS, separation(by_words, labels)),
         Exchanged(LETTERS, separation(by_letters, labels)),
         single_word(documents, labels),
         _greatest(FORM, FEATURES, documents.form, labels),
         _greatest(SIZES, SIZE, documents.size, labels),
-        Exchanged(SPREAD, energy(_distances(documents.form, words), labels)),
+        Exchanged(SPREAD, energy(distances, labels)),
     ]
-    least = np.min([check.shares for check in made], axis=0)
+    least = np.min([check.shares for check in checks_made], axis=0)
     rows = []
-    for check in made:
-        p = float((least <= check.shares[0] + SUMMING).mean())
+    for check in checks_made:
+        is_as_low = least <= check.shares[0] + SUMMING
+        p = float(is_as_low.mean())
         row = AuditRow(
             "control",
             check.feature,
@@ -228,16 +237,23 @@ def _exchanged(documents: Documents) -> list[AuditRow]:
     return rows
 
 
+def all_relabellings(documents: Documents, seed: int) -> Floats:
+    """Return the labels and relabellings, shape (documents, relabellings)."""
+    parts = relabellings(documents.suspect, documents.stratum, seed, RELABELLINGS)
+    return np.concatenate([*parts], axis=1)
+
+
 def _greatest(
-    method: str, of: dict[str, Measure], features: Floats, labels: Floats
+    method: str, measures: dict[str, Measure], features: Floats, labels: Floats
 ) -> Exchanged:
     """Return the greatest difference of any feature for each relabelling (documents,
     relabellings)."""
     differences = np.abs(features.T @ labels)
-    names = [*of]
+    names = [*measures]
+    column = int(differences[:, 0].argmax())
     # each measure has two columns: as it is, and as normal scores
-    feature = names[int(differences[:, 0].argmax()) % len(names)]
-    return Exchanged(method, np.asarray(differences.max(axis=0, initial=0)), feature)
+    feature = names[column % len(names)]
+    return Exchanged(method, differences.max(axis=0, initial=0), feature)
 
 
 def single_word(documents: Documents, labels: Floats) -> Exchanged:
@@ -252,8 +268,9 @@ def single_word(documents: Documents, labels: Floats) -> Exchanged:
     at_once = max(1, CELLS_AT_ONCE // labels.shape[1])
     for start in range(0, len(shared), at_once):
         places = shared[start : start + at_once]
-        differences = np.abs(presence[:, places].T @ centred)
-        differences = differences / documents.scatter(presence[:, places])[:, None]
+        of_words = presence[:, places]
+        differences = np.abs(of_words.T @ centred)
+        differences = differences / documents.scatter(of_words)[:, None]
         greatest = np.maximum(greatest, differences.max(axis=0))
         place = int(differences[:, 0].argmax())
         if differences[place, 0] > most:
@@ -289,9 +306,10 @@ def energy(distances: Floats, labels: Floats) -> Floats:
     within = (labels * to_ours).sum(axis=0)
     between = to_ours.sum(axis=0) - within
     within_theirs = distances.sum() - within - 2 * between
-    return np.asarray(
-        2 * between / (ours * theirs) - within / ours**2 - within_theirs / theirs**2
-    )
+    scatter_of_ours = within / ours**2
+    scatter_of_theirs = within_theirs / theirs**2
+    apart = 2 * between / (ours * theirs)
+    return apart - scatter_of_ours - scatter_of_theirs
 
 
 def leave_one_out(likeness: Floats, stratum: Whole) -> tuple[Floats, Floats]:
@@ -303,18 +321,21 @@ def leave_one_out(likeness: Floats, stratum: Whole) -> tuple[Floats, Floats]:
     """
     centred = likeness - stratum_means(likeness, stratum)
     centred = centred - stratum_means(centred.T, stratum).T
-    penalty = max(np.trace(centred) / len(centred), 1e-12)
-    hat = np.linalg.solve(centred + penalty * np.eye(len(centred)), centred).T
-    same = stratum[:, None] == stratum[None]
+    count = len(centred)
+    penalty = max(np.trace(centred) / count, 1e-12)
+    hat = np.linalg.solve(centred + penalty * np.eye(count), centred).T
+    same = stratum[:, None] == stratum
     hat = hat + same / same.sum(axis=1, keepdims=True)
-    return hat, np.minimum(np.diag(hat), 1 - 1e-6)
+    leverages = np.minimum(np.diag(hat), 1 - 1e-6)
+    return hat, leverages
 
 
 def left_out(hat: tuple[Floats, Floats], labels: Floats) -> Floats:
     """Return each document's prediction from all others, for each relabelling
     (documents, relabellings)."""
-    matrix, leverage = hat
-    return np.asarray(labels - (labels - matrix @ labels) / (1 - leverage)[:, None])
+    matrix, leverages = hat
+    residuals = labels - matrix @ labels
+    return labels - residuals / (1 - leverages)[:, None]
 
 
 def separation(hat: tuple[Floats, Floats], labels: Floats) -> Floats:
@@ -322,9 +343,10 @@ def separation(hat: tuple[Floats, Floats], labels: Floats) -> Floats:
     (documents, relabellings)."""
     predicted = left_out(hat, labels)
     ours = labels.sum(axis=0)
+    theirs = len(labels) - ours
     mean = (labels * predicted).sum(axis=0) / ours
-    others = ((1 - labels) * predicted).sum(axis=0) / (len(labels) - ours)
-    return np.asarray(mean - others)
+    mean_of_others = ((1 - labels) * predicted).sum(axis=0) / theirs
+    return mean - mean_of_others
 
 
 def outliers(documents: Documents) -> Flags:
@@ -335,33 +357,35 @@ def outliers(documents: Documents) -> Flags:
     that an exchange of the other documents stays exact.
     """
     count = len(documents.names)
-    out = np.zeros(count, dtype=bool)
+    is_out = np.zeros(count, dtype=bool)
     if count < FEWEST_USUAL:
-        return out
+        return is_out
     for terms in (documents.words, documents.letters):
         likeness = _likeness_to_others(terms)
         middle = np.median(likeness)
         spread = 1.4826 * np.median(np.abs(likeness - middle))
-        out |= (middle - likeness) > FAR * max(spread, 1e-12)
-    return out & (out.mean() <= FEW)
+        is_out |= (middle - likeness) > FAR * max(spread, 1e-12)
+    return is_out & (is_out.mean() <= FEW)
 
 
 def _likeness_to_others(terms: Terms) -> Floats:
     """Return how alike each document is to all others, in the mean, shape
     (documents,)."""
     weights = terms.weights
-    own = np.asarray(weights.multiply(weights).sum(axis=1)).ravel()
-    together = np.asarray(weights.sum(axis=0)).ravel()
-    return np.asarray((weights @ together - own) / (len(own) - 1))
+    to_itself = np.asarray(weights.multiply(weights).sum(axis=1)).ravel()
+    of_all = np.asarray(weights.sum(axis=0)).ravel()
+    to_others = weights @ of_all - to_itself
+    return np.asarray(to_others / (len(to_itself) - 1))
 
 
 def _copies(documents: Documents, *, suspect: bool) -> list[str]:
     """Return the names of two documents of one side that are near-copies."""
     unit = unit_of(documents.language)
+    is_of_side = documents.suspect == suspect
     runs: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     codes = documents.of_text.tolist()
     for code, text in zip(codes, documents.table["text"], strict=True):
-        if documents.suspect[code] == suspect:
+        if is_of_side[code]:
             words = " ".join(units(text, unit))
             runs[documents.names[code]].update(ngrams(words, RUN[unit]))
     return near_copies(runs)

@@ -46,13 +46,15 @@ class Terms:
     def likeness(self) -> Floats:
         """Return how alike documents are: products of their weights (documents,
         documents)."""
-        return np.asarray((self.weights @ self.weights.T).toarray())
+        products: Floats = (self.weights @ self.weights.T).toarray()
+        return products
 
     def presence_of(self, name: str) -> Floats:
         """Return the share of each document's texts that have a term, shape
         (documents,)."""
         place = list(self.names).index(name)
-        return np.asarray(self.presence[:, [place]].toarray())[:, 0]
+        shares: Floats = self.presence[:, [place]].toarray()
+        return shares[:, 0]
 
 
 @dataclass(frozen=True)
@@ -75,31 +77,29 @@ class Documents:
         same `slice` are a stratum."""
         grouped = table.groupby("document", sort=True)
         slices = grouped["slice"].first()
+        strata, _ = pd.factorize(slices)
         return cls(
             table,
-            slices.index.tolist(),
-            grouped["suspect"].first().to_numpy(bool),
-            np.asarray(pd.factorize(slices)[0], dtype=np.intp),
-            np.asarray(grouped.ngroup(), dtype=np.intp),
-            language,
+            names=slices.index.tolist(),
+            suspect=grouped["suspect"].first().to_numpy(bool),
+            stratum=np.asarray(strata, dtype=np.intp),
+            of_text=np.asarray(grouped.ngroup(), dtype=np.intp),
+            language=language,
         )
 
     @property
     def compared(self) -> Flags:
         """Mark `MOST` documents at most, chosen by their names."""
-        order = np.argsort(
-            [seed_of("checked", name) for name in self.names], kind="stable"
-        )
-        return np.isin(np.arange(len(order)), order[:MOST])
+        seeds = [seed_of("checked", name) for name in self.names]
+        chosen = np.argsort(seeds, kind="stable")[:MOST]
+        return np.isin(np.arange(len(seeds)), chosen)
 
     def where(self, documents: Flags) -> "Documents":
         """Return some of the documents; all of them are this object, which keeps its
         weights."""
-        return (
-            self
-            if documents.all()
-            else Documents.of(self.table[documents[self.of_text]], self.language)
-        )
+        if documents.all():
+            return self
+        return Documents.of(self.table[documents[self.of_text]], self.language)
 
     def centred(self, values: Floats) -> Floats:
         """Return values (documents, columns) less the means of their strata."""
@@ -109,25 +109,25 @@ class Documents:
         """Return values (documents, columns) less the means of their strata, in
         standard deviations; 0 where none."""
         centred = self.centred(values)
-        return np.asarray(ratio(centred, centred.std(axis=0), empty=0.0))
+        return ratio(centred, centred.std(axis=0), empty=0.0)
 
-    def measured(self, of: dict[str, Measure]) -> Floats:
+    def measured(self, features: dict[str, Measure]) -> Floats:
         """Return the mean of each measure over each document's texts, shape (documents,
         measures)."""
-        values = np.array(
-            [measures(text, self.language, of.values()) for text in self.table["text"]]
-        )
-        sums = np.stack(
-            [np.bincount(self.of_text, column) for column in values.T], axis=1
-        )
-        return np.asarray((sums / np.bincount(self.of_text)[:, None]).round(ROUNDING))
+        of_texts = []
+        for text in self.table["text"]:
+            of_texts.append(measures(text, self.language, features.values()))
+        sums = []
+        for column in np.array(of_texts).T:
+            sums.append(np.bincount(self.of_text, column))
+        means = np.stack(sums, axis=1) / np.bincount(self.of_text)[:, None]
+        return means.round(ROUNDING)
 
     def features(self, means: Floats) -> Floats:
         """Return measures (documents, measures) as they are and, in further columns, as
         normal scores; standardised."""
-        return self.standardised(
-            np.concatenate([means, as_normal_scores(means)], axis=1)
-        )
+        columns = np.concatenate([means, as_normal_scores(means)], axis=1)
+        return self.standardised(columns)
 
     @cached_property
     def measured_form(self) -> Floats:
@@ -136,10 +136,10 @@ class Documents:
     def scatter(self, presence: Any) -> Floats:
         """Return the standard deviation of columns (sparse: documents, terms) about
         their stratum means; 1 for none."""
-        squares = np.asarray(presence.multiply(presence).sum(axis=0)).ravel()
+        squares = _column_sums(presence.multiply(presence))
         for code in np.unique(self.stratum):
-            own = presence[self.stratum == code]
-            squares = squares - np.asarray(own.sum(axis=0)).ravel() ** 2 / own.shape[0]
+            of_stratum = presence[self.stratum == code]
+            squares = squares - _column_sums(of_stratum) ** 2 / of_stratum.shape[0]
         scatter = np.sqrt(np.maximum(squares, 0) / len(self.names))
         return np.where(scatter > SMALL, scatter, 1.0)
 
@@ -163,14 +163,19 @@ class Documents:
         from scipy.sparse import csr_matrix
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        share = 1 / np.bincount(self.of_text)[self.of_text]
-        mean = csr_matrix((share, (self.of_text, np.arange(len(self.of_text)))))
+        shares = 1 / np.bincount(self.of_text)[self.of_text]
+        places = (self.of_text, np.arange(len(shares)))
+        mean = csr_matrix((shares, places))  # a matrix (documents, texts)
         vectorizer = TfidfVectorizer(analyzer=analyzer, sublinear_tf=True)
         weights = vectorizer.fit_transform(self.table["text"])
         presence = (weights > 0).astype(np.float64)
-        return Terms(
-            vectorizer.get_feature_names_out(), mean @ weights, mean @ presence
-        )
+        names = vectorizer.get_feature_names_out()
+        return Terms(names, mean @ weights, mean @ presence)
+
+
+def _column_sums(matrix: Any) -> Floats:
+    """Return the sum of each column of a sparse matrix."""
+    return np.asarray(matrix.sum(axis=0)).ravel()
 
 
 def as_normal_scores(values: Floats) -> Floats:
@@ -182,10 +187,10 @@ def as_normal_scores(values: Floats) -> Floats:
 def stratum_means(values: Floats, stratum: Whole) -> Floats:
     """Return the mean row of each row's stratum."""
     codes = np.arange(stratum.max(initial=0) + 1)
-    same = (stratum[:, None] == codes).astype(np.float64)
-    sizes = np.maximum(same.sum(axis=0), 1)
-    means = same.T @ values / sizes[:, None]
-    return np.asarray(same @ means)
+    is_in = (stratum[:, None] == codes).astype(np.float64)
+    sizes = np.maximum(is_in.sum(axis=0), 1)
+    means = is_in.T @ values / sizes[:, None]
+    return is_in @ means
 
 
 def words_in(language: str, text: str) -> list[str]:
@@ -197,7 +202,6 @@ def letters_in(text: str) -> list[str]:
     """Return all runs of one to three characters."""
     runs = []
     for length in (1, 2, 3):
-        runs += [
-            text[start : start + length] for start in range(len(text) - length + 1)
-        ]
+        for start in range(len(text) - length + 1):
+            runs.append(text[start : start + length])
     return runs

@@ -14,15 +14,8 @@ COMBINED = "combined"
 is of them."""
 
 AUDIT_UNITS = (
-    "all",
-    "document",
-    "text",
-    "control",
-    "cause",
-    "word",
-    "positive",
-    "design",
-)
+    "all", "document", "text", "control", "cause", "word", "positive", "design",
+)  # fmt: skip
 """What a row can be of, in the order of the table."""
 
 
@@ -57,7 +50,7 @@ class AuditRow:
 
 
 def design_row(id: str, number: float) -> AuditRow:
-    return AuditRow("design", id, score=number)
+    return AuditRow("design", id, score=float(number))
 
 
 AUDIT_COLUMNS = [
@@ -75,26 +68,28 @@ NUMBERS = ("texts", "score", "effect", "p", "n")
 def audit_table(rows: Sequence[AuditRow]) -> pd.DataFrame:
     """Return the table of `AUDIT_COLUMNS`, in the order of `AUDIT_UNITS`, methods and
     ids."""
-    frame = pd.DataFrame([asdict(row) for row in rows]).reindex(columns=AUDIT_COLUMNS)
-    frame = frame.astype(dict.fromkeys(NUMBERS, np.float64))
-    frame["q"] = _benjamini_hochberg(frame)
-    is_check = frame["unit"].isin(["control", "cause"])
-    may_be_named = frame["flagged"].ne(False)
-    is_named = frame["q"].le(LEVEL) & may_be_named
-    frame["flagged"] = np.where(is_check, frame["flagged"].eq(True), is_named)
-    frame["unit"] = pd.Categorical(frame["unit"], AUDIT_UNITS, ordered=True)
+    table = pd.DataFrame([asdict(row) for row in rows]).reindex(columns=AUDIT_COLUMNS)
+    table = table.astype(dict.fromkeys(NUMBERS, np.float64))
+    table["q"] = _benjamini_hochberg(table)
+    is_check = table["unit"].isin(["control", "cause"])
+    has_failed = table["flagged"].eq(True)
+    may_be_named = table["flagged"].ne(False)
+    is_named = table["q"].le(LEVEL) & may_be_named
+    table["flagged"] = np.where(is_check, has_failed, is_named)
+    table["unit"] = pd.Categorical(table["unit"], AUDIT_UNITS, ordered=True)
     order = ["unit", *OF_METHOD, "id"]
-    frame = frame.sort_values(order, kind="stable", ignore_index=True)
-    return frame.astype({"unit": object, "flagged": bool})
+    table = table.sort_values(order, kind="stable", ignore_index=True)
+    return table.astype({"unit": object, "flagged": bool})
 
 
-def _benjamini_hochberg(frame: pd.DataFrame) -> "pd.Series[float]":
+def _benjamini_hochberg(table: pd.DataFrame) -> "pd.Series[float]":
     """Return Benjamini and Hochberg's q over the documents.
 
     Not scipy's, whose import takes a second of every audit's job.
     """
-    tested = frame.loc[frame["unit"].eq("document") & frame["p"].notna(), "p"]
-    ordered = tested.astype(np.float64).sort_values(kind="stable")
-    raised = ordered * (len(ordered) / np.arange(1, len(ordered) + 1))
+    is_tested = table["unit"].eq("document") & table["p"].notna()
+    ordered = table.loc[is_tested, "p"].sort_values(kind="stable")
+    count = len(ordered)
+    raised = ordered * (count / np.arange(1, count + 1))
     lowest = raised[::-1].cummin().clip(0, 1)
-    return lowest.reindex(frame.index)
+    return lowest.reindex(table.index)

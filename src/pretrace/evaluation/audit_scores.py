@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.selection import preference, variant_of
+from pretrace.evaluation.selection import Preference, preference, variant_of
 from pretrace.methods.registry import INPUTS
 from pretrace.questions import known
 from pretrace.questions.documents import document_units
@@ -45,31 +45,28 @@ class Conditions:
     @classmethod
     def of_runs(cls, runs: Sequence[Mapping[str, Any]]) -> "Conditions":
         """Return those of a pair's runs: the first of each that they name."""
-        named = (
-            [name for run in runs for name in kind.names(run)]
-            for kind in INPUTS.values()
-        )
-        asking = [run["paraphraser"] for run in runs if run.get("questions")]
-        return cls(
-            runs[0]["start_token"],
-            [names[0] for names in named if names],
-            next(iter(asking), None),
-        )
-
-    @property
-    def record(self) -> dict[str, str]:
-        """Return the columns of a statistic that hold them."""
-        return {
-            "start_token": self.start_token,
-            "reference": ", ".join(self.references),
-        }
+        references = []
+        for kind in INPUTS.values():
+            names: list[str] = []
+            for run in runs:
+                names += kind.names(run)
+            references += names[:1]
+        paraphraser = None
+        for run in runs:
+            if run.get("questions"):
+                paraphraser = run["paraphraser"]
+                break
+        return cls(runs[0]["start_token"], references, paraphraser)
 
 
 def see_base(methods: Iterable[str]) -> bool:
     """Return whether methods compare the model with a base: each of them, but controls,
     needs another model's log-probabilities."""
-    seeing = [name.split(";")[0] for name in methods if not known.is_control(name)]
-    based = [known.METHODS[name].input is INPUTS["reference"] for name in seeing]
+    based = []
+    for name in methods:
+        if not known.is_control(name):
+            method = known.METHODS[name.split(";")[0]]
+            based.append(method.input is INPUTS["reference"])
     return bool(based) and all(based)
 
 
@@ -93,7 +90,8 @@ def audit_scores(
     rows = scored.scores
     questions = [name for name in rows["method"].unique() if known.is_question(name)]
     rows = rows.assign(asks=rows["method"].isin(questions))
-    is_plain_text = (rows["unit"] == "text") & rows["view"].isin(["original", ""])
+    is_plain = rows["view"].isin(["original", ""])
+    is_plain_text = rows["unit"].eq("text") & is_plain
     rows = rows[rows["asks"] | is_plain_text]
     rows = rows[rows["start_token"].isin([conditions.start_token, ""])]
     if conditions.paraphraser is not None:
@@ -107,7 +105,8 @@ def audit_scores(
     rows = _without_shots(rows, scored)
     by_unit = rows.groupby(["unit", *OF_METHOD, "id"], sort=True, as_index=False)
     scores = by_unit["score"].mean()
-    return scores.merge(_units(scored.benchmark), on=["unit", "id"])
+    units = _units(scored.benchmark)
+    return scores.merge(units, on=["unit", "id"])
 
 
 def _unbound(rows: pd.DataFrame, name: str) -> pd.DataFrame:
@@ -116,11 +115,12 @@ def _unbound(rows: pd.DataFrame, name: str) -> pd.DataFrame:
     reads_labels = rows["method"].map(known.reads_benchmark).astype(bool)
     is_bound = reads_labels | rows["draw"].notna()
     if is_bound.any():
+        methods = sorted(rows.loc[is_bound, "method"].unique())
         log.info(
             "%s: left out of the audit, because they use the labels or shots of their "
             "own benchmark: %s",
             name,
-            ", ".join(sorted(rows.loc[is_bound, "method"].unique())),
+            ", ".join(methods),
         )
     return rows[~is_bound]
 
@@ -132,38 +132,42 @@ def _without_shots(rows: pd.DataFrame, scored: ScoredBenchmark) -> pd.DataFrame:
     if scored.prefixes is None or not has_shots.any():
         return rows
     draws = sorted(map(int, rows.loc[has_shots, "draw"].unique()))
-    out: set[str] = set()
+    excluded: set[str] = set()
     for draw in draws:
-        out |= excluded_ids(scored.prefixes, scored.benchmark, draw)
+        excluded |= excluded_ids(scored.prefixes, scored.benchmark, draw)
     log.info(
         "%s: methods with shots leave out %d texts, which are shots of draws %s or "
         "overlap them",
         scored.name,
-        len(out),
+        len(excluded),
         ", ".join(map(str, draws)),
     )
-    return rows[~(has_shots & rows["id"].isin(out))]
+    is_left_out = has_shots & rows["id"].isin(excluded)
+    return rows[~is_left_out]
 
 
 def _default_settings(rows: pd.DataFrame) -> pd.DataFrame:
     """Return `method, setting`: each method's default or, if the run leaves it out, its
     first setting in order."""
-    plain: dict[str, list[str]] = {}
-    for method, setting in rows[OF_METHOD].drop_duplicates().to_numpy().tolist():
+    of_method: dict[str, dict[Preference, str]] = {}
+    scored = rows[OF_METHOD].drop_duplicates()
+    for method, setting in scored.itertuples(index=False):
         if not variant_of(setting, known.METHODS[method].grid):
-            plain.setdefault(method, []).append(setting)
+            settings = of_method.setdefault(method, {})
+            settings.setdefault(preference(method, setting, known), setting)
     chosen = []
-    for method in sorted(plain):
-        first = min(plain[method], key=lambda name: preference(method, name, known))
-        chosen.append((method, first))
+    for method, settings in sorted(of_method.items()):
+        chosen.append((method, settings[min(settings)]))
     return pd.DataFrame(chosen, columns=OF_METHOD)
 
 
 def _units(benchmark: pd.DataFrame) -> pd.DataFrame:
     """Return `unit` and `UNIT_KEYS` of all texts, and of all documents of a benchmark
     of passages; length -1: none."""
-    texts = benchmark.rename(columns={"text_id": "id"})[UNIT_KEYS].assign(unit="text")
-    frames = [texts.assign(length=texts["length"].fillna(-1).astype(np.int64))]
+    texts = benchmark.rename(columns={"text_id": "id"})[UNIT_KEYS]
+    lengths = texts["length"].fillna(-1).astype(np.int64)
+    frames = [texts.assign(unit="text", length=lengths)]
     if "passage" in benchmark:
-        frames.append(document_units(benchmark)[UNIT_KEYS].assign(unit="document"))
+        documents = document_units(benchmark)[UNIT_KEYS]
+        frames.append(documents.assign(unit="document"))
     return pd.concat(frames, ignore_index=True)

@@ -42,14 +42,15 @@ def check_rows(documents: Documents, *, based: bool) -> list[AuditRow]:
     With a base model (`based`) no difference of texts makes a comparison invalid by
     itself: it is taken off the scores, as form is.
     """
-    rows: list[AuditRow] = []
-    for row in checks(documents):
-        if not based:
-            rows.append(row)
-        elif row.unit == "control":
+    rows = checks(documents)
+    if not based:
+        return rows
+    controls = []
+    for row in rows:
+        if row.unit == "control":
             is_by_exchange = row.p is not None
-            rows.append(replace(row, flagged=False) if is_by_exchange else row)
-    return rows
+            controls.append(replace(row, flagged=False) if is_by_exchange else row)
+    return controls
 
 
 def _as_many_of_each(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
@@ -59,15 +60,18 @@ def _as_many_of_each(ours: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     few texts vary more.
     """
     sides = []
+    medians = []
     for suspect, table in ((True, ours), (False, theirs)):
         lengths = table["length"].fillna(-1).astype(np.int64).astype(str)
-        own = table.assign(slice=table["subset"] + "/" + lengths, suspect=suspect)
-        slices = own.groupby("document")["slice"].transform(_joined)
-        sides.append(own.assign(slice=slices))
-    medians = [side.groupby("document").size().median() for side in sides]
+        table = table.assign(slice=table["subset"] + "/" + lengths, suspect=suspect)
+        of_document = table.groupby("document")
+        slices = of_document["slice"].transform(_joined)
+        sides.append(table.assign(slice=slices))
+        medians.append(of_document.size().median())
     most = max(1, int(min(medians)))
     both = pd.concat(sides).sort_values("text_id", key=_drawn)
-    both = both[both.groupby("document").cumcount() < most].sort_values("text_id")
+    is_among_first = both.groupby("document").cumcount() < most
+    both = both[is_among_first].sort_values("text_id")
     return both[["text", "document", "slice", "suspect"]].reset_index(drop=True)
 
 

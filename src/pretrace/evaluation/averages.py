@@ -153,12 +153,14 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
     confidence limits about effect measures, Statistics in Medicine 27 (2008); no
     interval where either has none.
     """
-    (a, a_low, a_high), (b, b_low, b_high) = first, second
+    a, a_low, a_high = first
+    b, b_low, b_high = second
+    value = a - b
     if a_low is None or a_high is None or b_low is None or b_high is None:
-        return a - b, None, None
-    low = a - b - math.hypot(a - a_low, b_high - b)
-    high = a - b + math.hypot(a_high - a, b - b_low)
-    return a - b, low, high
+        return value, None, None
+    below = math.hypot(a - a_low, b_high - b)
+    above = math.hypot(a_high - a, b - b_low)
+    return value, value - below, value + above
 
 
 def mean_over_splits(values: Sequence[float], methods: int = 1) -> Estimate:
@@ -213,14 +215,12 @@ def estimate(row: EstimateRow | Record) -> Estimate:
 def test_record(row: EstimateRow | Record | None) -> EstimateRow:
     """Return the columns of a test against a baseline; empty without one. The table
     that shows it corrects its p."""
-    if row is None:
-        return {"baseline": "", "difference": None, "p": None, "p_holm": None}
-    return {
-        "baseline": row["baseline"],
-        "difference": row["difference"],
-        "p": row["p"],
-        "p_holm": None,
-    }
+    test: EstimateRow = {"baseline": "", "difference": None, "p": None, "p_holm": None}
+    if row is not None:
+        test["baseline"] = row["baseline"]
+        test["difference"] = row["difference"]
+        test["p"] = row["p"]
+    return test
 
 
 def group_records(records: Iterable[RowT], *keys: str) -> list[list[RowT]]:
@@ -228,7 +228,8 @@ def group_records(records: Iterable[RowT], *keys: str) -> list[list[RowT]]:
     records."""
     groups: dict[tuple[object, ...], list[RowT]] = {}
     for record in records:
-        groups.setdefault(tuple(record[key] for key in keys), []).append(record)
+        values = tuple(record[key] for key in keys)
+        groups.setdefault(values, []).append(record)
     return list(groups.values())
 
 
@@ -301,13 +302,13 @@ def averages_of(
     groups = averaged_groups(panels, over, block)
     by_group: dict[tuple[Any, ...], list[EstimateRow]] = {}
     for row in records:
-        group = groups[row["panel"]]
         columns: Mapping[str, object] = row
         same = [columns[key] for key in ("metric", "selection", *by)]
-        by_group.setdefault((group, *same), []).append(row)
+        by_group.setdefault((groups[row["panel"]], *same), []).append(row)
     means = []
-    for (group, *_), rows in by_group.items():
-        if len(rows) < 2 or len(rows) != groups.count(group):
+    for rows in by_group.values():
+        panels_of_group = groups.count(groups[rows[0]["panel"]])
+        if len(rows) < 2 or len(rows) != panels_of_group:
             continue
         mean_row = rows[0] | test_record(None) | _mean_row(rows, over)
         mean_row |= {"n_members": None, "n_nonmembers": None, "star": False}
@@ -326,21 +327,21 @@ def averaged_groups(
 ) -> list[tuple[Any, ...]]:
     """Return the group of each panel: those that `averages_of` takes a mean over have
     the same."""
-    keys = [] if over == "panel" else [key for key in PANEL_KEYS if key != over]
-    return [tuple(panel.get(key) for key in (*keys, block)) for panel in panels]
+    keys = [block]
+    if over != "panel":
+        keys += [key for key in PANEL_KEYS if key != over]
+    groups = []
+    for panel in panels:
+        groups.append(tuple(map(panel.get, keys)))
+    return groups
 
 
 def _mean_row(rows: Sequence[EstimateRow], over: str) -> EstimateRow:
     """Return the mean of rows that differ in `over`, and the marks that all of them
     carry."""
     (value, low, high), sd = average([estimate(row) for row in rows], over)
-    return {
-        "value": value,
-        "low": low,
-        "high": high,
-        "sd": sd,
-        "marks": marks_of_all(rows),
-    }
+    marks = marks_of_all(rows)
+    return {"value": value, "low": low, "high": high, "sd": sd, "marks": marks}
 
 
 def settings_of_all(rows: Sequence[EstimateRow]) -> str:

@@ -1,6 +1,6 @@
 """Every method against every other method on the same units, and against chance."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
@@ -69,17 +69,18 @@ def plan_comparisons(
     ambiguous: set[tuple[Column, str]] = set()
     for selection, metric in product(TESTED_SELECTIONS, TESTED):
         rows = _rows_of(units, estimands, selection, metric)
+        methods = {key.method for key in rows}
         group: list[Comparison] = []
         for key, row in rows.items():
             group.append(Comparison(row, None, row, None))
-            for name in sorted({other.method for other in rows} - {key.method}):
+            for name in sorted(methods - {key.method}):
                 of_name = [other for other in rows if other.method == name]
                 baseline = partner(key, of_name)
                 if baseline is None:
                     ambiguous.add((key, name))
                     continue
                 ours, theirs = row, rows[baseline]
-                if scored[ours.ranking.columns[0]] != scored[theirs.ranking.columns[0]]:
+                if scored[ours.column] != scored[theirs.column]:
                     partial += 1
                     ours, theirs = ours.within(theirs), theirs.within(ours)
                 group.append(Comparison(row, baseline, ours, theirs))
@@ -111,9 +112,10 @@ def _rows_of(
     setting."""
     rows = {}
     for estimand in estimands:
-        if (estimand.selection, METRICS[estimand.metric]) == (selection, metric):
-            column = units.columns[estimand.ranking.columns[0]]
-            rows[column._replace(setting="")] = estimand
+        if estimand.selection != selection or METRICS[estimand.metric] != metric:
+            continue
+        column = units.columns[estimand.column]
+        rows[column._replace(setting="")] = estimand
     return rows
 
 
@@ -129,19 +131,20 @@ def partner(row: Column, others: Sequence[Column]) -> Column | None:
         value, blank = getattr(row, key), getattr(Column(), key)
         equal = [other for other in fitting if getattr(other, key) == value]
         without = [other for other in fitting if getattr(other, key) == blank]
-        anything = fitting if key == "reference" or value == blank else []
-        fitting = equal or without or anything
+        may_differ = key == "reference" or value == blank
+        if equal or without or not may_differ:
+            fitting = equal or without
     return fitting[0] if len(fitting) == 1 else None
 
 
 def compare(
-    groups: Iterable[Sequence[Comparison]],
+    group: Sequence[Comparison],
     rankings: Rankings,
     values: dict[Estimand, float],
     draws: dict[Estimand, Floats],
 ) -> list[Tested]:
-    """Run every test; the bootstrap's not where a class has few documents
-    (`RankedUnits.few_documents`).
+    """Run the tests of comparisons of one selection and metric; the bootstrap's not
+    where a class has few documents (`RankedUnits.few_documents`).
 
     Nothing has a p that has fewer than `LEAST_DOCUMENTS` texts of a class, nor a rate
     of fewer than `LEAST_NONMEMBERS`. The p are not corrected for their number: a table
@@ -149,46 +152,39 @@ def compare(
 
     `values` and `draws` (resamples,) hold every estimand that a comparison names.
     """
-    tested: list[Tested] = []
-    for group in groups:
-        tested += _tests_of(group, rankings, values, draws)
-    return tested
-
-
-def _tests_of(
-    group: Sequence[Comparison],
-    rankings: Rankings,
-    values: dict[Estimand, float],
-    draws: dict[Estimand, Floats],
-) -> list[Tested]:
-    """Run the tests of comparisons of one selection and metric."""
-    first = group[0].row
-    is_rate = level_of(METRICS[first.metric]) is not None
+    first = group[0]
+    metric = METRICS[first.row.metric]
+    is_rate = level_of(metric) is not None
     differences = np.empty(len(group))
-    drawn = np.empty((len(group), len(draws[group[0].ours])))
-    small = np.empty(len(group), dtype=bool)
+    drawn = np.empty((len(group), len(draws[first.ours])))
+    is_small = np.empty(len(group), dtype=bool)
     for place, pair in enumerate(group):
-        baseline = _baseline_value(pair, rankings, values)
-        of_baseline = baseline if pair.theirs is None else draws[pair.theirs]
+        members, nonmembers = rankings.sizes(pair.ours.ranking)
+        baseline = chance(metric, nonmembers)
+        of_baseline: float | Floats = baseline
+        if pair.theirs is not None:
+            baseline = values[pair.theirs]
+            of_baseline = draws[pair.theirs]
         differences[place] = values[pair.ours] - baseline
         drawn[place] = draws[pair.ours] - of_baseline
-        small[place] = _is_small(rankings.sizes(pair.ours.ranking), is_rate)
+        has_few = min(members, nonmembers) < LEAST_DOCUMENTS
+        is_small[place] = has_few or (is_rate and nonmembers < LEAST_NONMEMBERS)
 
     results = {}
     if not rankings.units.few_documents:
         resampled = centre_resamples(drawn, differences) if is_rate else drawn
         results["bootstrap"] = bootstrap_test(resampled)
-    if first.selection == "default":
+    if first.row.selection == "default":
         results["t_as_published"] = t_test_as_published(drawn)
 
     tested = []
     for test, result in results.items():
-        result.p[small] = np.nan
+        result.p[is_small] = np.nan
         for place, pair in enumerate(group):
             of_pair = Tested(
                 row=pair.row,
                 baseline=pair.baseline.method if pair.baseline else "chance",
-                metric=METRICS[pair.row.metric],
+                metric=metric,
                 test=test,
                 difference=float(differences[place]),
                 low=float(result.low[place]),
@@ -197,16 +193,3 @@ def _tests_of(
             )
             tested.append(of_pair)
     return tested
-
-
-def _is_small(size: tuple[int, int], is_rate: bool) -> bool:
-    """Tell whether so many members and non-members are too few for a test."""
-    return min(size) < LEAST_DOCUMENTS or (is_rate and size[1] < LEAST_NONMEMBERS)
-
-
-def _baseline_value(
-    pair: Comparison, rankings: Rankings, values: dict[Estimand, float]
-) -> float:
-    if pair.theirs is not None:
-        return values[pair.theirs]
-    return chance(METRICS[pair.row.metric], rankings.sizes(pair.row.ranking)[1])

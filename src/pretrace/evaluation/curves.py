@@ -52,7 +52,8 @@ def density_curves(
         frames = [pd.DataFrame({"x": [], "y": []})]
         if values.max() > values.min():
             for kind, y in densities(values, label).items():
-                frames.append(pd.DataFrame({"x": DENSITY_GRID, "y": y, "label": kind}))
+                curve = {"x": DENSITY_GRID, "y": y, "label": kind}
+                frames.append(pd.DataFrame(curve))
         return pd.concat(frames)
 
     return _score_curves(metrics, scores, evaluation_sets, points)
@@ -91,10 +92,6 @@ def _score_curves(
     return pd.concat(frames, ignore_index=True)
 
 
-def _draw_of(row: Mapping[Any, Any]) -> int | None:
-    return None if pd.isna(row["draw"]) else int(row["draw"])
-
-
 def _values_of(row: Mapping[Any, Any], texts: UnitScores) -> Floats:
     """Return the scores of all texts that a metrics row is of, shape (texts,)."""
     column = Column._make(row[key] for key in Column._fields)
@@ -107,9 +104,10 @@ def _values_of(row: Mapping[Any, Any], texts: UnitScores) -> Floats:
 
 def _inside(row: Mapping[Any, Any], units: pd.DataFrame, of_set: _Sets) -> Flags:
     """Tell which texts a metrics row is of, shape (texts,)."""
-    name, draw = row["evaluation_set"], _draw_of(row)
     length = -1 if pd.isna(row["length"]) else row["length"]
     inside = units["length"].eq(length)
+    name = row["evaluation_set"]
+    draw = None if pd.isna(row["draw"]) else int(row["draw"])
     inside &= of_set[name, draw] if (name, draw) in of_set else of_set[name, None]
     if row["subset"]:
         inside &= units["subset"].eq(row["subset"])
@@ -121,8 +119,9 @@ def roc_points(scores: Floats, label: Flags) -> tuple[Floats, Floats]:
     a member, last every text."""
     order = np.argsort(-scores, kind="stable")
     last_of_ties = np.append(np.diff(scores[order]) != 0, True)
-    false = np.append(0, np.cumsum(~label[order])[last_of_ties])
-    true = np.append(0, np.cumsum(label[order])[last_of_ties])
+    falling = label[order]
+    false = np.append(0, np.cumsum(~falling)[last_of_ties])
+    true = np.append(0, np.cumsum(falling)[last_of_ties])
     return false / false[-1], true / true[-1]
 
 
@@ -135,8 +134,9 @@ def densities(scores: Floats, label: Flags) -> dict[int, Floats]:
     from scipy.stats import gaussian_kde
 
     scaled = (scores - scores.min()) / (scores.max() - scores.min())
-    found = {}
-    for kind, own in ((1, scaled[label]), (0, scaled[~label])):
+    of_classes = {}
+    for kind in (1, 0):
+        own = scaled[label == kind]
         if np.ptp(own) > 0:
-            found[kind] = gaussian_kde(own)(DENSITY_GRID)
-    return found
+            of_classes[kind] = gaussian_kde(own)(DENSITY_GRID)
+    return of_classes

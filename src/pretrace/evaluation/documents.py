@@ -51,21 +51,20 @@ def document_metrics(
     for estimand in estimands:
         if estimand.selection == "held_out" or estimand.metric != 0:
             continue
-        column = estimand.ranking.columns[0]
-        scored = units.scored[column]
-        scores = units.scores[column, scored]
-        label, weight = units.label[scored], weights[scored]
-        draws = youden_accuracy(scores, label, weight)
+        scored = units.scored[estimand.column]
+        scores = units.scores[estimand.column, scored]
+        label, of_scored = units.label[scored], weights[scored]
+        draws = youden_accuracy(scores, label, of_scored)
         published = float(np.nanmean(draws[:AS_PUBLISHED_RESAMPLES]))
         yield Measured(estimand, AUC_AS_PUBLISHED, published, **interval(draws))
-        if not is_question(units.columns[column].method):
+        asks = is_question(units.columns[estimand.column].method)
+        if not asks or estimand.selection not in ("grid", "default"):
             continue
-        if estimand.selection not in ("grid", "default"):
-            continue
-        for metric, kind in zip(ACCURACIES, (label, ~label), strict=True):
-            drawn = ratio(scores[kind] @ weight[kind], weight[kind].sum(axis=0))
-            mean = float(scores[kind].mean()) if kind.any() else np.nan
-            yield Measured(estimand, metric, mean, **interval(drawn))
+        for metric, is_own in zip(ACCURACIES, (label, ~label), strict=True):
+            own, times = scores[is_own], of_scored[is_own]
+            draws = ratio(own @ times, times.sum(axis=0))
+            mean = float(own.mean()) if len(own) else np.nan
+            yield Measured(estimand, metric, mean, **interval(draws))
 
 
 def youden_accuracy(scores: Floats, label: Flags, weights: Floats) -> Floats:
@@ -77,12 +76,13 @@ def youden_accuracy(scores: Floats, label: Flags, weights: Floats) -> Floats:
     (documents,), `weights` (documents, resamples).
     """
     order = np.argsort(-scores, kind="stable")
-    ends = np.append(np.diff(scores[order]) != 0, True)
+    last_of_ties = np.append(np.diff(scores[order]) != 0, True)
     rates = []
-    for kind in (label, ~label):
-        above = np.cumsum(weights[order] * kind[order, None], axis=0)
-        rates.append(ratio(above, above[-1])[ends])
-    return np.asarray((1 + np.maximum((rates[0] - rates[1]).max(axis=0), 0)) / 2)
+    for is_own in (label, ~label):
+        above = np.cumsum(weights[order] * is_own[order, None], axis=0)
+        rates.append(ratio(above, above[-1])[last_of_ties])
+    apart = (rates[0] - rates[1]).max(axis=0)
+    return (1 + np.maximum(apart, 0)) / 2
 
 
 def welch_tests(units: RankedUnits, estimands: Sequence[Estimand]) -> list[Tested]:
@@ -98,10 +98,10 @@ def welch_tests(units: RankedUnits, estimands: Sequence[Estimand]) -> list[Teste
     for estimand in estimands:
         if estimand.selection != "default" or estimand.metric != 0:
             continue
-        column = estimand.ranking.columns[0]
-        scored = units.scored[column]
-        members = units.scores[column, scored & units.label]
-        nonmembers = units.scores[column, scored & ~units.label]
+        scored = units.scored[estimand.column]
+        scores = units.scores[estimand.column]
+        members = scores[scored & units.label]
+        nonmembers = scores[scored & ~units.label]
         if min(len(members), len(nonmembers)) < FEWEST_DOCUMENTS:
             continue
         of_members = members.var(ddof=1) / len(members)

@@ -51,25 +51,12 @@ from pretrace.runtime.logs import Progress, log
 from pretrace.seeds import seed_of
 
 METRIC_COLUMNS = [
-    *METRIC_KEYS,
-    "n_members",
-    "n_nonmembers",
-    "metric",
-    "value",
-    "low",
-    "high",
+    *METRIC_KEYS, "n_members", "n_nonmembers", "metric", "value", "low", "high",
     "marks",
-]
+]  # fmt: skip
 TEST_COLUMNS = [
-    *METRIC_KEYS,
-    "baseline",
-    "metric",
-    "test",
-    "difference",
-    "low",
-    "high",
-    "p",
-]
+    *METRIC_KEYS, "baseline", "metric", "test", "difference", "low", "high", "p",
+]  # fmt: skip
 
 Row = tuple[Any, ...]
 """A row of a table, in the order of its columns."""
@@ -114,23 +101,22 @@ def evaluate(
     metrics: list[Row] = []
     tests: list[Row] = []
     names = (study, model, benchmark_name)
+    pair = f"{model}/{benchmark_name}"
     parts = _parts(scores, evaluation_sets, pooled)
-    with Progress(
-        f"evaluate {model}/{benchmark_name}", len(parts), "slices"
-    ) as progress:
+    with Progress(f"evaluate {pair}", len(parts), "slices") as progress:
         for part in parts:
             rows, tested = _evaluate_units(part.ranked(), names, resamples, settings)
             metrics += rows
             tests += tested
             progress.update()
-    _note_unevaluated(scores, evaluation_sets, f"{model}/{benchmark_name}")
+    _note_unevaluated(scores, evaluation_sets, pair)
     if not metrics:
         raise InputError(
             f"no score of {model} belongs to a labelled text of '{benchmark_name}': "
             "metrics need scores of members and non-members. Check the run's subsets "
             "and lengths, or delete the scores file and run again."
         )
-    return _frame(metrics, METRIC_COLUMNS), _frame(tests, TEST_COLUMNS)
+    return _table(metrics, METRIC_COLUMNS), _table(tests, TEST_COLUMNS)
 
 
 def _check_classes(benchmark: pd.DataFrame, name: str) -> None:
@@ -191,32 +177,41 @@ def _evaluate_units(
     planned = plan_comparisons(units, choices.estimands)
     estimands = _with_compared(shown, planned)
     part = units.slice
-    place = (units.unit, part.subset, part.length, units.evaluation_set, units.draw)
-    seed = seed_of(*names, *place)
+    ranked = (units.unit, part.subset, part.length, units.evaluation_set, units.draw)
+    seed = seed_of(*names, *ranked)
 
     estimates = _estimate(estimands, units, rankings, resamples, seed)
     factors = _factors(estimands, units, choices, settings, seed)
     draws = widen_resamples(estimates.draws, estimates.values, factors)
     low, high = _intervals(estimands, draws, estimates.values, estimates.texts)
-    empty, learned = mostly_empty(units, settings), _learned(units, settings)
-    describe = _Described(units, settings, choices, empty, learned)
 
-    values = dict(zip(estimands, estimates.values, strict=True))
-    ends = dict(zip(estimands, zip(low, high, strict=True), strict=True))
     measured = []
-    for estimand in shown:
-        name = METRICS[estimand.metric]
-        measured.append(Measured(estimand, name, values[estimand], *ends[estimand]))
+    # the estimands that are shown are the first ones
+    for place, estimand in enumerate(shown):
+        of_estimand = Measured(
+            estimand,
+            METRICS[estimand.metric],
+            float(estimates.values[place]),
+            float(low[place]),
+            float(high[place]),
+        )
+        measured.append(of_estimand)
+    values = dict(zip(estimands, estimates.values, strict=True))
     resampled = dict(zip(estimands, draws, strict=True))
-    tested = compare(planned, rankings, values, resampled)
+    tested = []
+    for group in planned:
+        tested += compare(group, rankings, values, resampled)
     if units.unit == "document":
-        weights = np.concatenate(list(resample(units.groups, resamples, seed)), axis=1)
+        weights = np.concatenate([*resample(units.groups, resamples, seed)], axis=1)
         measured += document_metrics(units, shown, weights)
         tested += welch_tests(units, chosen)
 
+    empty, learned = mostly_empty(units, settings), _learned(units, settings)
+    describe = _Described(units, settings, choices, empty, learned)
     metrics = []
     for row in measured:
-        metrics.append(describe.metrics_row(row, rankings.sizes(row.estimand.ranking)))
+        size = rankings.sizes(row.estimand.ranking)
+        metrics.append(describe.metrics_row(row, size))
     tests = []
     for test in tested:
         tests.append((*describe.keys(test.row), *test[1:]))
@@ -261,12 +256,15 @@ def _estimate(
     resamples: int,
     seed: int,
 ) -> _Estimates:
-    values = rankings.values(estimands, np.ones((len(units.label), 1)))[:, 0]
-    parts = []
+    once = np.ones((len(units.label), 1))
+    values = rankings.values(estimands, once)[:, 0]
+    draws = []
     for weights in resample(units.groups, resamples, seed):
-        parts.append(rankings.values(estimands, compact(weights)))
-    texts = np.array([min(rankings.sizes(estimand.ranking)) for estimand in estimands])
-    return _Estimates(values, texts, np.concatenate(parts, axis=1))
+        draws.append(rankings.values(estimands, compact(weights)))
+    texts = []
+    for estimand in estimands:
+        texts.append(min(rankings.sizes(estimand.ranking)))
+    return _Estimates(values, np.array(texts), np.concatenate(draws, axis=1))
 
 
 def _factors(
@@ -283,7 +281,7 @@ def _factors(
     factors = np.empty(len(estimands))
     for place, estimand in enumerate(estimands):
         of_columns = held_out if estimand.selection == "held_out" else plain
-        factors[place] = of_columns[estimand.ranking.columns[0]]
+        factors[place] = of_columns[estimand.column]
     return factors
 
 
@@ -308,8 +306,8 @@ def _intervals(
     as many: near 1, its variance for n texts of each class is about that of a share of
     3n.
     """
-    levels = [level_of(METRICS[estimand.metric]) for estimand in estimands]
-    is_rate = np.array([level is not None for level in levels])
+    metrics = [METRICS[estimand.metric] for estimand in estimands]
+    is_rate = np.array([level_of(metric) is not None for metric in metrics])
     centred = np.where(is_rate[:, None], centre_resamples(draws, values), draws)
     low, high = percentile_interval(centred)
     trials = np.maximum(texts, 1) * np.where(is_rate, 1.0, 3.0)
@@ -334,12 +332,12 @@ class _Described:
         """Return the keys of a row: its setting, or those of the folds in their
         order."""
         units = self.units
-        columns = [units.columns[column] for column in estimand.ranking.columns]
-        settings = "|".join(column.setting for column in columns)
-        shown = columns[0]._replace(setting=settings)
+        settings = [units.columns[place].setting for place in estimand.ranking.columns]
+        column = units.columns[estimand.column]
+        about = column._asdict()
+        about["setting"] = "|".join(settings)
         # a method without a prefix has the draw of the set that it is evaluated on
-        about = shown._asdict()
-        if shown.draw < 0:
+        if column.draw < 0:
             about["draw"] = units.draw
         return (
             units.unit,
@@ -354,14 +352,14 @@ class _Described:
         """Return a row of metrics; `size`: its members and non-members. So few texts
         that an interval says nothing have none."""
         marks = sorted(self._marks(measured.estimand, size))
-        low, high = float(measured.low), float(measured.high)
+        low, high = measured.low, measured.high
         if FEW_TEXTS in marks:
             low = high = np.nan
         return (
             *self.keys(measured.estimand),
             *size,
             measured.metric,
-            float(measured.value),
+            measured.value,
             low,
             high,
             ";".join(marks),
@@ -370,24 +368,28 @@ class _Described:
     def _marks(self, estimand: Estimand, size: tuple[int, int]) -> set[str]:
         units, selection = self.units, estimand.selection
         columns = [*estimand.ranking.columns]
-        first = units.columns[columns[0]]
-        convention = self.settings.METHODS[first.method].convention
+        method = self.settings.METHODS[units.columns[estimand.column].method]
         level = level_of(METRICS[estimand.metric])
-        few = selection == "held_out" and units.few_documents
-        chosen = selection in ("best_on_test", "held_out") and not few
-        holds = {
+        marks = self._short_of_shots(columns)
+        if selection == "held_out" and units.few_documents:
+            marks.add(FEW_DOCUMENTS)
+        elif selection in ("best_on_test", "held_out"):
             # of a held-out value: in more than half of the folds
-            "at_grid_edge": chosen and self.choices.at_edge[columns].mean() > 0.5,
-            FEW_DOCUMENTS: few,
-            FEW_TEXTS: min(size) < FEWEST_DOCUMENTS,
-            "conditional_on_documents": units.groups.conditional,
-            "cross_fitted": self.learned[columns].any(),
-            "convention_default": selection == "default" and bool(convention),
-            "level_below_resolution": level is not None and level * size[1] < 100,
-            "over_5_percent_empty": self.empty[columns].any(),
-        }
-        marks = {mark for mark, is_held in holds.items() if is_held}
-        return marks | self._short_of_shots(columns)
+            if self.choices.at_edge[columns].mean() > 0.5:
+                marks.add("at_grid_edge")
+        elif selection == "default" and method.convention:
+            marks.add("convention_default")
+        if min(size) < FEWEST_DOCUMENTS:
+            marks.add(FEW_TEXTS)
+        if level is not None and level * size[1] < 100:
+            marks.add("level_below_resolution")
+        if units.groups.conditional:
+            marks.add("conditional_on_documents")
+        if self.learned[columns].any():
+            marks.add("cross_fitted")
+        if self.empty[columns].any():
+            marks.add("over_5_percent_empty")
+        return marks
 
     def _short_of_shots(self, columns: Sequence[int]) -> set[str]:
         """Return the mark of a prefix that lost shots because they do not fit into the
@@ -399,12 +401,11 @@ class _Described:
         return {f"{used} of {asked} shots"} if used < asked else set()
 
 
-def _frame(rows: Sequence[Row], columns: list[str]) -> pd.DataFrame:
+def _table(rows: Sequence[Row], columns: list[str]) -> pd.DataFrame:
     whole = {"draw": "Int64", "length": "Int64"}
-    for name in ("n_members", "n_nonmembers"):
-        if name in columns:
-            whole[name] = "int64"
+    if "n_members" in columns:
+        whole |= {"n_members": "int64", "n_nonmembers": "int64"}
     keys = [*METRIC_KEYS, "baseline", "metric", "test"]
     sorted_by = [name for name in keys if name in columns]
-    frame = pd.DataFrame(rows, columns=columns).astype(whole)
-    return frame.sort_values(sorted_by, kind="stable", ignore_index=True)
+    table = pd.DataFrame(rows, columns=columns).astype(whole)
+    return table.sort_values(sorted_by, kind="stable", ignore_index=True)

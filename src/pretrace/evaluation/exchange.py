@@ -54,15 +54,17 @@ class AuditedTexts:
         their mean over `combined`."""
         ranks = np.full_like(self.scores, np.nan)
         for code in np.unique(self.slice):
+            is_here = self.slice == code
             for column, scores in enumerate(self.scores.T):
-                rows = np.flatnonzero((self.slice == code) & ~np.isnan(scores))
+                rows = np.flatnonzero(is_here & ~np.isnan(scores))
                 documents = self.document[rows]
                 texts = np.bincount(documents, minlength=1)
                 weights = 1 / texts[documents]
                 ranks[rows, column] = normal_scores(scores[rows], weights)
         chosen = ranks[:, list(combined)]
         scored = ~np.isnan(chosen)
-        mean = ratio(np.where(scored, chosen, 0.0).sum(axis=1), scored.sum(axis=1))
+        sums = np.where(scored, chosen, 0.0).sum(axis=1)
+        mean = ratio(sums, scored.sum(axis=1))
         return np.concatenate([ranks, mean[:, None]], axis=1)
 
 
@@ -79,7 +81,8 @@ def normal_scores(scores: Floats, weights: Floats) -> Floats:
     cumulative = np.concatenate([[0.0], np.cumsum(weights[order])])
     below = cumulative[np.searchsorted(ordered, scores, "left")]
     upto = cumulative[np.searchsorted(ordered, scores, "right")]
-    return np.asarray(ndtri((below + upto) / (2 * cumulative[-1])))
+    quantiles = (below + upto) / (2 * cumulative[-1])
+    return ndtri(quantiles)
 
 
 @dataclass(frozen=True)
@@ -109,27 +112,31 @@ class Units:
         units."""
         n0 = np.bincount(self.stratum, ~self.suspect)
         n1 = np.bincount(self.stratum, self.suspect)
-        return np.asarray(n0 * n1 / np.maximum(n0 + n1, 1))
+        return n0 * n1 / np.maximum(n0 + n1, 1)
 
     @property
     def effect(self) -> float:
         """Return how much higher suspects lie than known units of their stratum, in
         standard deviations of a text."""
+        weights = self.shared.sum()
+        if not weights:
+            return np.nan
         sign = np.where(self.suspect, 1.0, -1.0)
         side = 2 * self.stratum + self.suspect
-        sizes = np.bincount(side, minlength=2 * len(self.shared))
+        sizes = np.bincount(side)
         weight = sign * self.shared[self.stratum] / sizes[side]
-        difference = np.asarray(weight @ self.mean)
-        return float(ratio(difference, np.asarray(self.shared.sum())))
+        return float(weight @ self.mean / weights)
 
     def _between(self, means: Floats) -> float:
         """Return the variance of units' `means` about those of their strata, less what
         texts within units add to it."""
         of_strata = np.bincount(self.stratum, means) / np.bincount(self.stratum)
         left = means - of_strata[self.stratum]
-        degrees = max(1, len(left) - len(np.unique(self.stratum)))
+        strata = len(np.unique(self.stratum))
+        degrees = max(1, len(left) - strata)
         of_texts = self.within * float((1 / self.texts).mean())
-        return max(0.0, float(left @ left) / degrees - of_texts)
+        variance = float(left @ left) / degrees
+        return max(0.0, variance - of_texts)
 
     @cached_property
     def _unread(self) -> Floats:
@@ -140,8 +147,10 @@ class Units:
     def icc(self) -> float:
         """Return the share of the variance of texts that lies between documents; NaN
         where each has one text."""
+        if not self.within:
+            return np.nan
         between = self._between(self._unread)
-        return between / (between + self.within) if self.within else np.nan
+        return between / (between + self.within)
 
     @cached_property
     def standardised(self) -> Floats:
@@ -155,8 +164,9 @@ class Units:
         variance = self._between(self.mean) + self.within / self.texts
         precision = ratio(np.ones_like(variance), variance, empty=1.0)
         weighted = np.bincount(self.stratum, precision * self.mean)
-        centre = weighted / np.bincount(self.stratum, precision)
-        return np.asarray((self.mean - centre[self.stratum]) * np.sqrt(precision))
+        of_strata = weighted / np.bincount(self.stratum, precision)
+        centred = self.mean - of_strata[self.stratum]
+        return centred * np.sqrt(precision)
 
     def p(self, seed: int, drawn: int = DRAWN) -> float:
         """Return the share of relabellings whose suspects lie at least as high as
@@ -205,13 +215,17 @@ class Units:
         """
         if self.ways < FEWEST_WAYS:
             return np.inf
-        numbers = np.where(self.suspect, texts, self.texts) if texts else self.texts
-        variance = self._between(self._unread) + self.within / numbers
         suspect = self.suspect
-        ours, theirs = suspect.sum(), (~suspect).sum()
-        of_ours, of_theirs = variance[suspect].mean(), variance[~suspect].mean()
-        mean = (of_ours * theirs + of_theirs * ours) / (ours + theirs)
-        degrees = max(1, len(self.mean) - len(np.unique(self.stratum)) - 1)
+        numbers = np.where(suspect, texts, self.texts) if texts else self.texts
+        variance = self._between(self._unread) + self.within / numbers
+        ours = suspect.sum()
+        theirs = len(suspect) - ours
+        # the variance of each side counts by the number of the other one
+        of_ours = variance[suspect].mean() * theirs
+        of_theirs = variance[~suspect].mean() * ours
+        mean = (of_ours + of_theirs) / (ours + theirs)
+        strata = len(np.unique(self.stratum))
+        degrees = max(1, len(suspect) - strata - 1)
         return detectable_effect(mean / self.shared.sum(), degrees)
 
 
@@ -235,7 +249,7 @@ def share_as_high(values: Floats) -> float:
 
 def summed(values: Floats, labels: Floats, stratum: Whole) -> Floats:
     """Return the sum of suspects' values, shape (relabellings,)."""
-    return np.asarray(values @ labels)
+    return values @ labels
 
 
 def above(values: Floats, labels: Floats, stratum: Whole) -> Floats:
@@ -247,12 +261,13 @@ def above(values: Floats, labels: Floats, stratum: Whole) -> Floats:
     A. Janssen, Studentized permutation tests for non-i.i.d. hypotheses, Statistics &
     Probability Letters 1997. `labels` has shape (units, relabellings).
     """
-    same = (stratum == np.unique(stratum)[:, None]).astype(np.float64)
-    number = same.sum(axis=1, keepdims=True)
-    ours = same @ labels[:, :1]
+    is_in = (stratum == np.unique(stratum)[:, None]).astype(np.float64)
+    number = is_in.sum(axis=1, keepdims=True)
+    ours = is_in @ labels[:, :1]
     theirs = number - ours
-    values = values - ((same @ values) / number[:, 0]) @ same
-    sums = same @ (values[:, None] * labels)
+    means = (is_in @ values) / number[:, 0]
+    values = values - means @ is_in
+    sums = is_in @ (values[:, None] * labels)
     squares = (values**2) @ labels
     # values are centred, so that both sides of a stratum sum to 0
     between_ours = (sums**2 / np.maximum(ours, 1)).sum(axis=0)
@@ -261,10 +276,11 @@ def above(values: Floats, labels: Floats, stratum: Whole) -> Floats:
     within_theirs = values @ values - squares - between_theirs
     variance_ours = within_ours / _freedom(ours)
     variance_theirs = within_theirs / _freedom(theirs)
-    variance = (theirs**2 * ours / number**2).sum() * variance_ours
-    variance += (ours**2 * theirs / number**2).sum() * variance_theirs
+    weight_ours = (theirs**2 * ours / number**2).sum()
+    weight_theirs = (ours**2 * theirs / number**2).sum()
+    variance = weight_ours * variance_ours + weight_theirs * variance_theirs
     errors = np.sqrt(np.maximum(variance, SUMMING**2))
-    return np.asarray(ratio(sums.sum(axis=0), errors))
+    return sums.sum(axis=0) / errors
 
 
 def _freedom(side: Floats | Whole) -> float:
@@ -279,10 +295,11 @@ def _differ_in_number(suspect: Flags, stratum: Whole) -> bool:
 
     With equal numbers Welch's t orders relabellings as the sum does.
     """
-    codes = np.unique(stratum, return_inverse=True)[1]
-    ours, theirs = np.bincount(codes, suspect), np.bincount(codes, ~suspect)
+    _, codes = np.unique(stratum, return_inverse=True)
+    ours = np.bincount(codes, suspect)
+    theirs = np.bincount(codes, ~suspect)
     freedom = min(_freedom(ours), _freedom(theirs))
-    return bool(freedom >= FEWEST_FREEDOM and (ours != theirs).any())
+    return freedom >= FEWEST_FREEDOM and bool((ours != theirs).any())
 
 
 def units_of(texts: AuditedTexts, normal: Floats) -> Units:
@@ -292,15 +309,14 @@ def units_of(texts: AuditedTexts, normal: Floats) -> Units:
     Documents of the same slices are a stratum; where labels were drawn within
     documents, a document is one.
     """
-    texts, normal = texts.where(~np.isnan(normal)), normal[~np.isnan(normal)]
-    unit = np.arange(len(normal))
-    if not texts.within:
-        unit = np.unique(texts.document, return_inverse=True)[1]
-    first, of_unit = np.unique(unit, return_index=True, return_inverse=True)[1:]
+    has_score = ~np.isnan(normal)
+    texts, normal = texts.where(has_score), normal[has_score]
+    unit = np.arange(len(normal)) if texts.within else texts.document
+    _, first, of_unit = np.unique(unit, return_index=True, return_inverse=True)
     number = np.bincount(of_unit).astype(np.float64)
     mean = np.bincount(of_unit, normal) / np.maximum(number, 1)
+    squares = float(((normal - mean[of_unit]) ** 2).sum())
     freedom = len(normal) - len(first)
-    within = float(((normal - mean[of_unit]) ** 2).sum()) / freedom if freedom else 0.0
 
     strata: list[int] = []
     numbers: dict[object, int] = {}
@@ -314,7 +330,7 @@ def units_of(texts: AuditedTexts, normal: Floats) -> Units:
         suspect=texts.suspect[first],
         stratum=np.array(strata, dtype=np.intp),
         document=document,
-        within=within,
+        within=squares / freedom if freedom else 0.0,
     )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 
-from pretrace.benchmarks.slices import slices_of
+from pretrace.benchmarks.slices import Slice, slices_of
 from pretrace.evaluation.averages import Record
 from pretrace.evaluation.significance import empirical_p
 from pretrace.passes.index import PassIndex
@@ -84,11 +84,9 @@ The first pair finds lists that count; without its bound, a book would repeat it
 everywhere (tests/bench/bench_repeats.py)."""
 
 _NUMBERS = {
-    "logprobs": np.float64,
-    "top40": np.float64,
-    "ranks": np.int32,
+    "logprobs": np.float64, "top40": np.float64, "ranks": np.int32,
     "token_ids": np.int32,
-}
+}  # fmt: skip
 
 
 def windows_of(
@@ -105,34 +103,33 @@ def windows_of(
     texts = benchmark.set_index("text_id")[["subset", "length", "document", "label"]]
     parts = list(_windows_in_context(index, extraction, decode))
     if parts:
-        frame = pd.concat(parts, ignore_index=True)
+        windows = pd.concat(parts, ignore_index=True)
     else:
-        frame = pd.DataFrame(columns=[*_TYPES]).astype(_TYPES)
+        windows = pd.DataFrame(columns=[*_TYPES]).astype(_TYPES)
         logger.warning(
             "%s: no text has the %d tokens that a window takes: give longer texts, or "
             "lower the run's extraction.",
             index.manifest["benchmark"],
             window_tokens(extraction),
         )
-    frame = _with_named_documents(frame.join(texts, on="text_id"))
+    windows = _with_named_documents(windows.join(texts, on="text_id"))
     order = ["subset", "length", "document", "text_id", "at"]
-    frame = frame.sort_values(order, ignore_index=True)[WINDOWS]
+    windows = windows.sort_values(order, ignore_index=True)[WINDOWS]
     logger.info(
         "%s: %d windows in %d texts; %d windows repeat their own text",
         index.manifest["benchmark"],
-        len(frame),
-        frame["text_id"].nunique(),
-        frame["repeats"].sum(),
+        len(windows),
+        windows["text_id"].nunique(),
+        windows["repeats"].sum(),
     )
-    return frame
+    return windows
 
 
 def _with_named_documents(texts: pd.DataFrame) -> pd.DataFrame:
     """Return texts, of which one without a document is a document of its own name."""
-    has_document = texts["document"].ne("")
-    return texts.assign(
-        document=texts["document"].where(has_document, texts["text_id"])
-    )
+    document = texts["document"]
+    document = document.where(document.ne(""), texts["text_id"])
+    return texts.assign(document=document)
 
 
 def window_tokens(extraction: Mapping[str, Any]) -> int:
@@ -145,7 +142,10 @@ def _windows_in_context(
 ) -> Iterator[pd.DataFrame]:
     """Yield the windows of texts that were read whole: each follows all tokens before
     it."""
-    for key in _keys(index, Reading("original", extraction["start_token"]), extraction):
+    reading = Reading("original", extraction["start_token"])
+    for key in index.rows:
+        if key.reading != reading or not _is_read(key.slice, extraction):
+            continue
         beyond = _past_context(index, key.with_changes(past_context=True), extraction)
         for batch in index.batches(key, _ROWS_AT_ONCE):
             for row in batch.to_pandas().to_dict("records"):
@@ -155,17 +155,9 @@ def _windows_in_context(
                     yield windows
 
 
-def _keys(
-    index: PassIndex, reading: Reading, extraction: Mapping[str, Any]
-) -> list[PassKey]:
-    """Return the passes of a reading over the slices that the runs with `extraction`
-    read."""
-    keys = []
-    for key in index.rows:
-        is_read = any(key.slice.is_among(**part) for part in extraction["parts"])
-        if key.reading == reading and is_read:
-            keys.append(key)
-    return keys
+def _is_read(part: Slice, extraction: Mapping[str, Any]) -> bool:
+    """Tell whether a run with `extraction` reads a slice of the benchmark."""
+    return any(part.is_among(**read) for read in extraction["parts"])
 
 
 def _past_context(
@@ -181,13 +173,13 @@ def _past_context(
     for batch in batches:
         for row in batch.to_pandas().to_dict("records"):
             rows.setdefault(row["text_id"], []).append(row)
-    manifest = index.manifest
-    if rows and extraction["context"] > manifest["context"] // 2:
+    context = index.manifest["context"]
+    if rows and extraction["context"] > context // 2:
         raise InputError(
             f"extraction: context is {extraction['context']}, and texts of "
-            f"{manifest['benchmark']} exceed the model's context of "
-            f"{manifest['context']} tokens: past it a token has half of that before "
-            f"it. Give context: {manifest['context'] // 2} at most."
+            f"{index.manifest['benchmark']} exceed the model's context of {context} "
+            "tokens: past it a token has half of that before it. Give context: "
+            f"{context // 2} at most."
         )
     return rows
 
@@ -203,8 +195,10 @@ def _windows_of_text(
         stretches = [row[key] for row in rows]
         numbers[key] = np.concatenate(stretches).astype(kind)
     ids = numbers["token_ids"]
-    first = rows[0]["n_tokens"] - len(ids)  # 1 without a start token
-    start = max(extraction["context"] - (first == 0), first) - first
+    tokens = int(rows[0]["n_tokens"])
+    first = tokens - len(ids)  # 1 without a start token
+    context = extraction["context"] - (first == 0)
+    start = max(context, first) - first
     chosen = slice(start, max(len(ids) - size + 1, 0), stride)
     places = np.arange(len(ids))[chosen]
     if not len(places):
@@ -214,20 +208,16 @@ def _windows_of_text(
         sums[name] = values[chosen]
     repeats = has_repeats(ids, size)[chosen]
     passages = np.full(len(places), "", dtype=object)
-    likeliest = _likeliest(np.where(repeats, np.nan, sums["log_p_top"]), size, stride)
+    log_p = np.where(repeats, np.nan, sums["log_p_top"])
+    likeliest = _likeliest(log_p, size, stride)
     suffixes = [ids[place : place + size].tolist() for place in places[likeliest]]
     passages[likeliest] = decode(suffixes)
-    fifty = np.full(len(ids), np.nan)
-    if len(ids) >= FIFTY:
-        of_fifty = _sums_of(numbers, FIFTY)["log_p_top"]
-        of_fifty[has_repeats(ids, FIFTY)] = np.nan
-        fifty[FIFTY - first : len(of_fifty)] = of_fifty[FIFTY - first :]
     columns = {
         "text_id": rows[0]["text_id"],
-        "tokens": int(rows[0]["n_tokens"]),
+        "tokens": tokens,
         "at": places + first,
         "suffix": size,
-        "log_p_fifty": fifty[places],
+        "log_p_fifty": _log_p_fifty(numbers, first)[places],
         "repeats": repeats,
         "token": pieces(ids, decode)[chosen],
         "passage": passages,
@@ -235,34 +225,31 @@ def _windows_of_text(
     return pd.DataFrame(columns | sums)
 
 
+def _log_p_fifty(numbers: Mapping[str, np.ndarray], first: int) -> np.ndarray:
+    """Return the column `log_p_fifty` of windows that begin at each token of a text
+    whose tokens are numbered from `first`."""
+    ids = numbers["token_ids"]
+    log_p = np.full(len(ids), np.nan)
+    if len(ids) >= FIFTY:
+        of_fifty = _sums_of(numbers, FIFTY)["log_p_top"]
+        of_fifty[has_repeats(ids, FIFTY)] = np.nan
+        start = FIFTY - first
+        log_p[start : len(of_fifty)] = of_fifty[start:]
+    return log_p
+
+
 def _sums_of(numbers: Mapping[str, np.ndarray], size: int) -> dict[str, np.ndarray]:
-    """Return `_sums` of every window of `size` tokens of a text."""
-    windows = {}
-    for name, values in _of_tokens(numbers).items():
-        windows[name] = sliding_window_view(values, size)
-    return _sums(windows)
-
-
-def _of_tokens(numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return for each token: ln of its probability, at temperature 1 and among the 40
-    likeliest; whether it is outside them, and whether it is the likeliest.
-    """
+    """Return the columns `log_p`, `log_p_top` and `greedy` of every window of `size`
+    tokens of a text."""
+    logprobs, ranks = numbers["logprobs"], numbers["ranks"]
+    among_top = np.minimum(logprobs - numbers["top40"], 0)
+    log_p_top = sliding_window_view(among_top, size).sum(axis=1)
+    is_outside = sliding_window_view(ranks >= TOP, size).any(axis=1)
+    log_p_top[is_outside] = np.nan
     return {
-        "log_p": numbers["logprobs"],
-        "log_p_top": np.minimum(numbers["logprobs"] - numbers["top40"], 0),
-        "outside": numbers["ranks"] >= TOP,
-        "likeliest": numbers["ranks"] == 0,
-    }
-
-
-def _sums(tokens: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Sum `_of_tokens` [windows, tokens] to columns of `WINDOWS`."""
-    log_p_top = tokens["log_p_top"].sum(axis=1)
-    log_p_top[tokens["outside"].any(axis=1)] = np.nan
-    return {
-        "log_p": tokens["log_p"].sum(axis=1),
+        "log_p": sliding_window_view(logprobs, size).sum(axis=1),
         "log_p_top": log_p_top,
-        "greedy": tokens["likeliest"].all(axis=1),
+        "greedy": sliding_window_view(ranks == 0, size).all(axis=1),
     }
 
 
@@ -276,10 +263,14 @@ def has_repeats(ids: np.ndarray, size: int) -> np.ndarray:
     copied = np.zeros(len(ids), dtype=bool)
     for run, within in COPIED_RUNS:
         runs = pd.DataFrame(sliding_window_view(ids, min(run, len(ids))))
-        since = pd.Series(runs.index).groupby([runs[place] for place in runs]).diff()
-        for place in runs:
-            copied[place:][: len(runs)] |= since.le(within).to_numpy()
-    return np.asarray(2 * sliding_window_view(copied, size).sum(axis=1) >= size)
+        places = pd.Series(runs.index)
+        # the tokens since the same run was there before
+        since = places.groupby([runs[column] for column in runs]).diff()
+        is_copy = since.le(within).to_numpy()
+        for column in range(runs.shape[1]):
+            copied[column : column + len(runs)] |= is_copy
+    number_copied = sliding_window_view(copied, size).sum(axis=1)
+    return 2 * number_copied >= size
 
 
 def pieces(ids: np.ndarray, decode: Decode) -> np.ndarray:
@@ -290,8 +281,8 @@ def pieces(ids: np.ndarray, decode: Decode) -> np.ndarray:
     nothing.
     """
     alone = decode([[id] for id in ids.tolist()])
-    broken = np.array([BROKEN in words for words in alone])
-    goes_on = np.append(False, broken[1:] & broken[:-1])
+    is_broken = np.array([BROKEN in words for words in alone])
+    goes_on = np.append(False, is_broken[1:] & is_broken[:-1])
     begins = np.flatnonzero(~goes_on).tolist()
     # each with the token before it, whose words are taken off again
     with_last = []
@@ -299,7 +290,8 @@ def pieces(ids: np.ndarray, decode: Decode) -> np.ndarray:
         with_last.append(ids[max(begin - 1, 0) : end].tolist())
     words_of_tokens = np.full(len(ids), "", dtype=object)
     for begin, words in zip(begins, decode(with_last), strict=True):
-        words_of_tokens[begin] = words[len(alone[begin - 1]) :] if begin else words
+        length_of_last = len(alone[begin - 1]) if begin else 0
+        words_of_tokens[begin] = words[length_of_last:]
     return words_of_tokens
 
 
@@ -307,12 +299,14 @@ def _likeliest(log_p: np.ndarray, size: int, stride: int) -> list[int]:
     """Return the numbers of the windows that overlap no likelier one, in order, without
     windows of no probability."""
     covered = np.zeros(len(log_p) * stride + size, dtype=bool)
+    falling = np.argsort(-log_p, kind="stable")
     chosen = []
-    for number in np.argsort(-log_p, kind="stable")[: np.isfinite(log_p).sum()]:
-        tokens = slice(number * stride, number * stride + size)
+    for number in falling[: np.isfinite(log_p).sum()].tolist():
+        begin = number * stride
+        tokens = slice(begin, begin + size)
         if not covered[tokens].any():
             covered[tokens] = True
-            chosen.append(int(number))
+            chosen.append(number)
     return sorted(chosen)
 
 
@@ -337,25 +331,28 @@ def summarise(
         about = elsewhere[["text_id", "document", "label"]].drop_duplicates()
         known = about.join(_counts_of_texts(elsewhere, extraction), on="text_id")
     for part in slices_of(texts):
-        if not any(part.is_among(**read) for read in extraction["parts"]):
+        if not _is_read(part, extraction):
             continue
         here = texts[part.rows(texts)]
         nonmembers = here if elsewhere is None else known
-        is_known = nonmembers["label"].eq(0).fillna(False)
-        nonmembers = nonmembers[is_known & nonmembers["measured"].gt(0)]
+        is_nonmember = nonmembers["label"].eq(0).fillna(False)
+        nonmembers = nonmembers[is_nonmember & nonmembers["measured"].gt(0)]
         sums = nonmembers.groupby("document")[["extractable", "tokens"]].sum()
         shares = sums["extractable"] / sums["tokens"]
         keys = asdict(part) | settings
         if len(sums):
-            keys["nonmembers"] = sums["extractable"].sum() / sums["tokens"].sum()
+            of_all = sums.sum()
+            keys["nonmembers"] = of_all["extractable"] / of_all["tokens"]
         for unit in _units(here, ["label"]):
-            rows.append({"unit": "class", **keys, **unit})
+            rows.append(keys | unit | {"unit": "class"})
         for unit in _units(here, ["document", "label"]):
             others = shares
-            if elsewhere is None and pd.notna(unit["label"]) and unit["label"] == 0:
+            label = unit["label"]
+            is_known = bool(pd.notna(label) and label == 0)
+            if elsewhere is None and is_known:
                 # a known document is not compared with itself
                 others = shares.drop(unit["document"], errors="ignore")
-            row = {"unit": "document", **keys, **unit, "known": len(others), "p": None}
+            row = keys | unit | {"unit": "document", "known": len(others), "p": None}
             if len(others):
                 row["p"] = float(empirical_p(unit["extractable"], others))
             rows.append(row)
@@ -364,14 +361,9 @@ def summarise(
 
 
 _COUNTS = [
-    "tokens",
-    "measured",
-    *SHARES,
-    "windows",
-    "extractable_windows",
-    "repeats",
+    "tokens", "measured", *SHARES, "windows", "extractable_windows", "repeats",
     "longest_run",
-]
+]  # fmt: skip
 
 
 def _counts_of_texts(
@@ -379,23 +371,25 @@ def _counts_of_texts(
 ) -> pd.DataFrame:
     """Return `_COUNTS` of each text with windows: its tokens, those that windows of
     each kind cover, and windows."""
-    least, tries = log(extraction["threshold"]), extraction["tries"]
+    least = log(extraction["threshold"])
     p = np.exp(windows["log_p_top"].fillna(-np.inf))
+    # the logarithm of (1 - p) ** tries, which a p of 1 would make infinite
+    log_never = extraction["tries"] * np.log1p(-np.minimum(p, 1 - 1e-16))
     windows = windows.assign(
         measured=True,
         extractable=windows["log_p_top"] > least,
-        # the logarithm of (1 - p) ** tries, which a p of 1 would make infinite
-        in_tries=tries * np.log1p(-np.minimum(p, 1 - 1e-16)) <= log(0.5),
+        in_tries=log_never <= log(0.5),
         sampled=windows["log_p"] > least,
         fifty=windows["log_p_fifty"] > least,
     )
     rows = {}
     for text_id, own in windows.groupby("text_id"):
-        counted = own[~own["repeats"]]
         size, tokens = own["suffix"].iloc[0], own["tokens"].iloc[0]
         counts = {"tokens": tokens}
+        counted = own[~own["repeats"]]
         for name in ("measured", *SHARES):
-            counts[name] = count_covered(counted.loc[counted[name], "at"], size)
+            begins = counted.loc[counted[name], "at"]
+            counts[name] = count_covered(begins, size)
         # windows of `FIFTY` tokens, of which one that repeats the text has no value
         begins = own.loc[own["fifty"], "at"]
         has_fifty = tokens >= 2 * FIFTY
@@ -406,8 +400,8 @@ def _counts_of_texts(
         counts["repeats"] = len(own) - len(counted)
         counts["longest_run"] = longest_run(extractable, size)
         rows[text_id] = counts
-    frame = pd.DataFrame.from_dict(rows, orient="index")
-    return frame.reindex(columns=_COUNTS).astype(float)
+    counts_of_texts = pd.DataFrame.from_dict(rows, orient="index")
+    return counts_of_texts.reindex(columns=_COUNTS).astype(float)
 
 
 def _units(texts: pd.DataFrame, keys: list[str]) -> list[Record]:
@@ -435,16 +429,16 @@ def _units(texts: pd.DataFrame, keys: list[str]) -> list[Record]:
 def count_covered(places: "pd.Series[int]", size: int) -> int:
     """Count the tokens that windows of `size` tokens cover which begin at `places`, in
     ascending order."""
-    return int(np.diff(places).clip(max=size).sum() + size * (len(places) > 0))
+    if not len(places):
+        return 0
+    return int(np.diff(places).clip(max=size).sum() + size)
 
 
 def longest_run(places: "pd.Series[int]", size: int) -> int:
     """Count the tokens of the longest stretch that windows of `size` tokens cover
     without gap; see `count_covered`."""
-    begins = np.concatenate(
-        [[0], np.flatnonzero(np.diff(places) > size) + 1, [len(places)]]
-    )
-    return max(
-        (count_covered(places[begin:end], size) for begin, end in pairwise(begins)),
-        default=0,
-    )
+    gaps = np.flatnonzero(np.diff(places) > size) + 1
+    longest = 0
+    for begin, end in pairwise([0, *gaps.tolist(), len(places)]):
+        longest = max(longest, count_covered(places[begin:end], size))
+    return longest

@@ -1,8 +1,6 @@
 """What is given back of works in question, against known works: whole works exchange
 their labels."""
 
-from collections.abc import Iterable
-
 import numpy as np
 import pandas as pd
 
@@ -12,15 +10,8 @@ from pretrace.evaluation.resampling import DRAWN
 from pretrace.questions.going_on import WORKS
 
 SUMMARY = [
-    "unit",
-    *WORKS,
-    "p",
-    "server",
-    "models",
-    "first",
-    "last",
-    "cut_short",
-]
+    "unit", *WORKS, "p", "server", "models", "first", "last", "cut_short",
+]  # fmt: skip
 """A row of all works together, then a row a work: the columns of
 `questions.going_on.WORKS`, and a p. The p of all is that of the exchange of works by
 the words that are given back of each; of a work in question, its rank among the known
@@ -45,27 +36,29 @@ def summarise(
     exchange their labels.
     """
     silent = works["refused"] + works["unanswered"]
-    measured = works["requests"].gt(silent).to_numpy(dtype=bool)
-    suspect = ~works["label"].eq(0).fillna(False).to_numpy(dtype=bool)
+    rows = np.flatnonzero(works["requests"].gt(silent).to_numpy(dtype=bool))
+    compared = works.iloc[rows]
+    suspect = ~compared["label"].eq(0).fillna(False).to_numpy(dtype=bool)
     p = np.full(len(works), np.nan)
     together = np.nan
-    rows = np.flatnonzero(measured)
-    if suspect[rows].any() and not suspect[rows].all():
-        given = works["given_back"].to_numpy(dtype=np.float64)[rows]
-        same = np.zeros(len(rows), dtype=np.intp)
-        texts = AuditedTexts(given[:, None], np.arange(len(rows)), same, suspect[rows])
+    if suspect.any() and not suspect.all():
+        given_back = compared["given_back"].to_numpy(dtype=np.float64)
+        alone = np.arange(len(rows))
+        texts = AuditedTexts(given_back[:, None], alone, np.zeros_like(alone), suspect)
         units = units_of(texts, texts.ranks([0])[:, -1])
         p[rows] = units.conformal_p
-        if has_p(int(suspect[rows].sum()), int((~suspect[rows]).sum())):
+        if has_p(int(suspect.sum()), int((~suspect).sum())):
             together = units.p(seed, drawn)
-    told = continuations[continuations["date"].ne("")]
+    dates = continuations["date"]
+    dates = dates[dates.ne("")]
+    models = sorted({*filter(None, continuations["model"])})
     whole = {
         "unit": "all",
         "p": together,
         "server": server,
-        "models": ", ".join(_different(continuations["model"])),
-        "first": told["date"].min(),
-        "last": told["date"].max(),
+        "models": ", ".join(models),
+        "first": dates.min(),
+        "last": dates.max(),
         "cut_short": cut_short,
     }
     documents = works.assign(unit="document", p=p)
@@ -73,7 +66,3 @@ def summarise(
     documents = documents.sort_values(by_words, ascending=[False, True])
     summary = pd.concat([pd.DataFrame([whole]), documents], ignore_index=True)
     return summary.reindex(columns=SUMMARY)
-
-
-def _different(names: Iterable[str]) -> list[str]:
-    return sorted({name for name in names if name})

@@ -21,14 +21,14 @@ def named_variant(method: str, setting: str) -> str:
 def in_grid(setting: str, method: str, free: str = "") -> bool:
     """Tell whether a setting has the parameters and values of the method's own grid;
     `free` may have any value."""
-    parsed, grid = (
-        written_parameters(setting),
-        METHODS[method].grid if method in METHODS else {},
-    )
-    return parsed.keys() == grid.keys() and all(
-        name == free or value in map(written_value, grid[name])
-        for name, value in parsed.items()
-    )
+    parsed = written_parameters(setting)
+    grid = METHODS[method].grid if method in METHODS else {}
+    if parsed.keys() != grid.keys():
+        return False
+    for name, value in parsed.items():
+        if name != free and value not in map(written_value, grid[name]):
+            return False
+    return True
 
 
 def along(
@@ -41,18 +41,19 @@ def along(
     their best in the method's own grid; of equal values, the row that has an interval.
     """
     row_of_value: dict[str, Record] = {}
-    fixed = None if default is None else written_parameters(default) | {parameter: ""}
 
-    def rank(item: tuple[str, Record]) -> tuple[float, bool]:
-        _, row = item
+    def rank(setting: str) -> tuple[float, bool]:
+        row = rows[setting]
         return -float(row["value"]), bool(pd.isna(row["low"]))
 
-    for setting, row in sorted(rows.items(), key=rank):
+    for setting in sorted(rows, key=rank):
         parsed = written_parameters(setting)
-        if fixed is None:
+        if default is None:
             is_meant = in_grid(setting, method.split(";")[0], free=parameter)
         else:
-            is_meant = {**parsed, parameter: ""} == fixed
+            fixed = written_parameters(default)
+            is_meant = parsed | {parameter: ""} == fixed | {parameter: ""}
         if parameter in parsed and is_meant:
-            row_of_value.setdefault(parsed[parameter], row)
-    return sorted(row_of_value.items(), key=lambda item: float(item[0]))
+            row_of_value.setdefault(parsed[parameter], rows[setting])
+    values = sorted(row_of_value, key=float)
+    return [(value, row_of_value[value]) for value in values]

@@ -13,13 +13,8 @@ EACH = "*"
 """A subset that stands for every one."""
 
 METRIC_KEYS = [
-    "unit",
-    *Column._fields,
-    "subset",
-    "length",
-    "evaluation_set",
-    "selection",
-]
+    "unit", *Column._fields, "subset", "length", "evaluation_set", "selection",
+]  # fmt: skip
 """What tells the rows of metrics, tests and curves apart."""
 
 LEVELS = (1, 5, 10)

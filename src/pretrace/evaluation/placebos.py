@@ -66,23 +66,23 @@ def placebos(
     InputError if the non-members come from several documents.
     """
     real, documents = _documents(benchmark, name)
+    of_texts = scores["text"]
     rows: list[Record] = []
-    with Progress(
-        f"placebos of {name}", total=1 + len(documents), unit="documents"
-    ) as progress:
+    with Progress(f"placebos of {name}", 1 + len(documents), "documents") as progress:
         for document in [real, *documents]:
             if document == real:
                 table = benchmark[benchmark["label"].notna()]
-                columns = scores["text"].scores
+                columns = of_texts.scores
                 sets = _sets_of("", table, evaluation_sets)
             else:
                 table = _placebo(benchmark, document, name)
-                columns = _retrain(scores["text"], table, language)
+                columns = _retrain(of_texts, table, language)
                 sets = _sets_of(document, table, evaluation_sets)
-            units = _relabelled(scores["text"].units, table)
+            relabelled = UnitScores(_relabelled(of_texts.units, table), columns, {})
             about = {"document": document, "placebo": document != real}
-            for part in parts_of("text", UnitScores(units, columns, {}), sets):
-                rows += [about | row for row in _rows(part.ranked(), settings)]
+            for part in parts_of("text", relabelled, sets):
+                for row in _rows(part.ranked(), settings):
+                    rows.append(about | row)
             progress.update()
     return _summarise(pd.DataFrame(rows))
 
@@ -90,9 +90,9 @@ def placebos(
 def _relabelled(units: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """Return the units with the labels and folds of a table of texts; units outside it
     have the label -1, which is in no set."""
-    by_id, ids = table.set_index("text_id"), units["id"]
-    label = ids.map(by_id["label"]).fillna(-1)
-    fold = ids.map(by_id["fold"]).fillna(units["fold"])
+    by_id = table.set_index("text_id")
+    label = units["id"].map(by_id["label"]).fillna(-1)
+    fold = units["id"].map(by_id["fold"]).fillna(units["fold"])
     return units.assign(label=label.astype(np.int64), fold=fold.astype(np.int64))
 
 
@@ -102,26 +102,25 @@ def _rows(ranked: RankedUnits, settings: Settings) -> Iterator[Record]:
     estimands = choose(ranked, rankings, settings).estimands
     once = np.ones((len(ranked.label), 1))
     values = rankings.values(estimands, once)[:, 0].tolist()
+    about = {
+        "subset": ranked.slice.subset,
+        "length": ranked.slice.length,
+        "evaluation_set": ranked.evaluation_set,
+        "n_members": int(ranked.label.sum()),
+        "n_nonmembers": int((~ranked.label).sum()),
+    }
     for estimand, value in zip(estimands, values, strict=True):
-        column = ranked.columns[estimand.ranking.columns[0]]
-        yield {
-            **column._asdict(),
-            "subset": ranked.slice.subset,
-            "length": ranked.slice.length,
-            "evaluation_set": ranked.evaluation_set,
-            "n_members": int(ranked.label.sum()),
-            "n_nonmembers": int((~ranked.label).sum()),
-            "selection": estimand.selection,
-            "metric": metrics.METRICS[estimand.metric],
-            "value": value,
-        }
+        row = ranked.columns[estimand.column]._asdict() | about
+        row["selection"] = estimand.selection
+        row["metric"] = metrics.METRICS[estimand.metric]
+        row["value"] = value
+        yield row
 
 
 def empty_placebos() -> pd.DataFrame:
     """Return the empty table, of a benchmark without placebos."""
-    return pd.DataFrame(columns=PLACEBO_COLUMNS).astype(
-        {"length": "Int64", "value": float, "placebo": bool}
-    )
+    types = {"length": "Int64", "value": "float64", "placebo": "bool"}
+    return pd.DataFrame(columns=PLACEBO_COLUMNS).astype(types)
 
 
 def _documents(benchmark: pd.DataFrame, name: str) -> tuple[str, list[str]]:
@@ -142,11 +141,18 @@ def _placebo(benchmark: pd.DataFrame, document: str, name: str) -> pd.DataFrame:
     """Return `with_nonmembers` with new folds: the document that plays the non-members
     is cut as they are."""
     table = with_nonmembers(benchmark, document)
-    keys = [table[key] for key in ("text_id", "text", "label", "subset")]
     lengths = whole_numbers(table["length"])
     texts = []
-    for row in zip(*keys, lengths, table["document"], strict=True):
-        texts.append(Text(*row))
+    for row, length in zip(table.to_dict("records"), lengths, strict=True):
+        text = Text(
+            row["text_id"],
+            row["text"],
+            row["label"],
+            row["subset"],
+            length,
+            row["document"],
+        )
+        texts.append(text)
     folds = assign_folds(texts, seed_of("placebo_folds", name, document))
     return table.assign(fold=folds.numbers)
 
@@ -159,9 +165,9 @@ def _sets_of(
     ids = set(table["text_id"])
     chosen = []
     for real in sets:
+        is_drawn_for_it = real.nonmembers == document
         is_first = bool(document) or real.draw == 0
-        is_of_document = real.nonmembers == document and is_first
-        if real.draw is None or is_of_document:
+        if real.draw is None or (is_drawn_for_it and is_first):
             own = ids if real.ids is None else ids & set(real.ids)
             chosen.append(EvaluationSet(real.name, real.draw, own))
     return chosen
@@ -185,9 +191,8 @@ def _retrain(
             language,
         )
         for column in learning:
-            learned = find(column.method).function(texts)
-            places = ids.get_indexer(pd.Index(list(learned)))
-            scores[column][places] = list(learned.values())
+            learned = pd.Series(find(column.method).function(texts))
+            scores[column][ids.get_indexer(learned.index)] = learned
     return scores
 
 
@@ -196,19 +201,20 @@ def _summarise(rows: pd.DataFrame) -> pd.DataFrame:
         return empty_placebos()
     rows = rows.assign(length=rows["length"].astype("Int64"))
     of_placebos = rows[rows["placebo"]]
-    summaries = of_placebos.groupby(PLACEBO_KEYS, dropna=False)["value"].agg(
-        mean="mean", sd="std", placebos="size"
-    )
+    values = of_placebos.groupby(PLACEBO_KEYS, dropna=False)["value"]
+    summaries = values.agg(mean="mean", sd="std", placebos="size")
     real = rows.loc[~rows["placebo"], [*PLACEBO_KEYS, "value"]]
     pairs = of_placebos.merge(real, on=PLACEBO_KEYS, suffixes=("", "_real"))
-    pairs = pairs.assign(rank=pairs["value"] >= pairs["value_real"])
-    summaries["rank"] = 1 + pairs.groupby(PLACEBO_KEYS, dropna=False)["rank"].sum()
+    is_as_high = pairs["value"] >= pairs["value_real"]
+    by_key = pairs.assign(as_high=is_as_high).groupby(PLACEBO_KEYS, dropna=False)
+    summaries["rank"] = 1 + by_key["as_high"].sum()
     table = rows.merge(summaries.reset_index(), on=PLACEBO_KEYS, how="left")
-    table["z"] = (table["value"] - table["mean"]) / table["sd"].where(table["sd"] > 0)
+    above = table["value"] - table["mean"]
+    table["z"] = above / table["sd"].where(table["sd"] > 0)
     table.loc[table["placebo"], ["mean", "sd", "z", "rank", "placebos"]] = np.nan
-    return table[PLACEBO_COLUMNS].sort_values(
-        [*PLACEBO_KEYS, "placebo", "document"], kind="stable", ignore_index=True
-    )
+    order = [*PLACEBO_KEYS, "placebo", "document"]
+    table = table.sort_values(order, kind="stable", ignore_index=True)
+    return table[PLACEBO_COLUMNS]
 
 
 def first_of_any(frame: pd.DataFrame) -> tuple[int, int]:

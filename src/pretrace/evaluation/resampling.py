@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain, combinations, islice, product
-from math import comb, prod
+from math import comb
 
 import numpy as np
 import pandas as pd
@@ -59,7 +59,8 @@ class Groups:
         """Return the number of groups in the smallest stratum."""
         sizes = []
         for kind in np.unique(self.stratum):
-            sizes.append(int(self.of_text[self.stratum == kind].max()) + 1)
+            numbers = self.of_text[self.stratum == kind]
+            sizes.append(int(numbers.max()) + 1)
         return min(sizes)
 
 
@@ -83,7 +84,8 @@ def resampling_groups(text: Whole, document: Whole, label: Flags) -> Groups:
     conditional = False
     for kind in (True, False):
         own = label == kind
-        if len(np.unique(_components([text[own], document[own]]))) < FEWEST_DOCUMENTS:
+        groups = _components([text[own], document[own]])
+        if len(np.unique(groups)) < FEWEST_DOCUMENTS:
             few.append(kind)
             named = document[own & (document >= 0)]
             conditional |= len(np.unique(named)) < len(named)
@@ -92,15 +94,17 @@ def resampling_groups(text: Whole, document: Whole, label: Flags) -> Groups:
         document = np.where(for_themselves, -1, 2 * document + label)
         text = 2 * text + label
     groups = _components([text, document])
-    members = np.bincount(groups, label) > 0
-    nonmembers = np.bincount(groups, ~label) > 0
-    stratum = np.where(members & nonmembers, BOTH, members.astype(np.intp))
+    has_members = np.bincount(groups, label) > 0
+    has_nonmembers = np.bincount(groups, ~label) > 0
+    stratum = has_members.astype(np.intp)
+    stratum[has_members & has_nonmembers] = BOTH
     sizes = np.bincount(stratum, minlength=3)
     if sizes[BOTH] and (sizes[sizes > 0] < FEWEST_DOCUMENTS).any():
         stratum[:] = BOTH
     number = np.empty(len(stratum), dtype=np.intp)
     for kind in np.unique(stratum):
-        number[stratum == kind] = np.arange((stratum == kind).sum())
+        is_in = stratum == kind
+        number[is_in] = np.arange(is_in.sum())
     return Groups(number[groups], stratum[groups], conditional)
 
 
@@ -115,9 +119,11 @@ def _components(shared: list[Whole]) -> Whole:
             known = codes >= 0
             np.minimum.at(lowest, codes[known], first[known])
             if len(lowest):
-                first = np.where(known, np.minimum(first, lowest[codes]), first)
+                lowered = np.minimum(first, lowest[codes])
+                first = np.where(known, lowered, first)
         if (first == before).all():
-            return np.unique(first, return_inverse=True)[1]
+            _, numbers = np.unique(first, return_inverse=True)
+            return numbers
 
 
 def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Floats]:
@@ -159,19 +165,21 @@ def relabellings(
     elsewhere that number is drawn at random.
     """
     yield label[:, None].astype(np.float64)
-    codes = np.unique(stratum, return_inverse=True)[1]
-    at_once = columns_at_once(len(label))
+    _, codes = np.unique(stratum, return_inverse=True)
+    units = len(label)
+    at_once = columns_at_once(units)
     if ways(label, stratum) <= drawn + 1:
         others = _other_relabellings(label, codes)
         while part := list(islice(others, at_once)):
-            labels = np.zeros((len(label), len(part)))
-            labels[np.array(part, dtype=np.intp).T, np.arange(len(part))] = 1
+            ones = np.array(part, dtype=np.intp).T
+            labels = np.zeros((units, len(part)))
+            labels[ones, np.arange(len(part))] = 1
             yield labels
         return
     rng = np.random.default_rng(seed)
     by_stratum = label[np.argsort(codes, kind="stable")].astype(np.float64)
     for start in range(0, drawn, at_once):
-        shape = (min(at_once, drawn - start), len(label))
+        shape = (min(at_once, drawn - start), units)
         order = np.argsort(codes + rng.random(shape), axis=1)
         labels = np.empty(shape)
         np.put_along_axis(labels, order, by_stratum[None], axis=1)
@@ -194,8 +202,12 @@ def _other_relabellings(label: Flags, codes: Whole) -> Iterator[list[int]]:
 
 def ways(label: Flags, stratum: Whole) -> int:
     """Return in how many ways the units of each stratum can exchange their labels."""
-    totals, ours = Counter(stratum.tolist()), Counter(stratum[label].tolist())
-    return prod(comb(total, ours[code]) for code, total in totals.items())
+    totals = Counter(stratum.tolist())
+    ours = Counter(stratum[label].tolist())
+    number = 1
+    for code, total in totals.items():
+        number *= comb(total, ours[code])
+    return number
 
 
 def columns_at_once(texts: int) -> int:
@@ -214,5 +226,7 @@ def codes(texts: pd.DataFrame) -> tuple[Whole, Whole]:
 def text_weights(texts: pd.DataFrame, resamples: int, seed: int) -> Floats:
     """Return weights of labelled texts of a benchmark table, or of one class of them:
     shape (texts, resamples)."""
-    groups = resampling_groups(*codes(texts), texts["label"].eq(1).to_numpy(dtype=bool))
-    return np.concatenate(list(resample(groups, resamples, seed)), axis=1)
+    text, document = codes(texts)
+    label = texts["label"].eq(1).to_numpy(dtype=bool)
+    groups = resampling_groups(text, document, label)
+    return np.concatenate([*resample(groups, resamples, seed)], axis=1)

@@ -19,12 +19,9 @@ def ratio(numerator: Floats, denominator: Floats, empty: float = np.nan) -> Floa
     """Return numerators by denominators, which broadcast against each other; `empty`
     where a denominator is 0."""
     shape = np.broadcast_shapes(np.shape(numerator), np.shape(denominator))
-    return np.divide(
-        numerator,
-        denominator,
-        out=np.full(shape, empty),
-        where=np.asarray(denominator) != 0,
-    )
+    quotients = np.full(shape, empty)
+    is_known = np.asarray(denominator) != 0
+    return np.divide(numerator, denominator, out=quotients, where=is_known)
 
 
 def ranks_of(scores: Floats) -> Floats:
@@ -83,18 +80,21 @@ class Ranking:
         """Rank the texts `rows` of a cell; `scores`, `label` (True: member): shape
         (texts of the cell,)."""
         descending = rows[np.argsort(-scores[rows], kind="stable")]
-        members = descending[label[descending]]
-        nonmembers = descending[~label[descending]]
-        ascending, values = scores[members][::-1], scores[nonmembers]
-        above = len(members) - np.searchsorted(ascending, values, side="right")
-        at_least = len(members) - np.searchsorted(ascending, values, side="left")
-        return cls(members, nonmembers, above, at_least)
+        is_member = label[descending]
+        members = descending[is_member]
+        nonmembers = descending[~is_member]
+        ascending = scores[members][::-1]
+        values = scores[nonmembers]
+        not_above = np.searchsorted(ascending, values, side="right")
+        below = np.searchsorted(ascending, values, side="left")
+        count = len(members)
+        return cls(members, nonmembers, count - not_above, count - below)
 
     @property
     def key(self) -> bytes:
         """Return bytes that are equal for equal rankings."""
-        parts = (self.members, self.nonmembers, self.above, self.at_least)
-        return np.concatenate([[len(self.members)], *parts]).tobytes()
+        parts = [[len(self.members)], self.members, self.nonmembers]
+        return np.concatenate([*parts, self.above, self.at_least]).tobytes()
 
     def counts(self, weights: Floats) -> tuple[Floats, Floats]:
         """Return numerators (metrics, resamples) and pairs (resamples,): a metric is
@@ -139,23 +139,27 @@ def _cumulative(weights: Floats) -> Floats:
     In square blocks of rows, because np.cumsum walks down one column at a time and is
     several times slower.
     """
-    n, resamples = weights.shape
-    size = max(1, int(np.sqrt(n + 1)))
-    blocks = np.zeros((-(-(n + 1) // size), size, resamples), dtype=weights.dtype)
+    rows, resamples = weights.shape
+    rows += 1
+    size = max(1, int(np.sqrt(rows)))
+    number = -(-rows // size)  # rounded up
+    blocks = np.zeros((number, size, resamples), dtype=weights.dtype)
     flat = blocks.reshape(-1, resamples)
-    flat[1 : n + 1] = weights
+    flat[1:rows] = weights
     for row in range(1, size):
         blocks[:, row] += blocks[:, row - 1]
-    for block in range(1, len(blocks)):
+    for block in range(1, number):
         blocks[block] += blocks[block - 1, -1]
-    return flat[: n + 1]
+    return flat[:rows]
 
 
 def _count_at_most(cumulative: Floats, limit: Floats) -> Whole:
     """Count by bisection the rows after the first that are <= limit, for limits of
     shape (limits, resamples)."""
-    last, resamples = len(cumulative) - 1, cumulative.shape[1]
-    flat, column = cumulative.reshape(-1), np.arange(resamples)
+    rows, resamples = cumulative.shape
+    last = rows - 1
+    flat = cumulative.reshape(-1)
+    column = np.arange(resamples)
     count = np.zeros(limit.shape, dtype=np.intp)
     step = 1 << max(last, 1).bit_length()
     while step := step >> 1:

@@ -50,21 +50,17 @@ def text_units(benchmark: pd.DataFrame) -> pd.DataFrame:
 
     Text and document are codes, equal where these are equal; document -1 is none.
     """
-    labelled = benchmark[benchmark["label"].notna()].sort_values(
-        "text_id", kind="stable"
-    )
+    labelled = benchmark[benchmark["label"].notna()]
+    labelled = labelled.sort_values("text_id", kind="stable")
     text, document = codes(labelled)
-    return pd.DataFrame(
-        {
-            "id": labelled["text_id"].to_numpy(dtype=object),
-            "label": labelled["label"].to_numpy(dtype=np.int64),
-            "subset": labelled["subset"].to_numpy(dtype=object),
-            "length": labelled["length"].fillna(-1).to_numpy(dtype=np.int64),
-            "fold": labelled["fold"].to_numpy(dtype=np.int64),
-            "text": text,
-            "document": document,
-        }
-    )
+    units = pd.DataFrame({"id": labelled["text_id"].to_numpy(dtype=object)})
+    units["label"] = labelled["label"].to_numpy(dtype=np.int64)
+    units["subset"] = labelled["subset"].to_numpy(dtype=object)
+    units["length"] = labelled["length"].fillna(-1).to_numpy(dtype=np.int64)
+    units["fold"] = labelled["fold"].to_numpy(dtype=np.int64)
+    units["text"] = text
+    units["document"] = document
+    return units
 
 
 def labelled_documents(benchmark: pd.DataFrame) -> pd.DataFrame:
@@ -98,19 +94,21 @@ def _put(rows: pd.DataFrame, of_units: UnitScores) -> None:
     """Write rows of the scores table into the columns of their units."""
     units, columns, shots_used = of_units
     rows = rows.assign(draw=rows["draw"].fillna(-1).astype(np.int64))
-    places = pd.Index(units["id"]).get_indexer(pd.Index(rows["id"]))
+    ids = pd.Index(units["id"])
+    places = ids.get_indexer(pd.Index(rows["id"]))
     values = rows["score"].to_numpy(np.float64)
     used = rows["shots_used"].fillna(-1).to_numpy(np.int16)
     by_column = rows.groupby(list(Column._fields), sort=False).indices
     for key, rows_of_column in by_column.items():
         column = Column._make(cast("tuple[Any, ...]", key))
         labelled = rows_of_column[places[rows_of_column] >= 0]
-        own = columns.setdefault(column, np.full(len(units), np.nan))
-        own[places[labelled]] = values[labelled]
+        here = places[labelled]
+        scores = columns.setdefault(column, np.full(len(ids), np.nan))
+        scores[here] = values[labelled]
         if (used[labelled] >= 0).any():
-            no_shots: Whole = np.full(len(units), -1, dtype=np.int16)
+            no_shots: Whole = np.full(len(ids), -1, dtype=np.int16)
             shots = shots_used.setdefault(column, no_shots)
-            shots[places[labelled]] = used[labelled]
+            shots[here] = used[labelled]
 
 
 @dataclass(frozen=True)
@@ -150,7 +148,8 @@ def evaluation_sets(
             continue
         left = evaluated_ids(prefixes, benchmark, draw)
         balanced = balanced_ids(prefixes, benchmark, draw, left)
-        nonmembers = str(prefixes.loc[prefixes["draw"].eq(draw), "nonmembers"].iloc[0])
+        of_draw = prefixes[prefixes["draw"].eq(draw)]
+        nonmembers = str(of_draw["nonmembers"].iloc[0])
         sets.append(EvaluationSet("without_prefixes", draw, left, nonmembers))
         sets.append(EvaluationSet("balanced", draw, balanced, nonmembers))
         log.info(
@@ -194,10 +193,10 @@ class RankedUnits:
     def few_documents(self) -> bool:
         """Tell whether a class has too few documents for tests and held-out settings
         (`resampling.LEAST_DOCUMENTS`)."""
-        classes = [self.document[self.label == kind] for kind in (True, False)]
+        classes = [self.document[self.label], self.document[~self.label]]
         if self.unit == "document":
             return min(map(len, classes)) < LEAST_DOCUMENTS
-        return any(too_few(documents) for documents in classes)
+        return any(map(too_few, classes))
 
     @cached_property
     def scored(self) -> Flags:
@@ -277,7 +276,8 @@ def parts_of(
             columns = _columns_scored(scores, rows, view, chosen.draw)
             if not columns:
                 continue
-            place = Slice(str(subset), int(length) if length >= 0 else None)
+            whole_length = int(length) if length >= 0 else None
+            place = Slice(str(subset), whole_length)
             if len(set(labels[rows])) < 2:
                 log.warning(
                     "%s, view %s: no metrics, because one class is missing",
@@ -300,6 +300,7 @@ def _columns_scored(
             continue
         if not np.isnan(scores[column][rows]).all():
             columns.append(column)
-    if draw is not None and all(column.draw != draw for column in columns):
+    draws = {column.draw for column in columns}
+    if draw is not None and draw not in draws:
         return []
     return columns

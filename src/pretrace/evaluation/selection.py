@@ -45,9 +45,14 @@ class Estimand:
     metric: int
     ranking: RankingKey
 
+    @property
+    def column(self) -> int:
+        """Return the column of scores; of several, that of the first fold."""
+        return self.ranking.columns[0]
+
     def within(self, other: "Estimand") -> "Estimand":
         """Restrict the estimand to the texts that the other one scores too."""
-        shared = self.ranking._replace(partner=other.ranking.columns[0])
+        shared = self.ranking._replace(partner=other.column)
         return replace(self, ranking=shared)
 
 
@@ -73,15 +78,17 @@ class Rankings:
         if len(columns) == 1:
             return self.units.scores[columns[0]]
         ranks = ranks_of(self.units.scores[[*columns]])
-        of_fold = np.searchsorted(self.units.folds, self.units.fold)
-        return np.asarray(ranks[of_fold, np.arange(ranks.shape[1])])
+        fold_of_text = np.searchsorted(self.units.folds, self.units.fold)
+        texts = np.arange(len(fold_of_text))
+        return ranks[fold_of_text, texts]
 
     def ranking(self, key: RankingKey) -> Ranking:
         if key not in self._known:
-            taken = self.units.scored[key.columns[0]]
+            is_ranked = self.units.scored[key.columns[0]]
             if key.partner >= 0:
-                taken = taken & self.units.scored[key.partner]
-            scores, rows = self._scores(key.columns), np.flatnonzero(taken)
+                is_ranked = is_ranked & self.units.scored[key.partner]
+            rows = np.flatnonzero(is_ranked)
+            scores = self._scores(key.columns)
             ranking = Ranking.of(scores, self.units.label, rows)
             self._known[key] = self._distinct.setdefault(ranking.key, ranking)
         return self._known[key]
@@ -158,11 +165,7 @@ def choose(units: RankedUnits, rankings: Rankings, settings: Settings) -> Choice
     is used, and everywhere if a class has fewer documents than
     `resampling.LEAST_DOCUMENTS`.
     """
-    # a text may decide on the setting of the folds that it lies outside of
-    outside = units.fold[:, None] != np.array(units.folds)
-    weights = np.concatenate([np.ones((len(units.label), 1)), outside], axis=1)
-    each = [RankingKey((column,)) for column in range(len(units.columns))]
-    criteria = np.stack([*rankings.metrics(each, weights).values()])
+    criteria = _criteria(units, rankings)
     candidates = _candidates(units, settings)
     choices = Choices(candidates, [], [], np.zeros(len(units.columns), dtype=bool))
     for key, among in candidates.items():
@@ -176,7 +179,8 @@ def choose(units: RankedUnits, rankings: Rankings, settings: Settings) -> Choice
         best = order[np.nan_to_num(criteria[order], nan=-1.0).argmax(axis=0)]
         estimands = choices.of_variants if key.setting else choices.estimands
         for metric, (on_test, *on_others) in enumerate(best.tolist()):
-            default, held_out = (among[0],), tuple(on_others)
+            default = (among[0],)
+            held_out = tuple(on_others)
             if units.few_documents:
                 held_out = default
             elif len(set(on_others)) == 1:
@@ -184,16 +188,28 @@ def choose(units: RankedUnits, rankings: Rankings, settings: Settings) -> Choice
             estimands.append(Estimand("default", metric, RankingKey(default)))
             estimands.append(Estimand("best_on_test", metric, RankingKey((on_test,))))
             estimands.append(Estimand("held_out", metric, RankingKey(held_out)))
-    undecided = int(np.isnan(criteria[:, 0, 1:]).all(axis=0).sum())
-    if undecided:
+    is_undecided = np.isnan(criteria[:, 0, 1:]).all(axis=0)
+    if is_undecided.any():
         log.info(
             "%s: in %d of %d folds the other folds lack a class; the default is used "
             "there",
             units.name,
-            undecided,
+            is_undecided.sum(),
             len(units.folds),
         )
     return choices
+
+
+def _criteria(units: RankedUnits, rankings: Rankings) -> Floats:
+    """Return every metric of each column on all texts and, for each fold, on the texts
+    outside it: (columns, metrics, 1 + folds)."""
+    # a text may decide on the setting of the folds that it lies outside of
+    outside = units.fold[:, None] != np.array(units.folds)
+    everywhere = np.ones((len(units.label), 1))
+    weights = np.concatenate([everywhere, outside], axis=1)
+    columns = [RankingKey((column,)) for column in range(len(units.columns))]
+    metrics = rankings.metrics(columns, weights)
+    return np.stack([*metrics.values()])
 
 
 def edges(method: str, tried: Sequence[Mapping[str, Any]], settings: Settings) -> Flags:
@@ -206,11 +222,10 @@ def edges(method: str, tried: Sequence[Mapping[str, Any]], settings: Settings) -
     at_edge = np.zeros(len(tried), dtype=bool)
     for name in tried[0]:
         values = [setting[name] for setting in tried]
-        distinct = set(values)
-        are_numbers = all(isinstance(value, int | float) for value in distinct)
-        if len(distinct) <= 2 or not are_numbers:
+        are_numbers = all(isinstance(value, int | float) for value in values)
+        if len(set(values)) <= 2 or not are_numbers:
             continue
-        for end in (min(distinct), max(distinct)):
+        for end in (min(values), max(values)):
             if not settings.is_limit(method, name, end):
                 at_edge |= np.equal(values, end)
     return at_edge
@@ -265,10 +280,13 @@ class Preference(NamedTuple):
 
 def preference(method: str, setting: str, settings: Settings) -> Preference:
     """Return the place of a setting among those of its method."""
-    known, values = settings.METHODS[method], grid_values(method, setting, settings)
-    beyond = any(value not in known.grid[name] for name, value in values.items())
-    off_default = any(value != known.defaults[name] for name, value in values.items())
-    return Preference(beyond, off_default, tuple(values.values()))
+    known = settings.METHODS[method]
+    values = grid_values(method, setting, settings)
+    beyond_grid = off_default = False
+    for name, value in values.items():
+        beyond_grid |= value not in known.grid[name]
+        off_default |= value != known.defaults[name]
+    return Preference(beyond_grid, off_default, tuple(values.values()))
 
 
 def grid_values(method: str, setting: str, settings: Settings) -> dict[str, Any]:
@@ -280,18 +298,19 @@ def grid_values(method: str, setting: str, settings: Settings) -> dict[str, Any]
 def mostly_empty(units: RankedUnits, settings: Settings) -> Flags:
     """Tell for each column whether over 5 % of its texts score as a text in which the
     method finds nothing to score."""
-    empty = []
+    of_empty = []
     for column in units.columns:
         score = settings.empty_score(column.method, column.setting)
-        empty.append(np.nan if score is None else score)
-    as_empty = (units.scores == np.array(empty)[:, None]).sum(axis=1)
-    return as_empty > 0.05 * units.scored.sum(axis=1)
+        of_empty.append(np.nan if score is None else score)
+    is_empty = units.scores == np.array(of_empty)[:, None]
+    return is_empty.sum(axis=1) > 0.05 * units.scored.sum(axis=1)
 
 
 def widening_factors(units: RankedUnits, settings: Settings) -> Floats:
     """Return how much wider than by the bootstrap each column's intervals must be."""
     learned = [settings.cross_fitted(column.method) for column in units.columns]
-    return np.where(learned, CROSS_FITTED, 1.0) * expansion(units.groups.least)
+    for_learning = np.where(learned, CROSS_FITTED, 1.0)
+    return for_learning * expansion(units.groups.least)
 
 
 RELABELLINGS = 200
@@ -316,9 +335,9 @@ def selection_factors(units: RankedUnits, choices: Choices, seed: int) -> Floats
     labels = np.concatenate([label, relabelled], axis=1)
     for among in choices.candidates.values():
         if len(among) > 1:
-            taken = units.scored[among[0]]
-            scores = units.scores[np.ix_(among, taken)]
-            factors[among] = _excess(scores, units.fold[taken], labels[taken])
+            scored = units.scored[among[0]]
+            scores = units.scores[np.ix_(among, scored)]
+            factors[among] = _excess(scores, units.fold[scored], labels[scored])
     return factors
 
 
@@ -331,14 +350,15 @@ def _excess(scores: Floats, fold: Whole, labels: Flags) -> float:
     true ones first.
     """
     folds, place = np.unique(fold, return_inverse=True)
-    ranks = ranks_of(scores)
     chosen = np.empty((len(folds), labels.shape[1]), dtype=np.intp)
     for number in range(len(folds)):
         others = place != number
-        areas = _areas(ranks_of(scores[:, others]), labels[others])
+        ranks_of_others = ranks_of(scores[:, others])
+        areas = _areas(ranks_of_others, labels[others])
         chosen[number] = np.nan_to_num(areas, nan=-1.0).argmax(axis=0)
     texts = np.arange(len(fold))[:, None]
-    mixed = ranks_of(ranks[chosen[place], texts].T)
+    ranks_at_chosen = ranks_of(scores)[chosen[place], texts]
+    mixed = ranks_of(ranks_at_chosen.T)
     relabelled = labels[:, 1:]
     chosen_anew = _areas(mixed[1:], relabelled, paired=True)
     as_given = _areas(mixed[:1], relabelled)
@@ -359,5 +379,7 @@ def _areas(ranks: Floats, labels: Flags, *, paired: bool = False) -> Floats:
     class is missing.
     """
     members = labels.sum(axis=0)
+    nonmembers = len(labels) - members
     sums = np.einsum("rn,nr->r", ranks, labels) if paired else ranks @ labels
-    return ratio(sums - members * (members + 1) / 2, members * (len(labels) - members))
+    least = members * (members + 1) / 2
+    return ratio(sums - least, members * nonmembers)

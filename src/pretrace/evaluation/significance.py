@@ -49,14 +49,16 @@ def percentile_interval(draws: Floats) -> tuple[Floats, Floats]:
 
     NaN where no resample counts.
     """
+    shares = [0.025, 0.975]
     missing = np.isnan(draws)
     if not missing.any():
-        low, high = np.quantile(draws, [0.025, 0.975], axis=1)
+        low, high = np.quantile(draws, shares, axis=1)
         return low, high
-    low, high = np.full((2, len(draws)), np.nan)
+    ends = np.full((2, len(draws)), np.nan)
     known = ~missing.all(axis=1)
     if known.any():
-        low[known], high[known] = np.nanquantile(draws[known], [0.025, 0.975], axis=1)
+        ends[:, known] = np.nanquantile(draws[known], shares, axis=1)
+    low, high = ends
     return low, high
 
 
@@ -79,14 +81,16 @@ def centre_resamples(draws: Floats, values: Floats) -> Floats:
     without a pair stays NaN.
     """
     known = ~np.isnan(draws)
-    mean = ratio(np.where(known, draws, 0).sum(axis=1), known.sum(axis=1))
-    return draws + (values - mean)[:, None]
+    sums = np.where(known, draws, 0).sum(axis=1)
+    means = ratio(sums, known.sum(axis=1))
+    return draws + (values - means)[:, None]
 
 
 def widen_resamples(draws: Floats, values: Floats, factors: Floats) -> Floats:
     """Return resamples (estimates, resamples) `factors` times as far from the values
     (estimates,), within 0 to 1."""
-    return np.clip(values[:, None] + factors[:, None] * (draws - values[:, None]), 0, 1)
+    centres = values[:, None]
+    return np.clip(centres + factors[:, None] * (draws - centres), 0, 1)
 
 
 def expansion(groups: int) -> float:
@@ -122,22 +126,21 @@ def wilson(share: Floats, trials: Floats) -> tuple[Floats, Floats]:
     """Return the ends of Wilson's 95 % interval of shares. E. B. Wilson, J. American
     Statistical Association, 1927."""
     z2 = Z**2
-    centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
+    scale = 1 + z2 / trials
+    centre = (share + z2 / (2 * trials)) / scale
     variance = (share * (1 - share) + z2 / (4 * trials)) * z2 / trials
-    half = variance**0.5 / (1 + z2 / trials)
-    return np.maximum(0.0, centre - half), np.minimum(1.0, centre + half)
+    half = variance**0.5 / scale
+    low = np.maximum(0.0, centre - half)
+    high = np.minimum(1.0, centre + half)
+    return low, high
 
 
 def wilson_row(successes: int, trials: int) -> dict[str, float]:
     """Return a share of `n` trials with `wilson`'s interval as the columns of a
     table."""
-    low, high = wilson(np.array(successes / trials), np.array(trials))
-    return {
-        "n": trials,
-        "value": successes / trials,
-        "low": float(low),
-        "high": float(high),
-    }
+    share = successes / trials
+    low, high = wilson(np.array(share), np.array(trials))
+    return {"n": trials, "value": share, "low": float(low), "high": float(high)}
 
 
 def bootstrap_test(draws: Floats) -> Result:
@@ -150,8 +153,10 @@ def bootstrap_test(draws: Floats) -> Result:
     count = (~np.isnan(draws)).sum(axis=1)
     below = ((draws <= 0).sum(axis=1) + 1) / (count + 1)
     above = ((draws >= 0).sum(axis=1) + 1) / (count + 1)
-    p = np.where(count > 0, np.minimum(1.0, 2 * np.minimum(below, above)), np.nan)
-    return Result(*percentile_interval(draws), p)
+    p = np.minimum(1.0, 2 * np.minimum(below, above))
+    p[count == 0] = np.nan
+    low, high = percentile_interval(draws)
+    return Result(low, high, p)
 
 
 def t_test_as_published(draws: Floats) -> Result:
@@ -165,13 +170,15 @@ def t_test_as_published(draws: Floats) -> Result:
     known_first = np.argsort(np.isnan(draws), axis=1, kind="stable")
     first = known_first[:, :AS_PUBLISHED_RESAMPLES]
     few = np.take_along_axis(draws, first, axis=1)
-    degrees = few.shape[1] - 1
-    error = few.std(axis=1, ddof=1) / np.sqrt(few.shape[1])
-    half = stdtrit(degrees, 0.975) * error
+    count = few.shape[1]
+    error = few.std(axis=1, ddof=1) / np.sqrt(count)
+    half = stdtrit(count - 1, 0.975) * error
     mean = few.mean(axis=1)
     # without any spread p is 0, and 1 where there is no difference
-    p = 2 * stdtr(degrees, -ratio(np.abs(mean), error, empty=np.inf))
-    return Result(mean - half, mean + half, np.where(mean == 0, 1.0, p))
+    t = ratio(np.abs(mean), error, empty=np.inf)
+    p = 2 * stdtr(count - 1, -t)
+    p = np.where(mean == 0, 1.0, p)
+    return Result(mean - half, mean + half, p)
 
 
 def chance(metric: str, nonmembers: int) -> float:
@@ -197,7 +204,8 @@ def holm(p: Floats) -> Floats:
     """
     known = np.flatnonzero(~np.isnan(p))
     order = known[np.argsort(p[known], kind="stable")]
-    steps = np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1))
+    raised = p[order] * np.arange(len(order), 0, -1)
+    steps = np.maximum.accumulate(raised)
     adjusted = np.full_like(p, np.nan)
     adjusted[order] = np.minimum(1.0, steps)
     return adjusted
@@ -212,7 +220,10 @@ def empirical_p(scores: ArrayLike, nonmembers: ArrayLike) -> Floats:
     2005, section 2.2. NaN where a score is NaN; non-members without a score do not
     count.
     """
-    scores, known = np.asarray(scores, np.float64), np.asarray(nonmembers, np.float64)
+    scores = np.asarray(scores, np.float64)
+    known = np.asarray(nonmembers, np.float64)
     ascending = np.sort(known[~np.isnan(known)])
-    as_high = len(ascending) - np.searchsorted(ascending, scores, side="left")
-    return np.where(np.isnan(scores), np.nan, (1 + as_high) / (1 + len(ascending)))
+    count = len(ascending)
+    as_high = count - np.searchsorted(ascending, scores, side="left")
+    p = (1 + as_high) / (1 + count)
+    return np.where(np.isnan(scores), np.nan, p)

@@ -83,17 +83,12 @@ class StatisticInputs:
         from pretrace.passes.index import PassIndex
         from pretrace.runtime.files import read_json
 
-        manifest = (
-            read_json(self.files["passes"]) if "passes" in self.files else {"views": []}
-        )
+        manifest: dict[str, Any] = {"views": []}
+        if "passes" in self.files:
+            manifest = read_json(self.files["passes"])
+        index = PassIndex(manifest, self.store)
         name = f"{self.model} on {self.benchmark_name}"
-        return Passes(
-            PassIndex(manifest, self.store),
-            self.benchmark,
-            self.sets,
-            self.resamples,
-            name,
-        )
+        return Passes(index, self.benchmark, self.sets, self.resamples, name)
 
 
 @dataclass(frozen=True)
@@ -111,12 +106,9 @@ class Statistic:
         import pandas as pd
 
         computed = self.compute(inputs)
-        return typed_columns(
-            computed
-            if isinstance(computed, pd.DataFrame)
-            else pd.DataFrame(list(computed)),
-            self.columns,
-        )
+        if not isinstance(computed, pd.DataFrame):
+            computed = pd.DataFrame(list(computed))
+        return typed_columns(computed, self.columns)
 
 
 STATISTICS: dict[str, Statistic] = {}
@@ -139,12 +131,16 @@ def typed_columns(frame: "pd.DataFrame", columns: list[str]) -> "pd.DataFrame":
     """Return these columns of a table: whole numbers, numbers, and words ("" if
     missing)."""
     frame = frame.reindex(columns=columns)
-    words = [name for name in columns if name not in _WHOLE | _NUMBERS]
-    frame[words] = frame[words].astype(object).where(frame[words].notna(), "")
-    types = {name: "Int64" for name in columns if name in _WHOLE}
-    return frame.astype(
-        types | {name: "float64" for name in columns if name in _NUMBERS}
-    )
+    types = {}
+    for name in columns:
+        column = frame[name]
+        if name in _WHOLE:
+            types[name] = "Int64"
+        elif name in _NUMBERS:
+            types[name] = "float64"
+        else:
+            frame[name] = column.astype(object).where(column.notna(), "")
+    return frame.astype(types)
 
 
 @statistic(
@@ -175,17 +171,10 @@ def density(inputs: StatisticInputs) -> "pd.DataFrame":
     "shift",
     reads=("passes", "prefixes"),
     columns=[
-        *READINGS,
-        "evaluation_set",
-        "draw",
-        "separator",
-        "prefix",
-        "shots",
-        "label",
-        "n",
-        *INTERVAL,
+        *READINGS, "evaluation_set", "draw", "separator", "prefix", "shots", "label",
+        "n", *INTERVAL,
     ],
-)
+)  # fmt: skip
 def shift(inputs: StatisticInputs) -> Rows:
     """Compute how far shots of each kind (`prefix`) shift the log-likelihoods (nats) of
     each class of texts."""
@@ -216,7 +205,8 @@ def accuracy(inputs: StatisticInputs) -> Rows:
     from pretrace.evaluation.answers import accuracies
 
     names = (inputs.model, inputs.benchmark_name)
-    return accuracies(inputs.table("answers"), names, inputs.resamples, inputs.pooled)
+    answers = inputs.table("answers")
+    return accuracies(answers, names, inputs.resamples, inputs.pooled)
 
 
 @statistic(
@@ -230,9 +220,8 @@ def accuracy_by_order(inputs: StatisticInputs) -> Rows:
     from pretrace.evaluation.answers import accuracies_by_order
 
     names = (inputs.model, inputs.benchmark_name)
-    return accuracies_by_order(
-        inputs.table("answers"), names, inputs.resamples, inputs.pooled
-    )
+    answers = inputs.table("answers")
+    return accuracies_by_order(answers, names, inputs.resamples, inputs.pooled)
 
 
 @statistic(
@@ -245,6 +234,7 @@ def letters(inputs: StatisticInputs) -> Rows:
     (`letter_probabilities`)."""
     from pretrace.evaluation.answers import letter_probabilities
 
+    calibrations = inputs.table("calibration")
     return letter_probabilities(
-        inputs.table("calibration"), inputs.model, inputs.resamples, inputs.pooled
+        calibrations, inputs.model, inputs.resamples, inputs.pooled
     )

@@ -8,12 +8,16 @@ from typing import NamedTuple
 import numpy as np
 
 from pretrace.benchmarks.audit_design import LEVEL, checks_can_fail
-from pretrace.evaluation.audit_controls import RELABELLINGS, leave_one_out, single_word
+from pretrace.evaluation.audit_controls import (
+    RELABELLINGS,
+    all_relabellings,
+    leave_one_out,
+    single_word,
+)
 from pretrace.evaluation.audit_documents import Documents, as_normal_scores
 from pretrace.evaluation.audit_rows import AuditRow
 from pretrace.evaluation.exchange import SUMMING, exchanged_p, share_as_high
 from pretrace.evaluation.forms import FORM
-from pretrace.evaluation.resampling import relabellings
 from pretrace.evaluation.roc import Floats, Whole
 from pretrace.seeds import seed_of
 
@@ -88,10 +92,13 @@ def explained(documents: Documents, scores: Floats, *, kinds: bool = False) -> A
     compared = documents.compared
     documents, scores = documents.where(compared), scores[compared]
     seed = seed_of("explained", *documents.names)
-    ways = [_all_form(documents, scores, seed)]
+    by_form = documents.form @ documents.form.T
+    ways = [_left_by_others(ALL_FORM, by_form, documents, scores, seed)]
+    ours = int(documents.suspect.sum())
+    theirs = len(documents.names) - ours
     # fewer documents are never evidence, and leave too few ways to exchange labels
     # within a group
-    if checks_can_fail(int(documents.suspect.sum()), int((~documents.suspect).sum())):
+    if checks_can_fail(ours, theirs):
         ways += _each_alone(documents, scores, seed)
         ways += in_groups(documents, scores, seed)
         if kinds:
@@ -100,11 +107,6 @@ def explained(documents: Documents, scores: Floats, *, kinds: bool = False) -> A
     return AuditRow(
         "control", most.feature, method=EXPLAINED, p=most.p, flagged=most.p > LEVEL
     )
-
-
-def _all_form(documents: Documents, scores: Floats, seed: int) -> Left:
-    likeness = documents.form @ documents.form.T
-    return _left_by_others(ALL_FORM, likeness, documents, scores, seed)
 
 
 def _left_by_others(
@@ -126,15 +128,15 @@ def _kinds(documents: Documents, scores: Floats, seed: int) -> Iterator[Left]:
     two groups of documents, within which labels are exchanged: sides of two kinds
     without anything between them have nothing to exchange there.
     """
-    words, letters = documents.words.likeness, documents.letters.likeness
-    form = documents.form @ documents.form.T
-    for name, likeness in (("words", words), ("letters", letters)):
-        yield _left_by_others(name, likeness, documents, scores, seed)
+    words = documents.words.likeness
+    letters = documents.letters.likeness
+    yield _left_by_others("words", words, documents, scores, seed)
+    yield _left_by_others("letters", letters, documents, scores, seed)
 
-    labels = _labels(documents, seed)
+    labels = all_relabellings(documents, seed)
     of_words = _components(words, documents)
     of_letters = _components(letters, documents)
-    of_form = _components(form, documents)
+    of_form = _components(documents.form @ documents.form.T, documents)
 
     def main(counts: Counts) -> Floats:
         columns = (
@@ -158,34 +160,25 @@ def _components(likeness: Floats, documents: Documents) -> Floats:
     shape (documents, documents)."""
     centred = documents.centred(documents.centred(likeness).T)
     lengths, directions = np.linalg.eigh(centred)
-    return np.asarray((directions * lengths)[:, ::-1])
+    return (directions * lengths)[:, ::-1]
 
 
-def _labels(documents: Documents, seed: int) -> Floats:
-    """Return the labels and relabellings, shape (documents, relabellings)."""
-    parts = relabellings(documents.suspect, documents.stratum, seed, RELABELLINGS)
-    return np.concatenate([*parts], axis=1)
+def _columns_of_form(values: Floats) -> list[Column]:
+    """Return the columns of `values` (documents, features) by the features' names."""
+    return list(map(Column, FORM, values.T))
 
 
 def _each_alone(documents: Documents, scores: Floats, seed: int) -> Iterator[Left]:
     """Yield p of what each feature leaves, and of what the word leaves that tells the
-    sides apart most."""
-    labels = _labels(documents, seed)
-    forms = as_normal_scores(documents.measured_form)
-    columns = [Column(name, values) for name, values in zip(FORM, forms.T, strict=True)]
-    for column in [*columns, *_telling_word(documents, labels)]:
-        yield alone(column, documents, scores, labels)
-
-
-def _telling_word(documents: Documents, labels: Floats) -> list[Column]:
-    """Return the word that differs most between the sides, if few relabellings have a
-    word that does."""
+    sides apart most, if few relabellings have a word that does."""
+    labels = all_relabellings(documents, seed)
+    columns = _columns_of_form(as_normal_scores(documents.measured_form))
     word = single_word(documents, labels)
-    if word.shares[0] > RARE:
-        return []
-    return [
-        Column(f"the word '{word.feature}'", documents.words.presence_of(word.feature))
-    ]
+    if word.shares[0] <= RARE:
+        presence = documents.words.presence_of(word.feature)
+        columns.append(Column(f"the word '{word.feature}'", presence))
+    for column in columns:
+        yield alone(column, documents, scores, labels)
 
 
 def alone(column: Column, documents: Documents, scores: Floats, labels: Floats) -> Left:
@@ -195,21 +188,23 @@ def alone(column: Column, documents: Documents, scores: Floats, labels: Floats) 
     A partial t allows for a column that goes with the labels: N. Draper and D.
     Stoneman, Technometrics 1966.
     """
-    values = _basis(documents.standardised(column.values.reshape(len(scores), -1)))
-    if not values.size:
+    numbers = column.values.reshape(len(scores), -1)
+    basis = _basis(documents.standardised(numbers))
+    if not basis.size:
         return Left(column.name, 0.0)
-    scores = documents.centred(scores[:, None])[:, 0]
-    # values and scores have no stratum means, so that those of the labels fall out of
+    # basis and scores have no stratum means, so that those of the labels fall out of
     # every product with them
+    scores = documents.centred(scores[:, None])[:, 0]
     # the same of all relabellings
     variance = (documents.centred(labels[:, :1]) ** 2).sum()
-    left_of_labels = variance - ((values.T @ labels) ** 2).sum(axis=0)
+    explained_by_column = ((basis.T @ labels) ** 2).sum(axis=0)
+    left_of_labels = variance - explained_by_column
     if left_of_labels[0] <= LITTLE * variance:
         return Left(column.name, 1.0)
     left_of_labels = np.maximum(left_of_labels, SUMMING)
-    left = scores - values @ (values.T @ scores)
-    slope = left @ labels / left_of_labels
-    unexplained = left @ left - slope**2 * left_of_labels
+    left_of_scores = scores - basis @ (basis.T @ scores)
+    slope = left_of_scores @ labels / left_of_labels
+    unexplained = left_of_scores @ left_of_scores - slope**2 * left_of_labels
     errors = np.sqrt(np.maximum(unexplained, SUMMING) / left_of_labels)
     return Left(column.name, share_as_high(slope / errors))
 
@@ -217,15 +212,14 @@ def alone(column: Column, documents: Documents, scores: Floats, labels: Floats) 
 def _basis(values: Floats) -> Floats:
     """Return orthonormal columns that span those of `values` (documents, columns)."""
     directions, lengths, _ = np.linalg.svd(values, full_matrices=False)
-    return np.asarray(directions[:, lengths > SUMMING])
+    return directions[:, lengths > SUMMING]
 
 
 def in_groups(documents: Documents, scores: Floats, seed: int) -> Iterator[Left]:
     """Yield p of an exchange within the two groups of documents that each feature
     makes."""
-    values = documents.measured_form.T
-    columns = [Column(name, own) for name, own in zip(FORM, values, strict=True)]
-    yield from _in_groups_of(columns, documents, scores, seed)
+    columns = _columns_of_form(documents.measured_form)
+    return _in_groups_of(columns, documents, scores, seed)
 
 
 def _in_groups_of(
@@ -251,10 +245,12 @@ def two_groups(values: Floats) -> Whole:
     """
     ordered = np.sort(values)
     below = np.arange(1, len(ordered))
-    sums = np.cumsum(ordered)[:-1]
     above = len(ordered) - below
-    gap = sums / below - (ordered.sum() - sums) / above
+    sums = np.cumsum(ordered)[:-1]
+    mean_above = (ordered.sum() - sums) / above
+    gap = sums / below - mean_above
     between = gap**2 * below * above
-    between[ordered[1:] - ordered[:-1] <= SUMMING] = 0
+    is_equal = np.diff(ordered) <= SUMMING
+    between[is_equal] = 0
     cut = ordered[int(between.argmax())] if len(between) else np.inf
     return (values > cut).astype(np.intp)

@@ -57,12 +57,12 @@ class Passes:
     def keys(self, texts: pd.DataFrame) -> list[PassKey]:
         """Return the passes over the slices of the texts as their views have them."""
         slices = set(slices_of(texts))
-        found = []
+        keys = []
         for key in self.index.rows:
             is_plain = not (key.reading.altered or key.reading.past_context)
             if is_plain and key.slice in slices:
-                found.append(key)
-        return found
+                keys.append(key)
+        return keys
 
     def complete(self, texts: pd.DataFrame) -> list[Reading]:
         """Return the readings of every slice of the texts that the model read in any
@@ -70,13 +70,15 @@ class Passes:
         slices: dict[Reading, set[Slice]] = {}
         for key in self.keys(texts):
             slices.setdefault(key.reading, set()).add(key.slice)
-        every = set().union(*slices.values())
+        every: set[Slice] = set()
+        for read in slices.values():
+            every |= read
         return [reading for reading, read in slices.items() if read == every]
 
     def readings(self, texts: pd.DataFrame) -> list[Reading]:
         """Return the complete readings without shots, by view and start token."""
         plain = [reading for reading in self.complete(texts) if reading.shots is None]
-        return sorted(plain, key=lambda reading: [*reading.columns.values()])
+        return sorted(plain, key=_order_of_readings)
 
     def drawn_shots(self, texts: pd.DataFrame, reading: Reading) -> list[Shots]:
         """Return the shots drawn from the benchmark that a pass puts before all the
@@ -116,6 +118,10 @@ class Passes:
         return pd.Series(means, index=pd.Index(frame["text_id"]), dtype="float64")
 
 
+def _order_of_readings(reading: Reading) -> list[str]:
+    return [*reading.columns.values()]
+
+
 def _order_of_shots(shots: Shots) -> tuple[Any, ...]:
     return shots.prefix.kind, shots.prefix.separator, shots.draw, shots.count
 
@@ -134,7 +140,8 @@ def shifts(passes: Passes) -> Iterator[Record]:
         for reading in passes.readings(texts):
             plain = passes.log_likelihoods(texts, reading)
             for shots in passes.drawn_shots(texts, reading):
-                given = passes.log_likelihoods(texts, replace(reading, shots=shots))
+                with_shots = replace(reading, shots=shots)
+                given = passes.log_likelihoods(texts, with_shots)
                 about = asdict(part) | reading.columns
                 about["prefix"] = shots.prefix.kind
                 about["separator"] = shots.prefix.separator
@@ -179,19 +186,16 @@ def _distances(
     texts = evaluated.texts
     scored = texts["text_id"].isin(plain.index.intersection(given.index))
     for label in (1, 0):
-        here = (scored & texts["label"].eq(label)).to_numpy(dtype=bool)
-        ids = texts.loc[here, "text_id"]
+        is_scored = scored & texts["label"].eq(label)
+        rows = is_scored.to_numpy(dtype=bool)
+        ids = texts.loc[rows, "text_id"]
         if ids.empty:
             continue
         values = np.asarray(given[ids], np.float64)
         before = np.asarray(plain[ids], np.float64)
-        drawn = resampled_distances(values, before, evaluated.weights[here])
-        yield {
-            "label": label,
-            "n": len(ids),
-            "value": signed_wasserstein(values, before),
-            **interval(drawn),
-        }
+        distance = signed_wasserstein(values, before)
+        drawn = resampled_distances(values, before, evaluated.weights[rows])
+        yield {"label": label, "n": len(ids), "value": distance} | interval(drawn)
 
 
 def signed_wasserstein(values: ArrayLike, reference: ArrayLike) -> float:
@@ -218,19 +222,20 @@ def resampled_distances(values: Floats, reference: Floats, weights: Floats) -> F
     """
     by_value = np.argsort(values, kind="stable")
     by_reference = np.argsort(reference, kind="stable")
+    values, reference = values[by_value], reference[by_reference]
     distances = []
     for times in weights.T.astype(np.intp):
-        ours = np.repeat(values[by_value], times[by_value])
-        theirs = np.repeat(reference[by_reference], times[by_reference])
-        sign = np.sign(ours.mean() - theirs.mean())
-        distances.append(sign * np.abs(ours - theirs).mean())
+        drawn = np.repeat(values, times[by_value])
+        before = np.repeat(reference, times[by_reference])
+        sign = np.sign(drawn.mean() - before.mean())
+        distances.append(sign * np.abs(drawn - before).mean())
     return np.array(distances)
 
 
 @dataclass(frozen=True)
 class Tokens:
     """All scored tokens of a class, a row each: `text` (its number), `entropy`,
-    `logprob`, `is_surprising`.
+    `logprob`, `surprising`.
 
     `weights` has shape (texts of the class, resamples): how often each text was drawn,
     in resamples of both classes.
@@ -300,7 +305,8 @@ def class_tokens(
     if frame["entropies"].isna().any():
         raise InputError(f"{passes.name}: the pass holds no entropies")
     scored = texts.loc[frame["text_id"]]
-    weights = text_weights(scored, passes.resamples, seed_of("surprising", passes.name))
+    seed = seed_of("surprising", passes.name)
+    weights = text_weights(scored, passes.resamples, seed)
     setting = parse_setting("surp", "")
     tokens = {}
     for label, kind in ((1, "member"), (0, "non-member")):
@@ -313,7 +319,8 @@ def class_tokens(
 
 def _token_frame(texts: pd.DataFrame, setting: Mapping[str, Any]) -> pd.DataFrame:
     """Return the tokens of texts, in the columns of `Tokens.frame`."""
-    parts = []
+    eps, percentile = setting["eps"], setting["percentile"]
+    columns: dict[str, list[np.ndarray]] = {}
     rows = zip(texts["logprobs"], texts["entropies"], strict=True)
     for text, (stored_logprobs, stored_entropies) in enumerate(rows):
         logprobs = np.asarray(stored_logprobs, dtype=np.float64)
@@ -324,15 +331,11 @@ def _token_frame(texts: pd.DataFrame, setting: Mapping[str, Any]) -> pd.DataFram
             "text": np.full(len(ids), text),
             "entropy": entropies,
             "logprob": logprobs,
-            "surprising": is_surprising(
-                statistics, setting["eps"], setting["percentile"]
-            ),
+            "surprising": is_surprising(statistics, eps, percentile),
         }
-        parts.append(part)
-    columns = {}
-    for name in ("text", "entropy", "logprob", "surprising"):
-        columns[name] = np.concatenate([part[name] for part in parts])
-    return pd.DataFrame(columns)
+        for name, values in part.items():
+            columns.setdefault(name, []).append(values)
+    return pd.DataFrame({name: np.concatenate(columns[name]) for name in columns})
 
 
 def _shares(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
@@ -371,7 +374,8 @@ def hexagons(
     number = np.array(HEXAGONS)[:, None]
     step = (end - start) / number
     steps = (np.stack([x, y]) - start) / step
-    whole, half = np.round(steps), np.floor(steps) + 0.5
+    whole = np.round(steps)
+    half = np.floor(steps) + 0.5
     x_off, y_off = steps - whole
     of_whole = x_off**2 + 3 * y_off**2
     x_off, y_off = steps - half
@@ -391,10 +395,14 @@ def _means(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
             entropies[label] = own.surprising["entropy"].to_numpy()
     if not entropies:
         return
-    entropy = np.concatenate([*entropies.values()])
-    edges = np.quantile(entropy, np.linspace(0, 1, BINS + 1)[1:-1])
-    bins = np.searchsorted(edges, entropy, side="right")
-    centres = [float(np.median(entropy[bins == number])) for number in range(BINS)]
+    of_both = np.concatenate([*entropies.values()])
+    shares = np.linspace(0, 1, BINS + 1)[1:-1]
+    edges = np.quantile(of_both, shares)
+    bins = np.searchsorted(edges, of_both, side="right")
+    centres = []
+    for number in range(BINS):
+        of_bin = of_both[bins == number]
+        centres.append(float(np.median(of_bin)))
     for label, of_class in entropies.items():
         groups = np.searchsorted(edges, of_class, side="right")
         mean, *resampled = resampled_means(tokens[label], groups, BINS)
@@ -417,9 +425,10 @@ def resampled_means(tokens: Tokens, groups: Whole, count: int) -> Floats:
     frame = tokens.surprising
     texts = len(tokens.weights)
     cells = (frame["text"].to_numpy(), groups)
-    sums, sizes = np.zeros((texts, count)), np.zeros((texts, count))
+    sums = np.zeros((texts, count))
     np.add.at(sums, cells, frame["logprob"].to_numpy())
+    sizes = np.zeros((texts, count))
     np.add.at(sizes, cells, 1)
     weights = np.vstack([np.ones(texts), tokens.weights.T])
     with np.errstate(invalid="ignore"):
-        return np.asarray((weights @ sums) / (weights @ sizes))
+        return (weights @ sums) / (weights @ sizes)

@@ -36,8 +36,7 @@ Kind = Literal["evidence", "none", "weak", "invalid", "impossible", "untested"]
 DIFFERENCES = {
     WORDS: "a classifier tells your documents from the known ones by their words alone",
     LETTERS: "a classifier tells your documents from the known ones by their letters "
-    "and "
-    "signs alone",
+    "and signs alone",
     WORD: "a single word tells your documents from the known ones ({})",
     FORM: "your texts look different from the known ones ({})",
     SIZES: "your texts have another size than the known ones ({})",
@@ -79,7 +78,7 @@ class Verdict:
     repairs: tuple[str, ...] = ()
 
 
-def verdict(frame: pd.DataFrame) -> Verdict:
+def verdict(audit: pd.DataFrame) -> Verdict:
     """Return the verdict on a table of `audit.audit`.
 
     `invalid`: a check fails, or all documents in question are outlying. `evidence`: p
@@ -89,23 +88,22 @@ def verdict(frame: pd.DataFrame) -> Verdict:
     have read, lies above the smallest effect that this audit finds; with a base model,
     `TUNED` does. `weak`: p is higher, and that is not so.
     """
-    design = frame[frame["unit"] == "design"].set_index("id")["score"]
-    together = frame[(frame["unit"] == "all") & (frame["method"] == COMBINED)]["p"]
+    design = audit[audit["unit"] == "design"].set_index("id")["score"]
+    is_together = audit["unit"].eq("all") & audit["method"].eq(COMBINED)
+    together = audit[is_together]["p"]
     p = float(together.iloc[0]) if len(together) else float("nan")
-    documents, known = (
-        int(design.get(name, 0)) for name in ("documents", "known_documents")
-    )
-    if reasons := invalid(frame):
-        return Verdict("invalid", p, reasons, repairs(frame))
+    documents = int(design.get("documents", 0))
+    known = int(design.get("known_documents", 0))
+    if reasons := invalid(audit):
+        return Verdict("invalid", p, reasons, repairs(audit))
     few = (
         f"{count_noun(documents, 'document')} in question and "
         f"{count_noun(known, 'known document')}"
     )
     if pd.isna(p) or design["log10_ways"] < log10(FEWEST_WAYS):
         why = f"with {few}, no p can be as low as {LEVEL:g}"
-        return Verdict(
-            "impossible", p, (why,), (MORE_DOCUMENTS.format(known_for_p(documents)),)
-        )
+        more = MORE_DOCUMENTS.format(known_for_p(documents))
+        return Verdict("impossible", p, (why,), (more,))
     if p <= LEVEL:
         if design["randomised"] or checks_can_fail(documents, known):
             return Verdict("evidence", p)
@@ -113,12 +111,8 @@ def verdict(frame: pd.DataFrame) -> Verdict:
             f"{few} are too few to see whether they differ in kind, such as decade or "
             "genre"
         )
-        return Verdict(
-            "untested",
-            p,
-            (why,),
-            (MORE_DOCUMENTS.format(documents_for_checks(documents)),),
-        )
+        more = MORE_DOCUMENTS.format(documents_for_checks(documents))
+        return Verdict("untested", p, (why,), (more,))
     effect = design["smallest_effect"]
     finds = (
         f"it finds texts that lie {effect:.1f} standard deviations or more above the "
@@ -132,44 +126,44 @@ def verdict(frame: pd.DataFrame) -> Verdict:
             "above others"
         )
         return Verdict("weak", p, (why,), (MORE_TEXTS,))
-    positive = frame[frame["unit"] == "positive"]
-    shown = positive[positive["p"].le(LEVEL)]["effect"].max()
-    if effect <= shown:
-        return Verdict("none", p)
+    positive = audit[audit["unit"] == "positive"]
     if positive.empty:
         why = (
             f"{finds}, and no positive control shows how far above others this model "
             "scores what it has read"
         )
-    elif pd.isna(shown):
+        return Verdict("weak", p, (why,), (MORE_TEXTS,))
+    shown = positive[positive["p"].le(LEVEL)]["effect"].max()
+    if pd.isna(shown):
         why = (
             "the same methods do not find verses that the web quotes every day, which "
             f"most models have read (p = {positive['p'].min():.2g})"
         )
         return Verdict("weak", p, (why,), (LARGER_MODEL,))
-    else:
-        why = (
-            f"{finds}, and verses that the web quotes every day lie only {shown:.1f} "
-            "above others"
-        )
+    if effect <= shown:
+        return Verdict("none", p)
+    why = (
+        f"{finds}, and verses that the web quotes every day lie only {shown:.1f} "
+        "above others"
+    )
     return Verdict("weak", p, (why,), (MORE_TEXTS,))
 
 
-def invalid(frame: pd.DataFrame) -> tuple[str, ...]:
+def invalid(audit: pd.DataFrame) -> tuple[str, ...]:
     """Return why a comparison is invalid; nothing if it may be valid.
 
     The rows of `audit.checks_before_scores` suffice: a check that fails there fails
     whatever the scores are.
     """
-    design = frame[frame["unit"] == "design"].set_index("id")["score"]
+    design = audit[audit["unit"] == "design"].set_index("id")["score"]
     if not design.get("documents", 0) and design["outliers"]:
         return ("your documents are unlike all others in their words or letters",)
-    return tuple(failed_checks(frame).values())
+    return tuple(failed_checks(audit).values())
 
 
-def repairs(frame: pd.DataFrame) -> tuple[str, ...]:
+def repairs(audit: pd.DataFrame) -> tuple[str, ...]:
     """Return what would make an invalid comparison a valid one."""
-    failed = _failed_rows(frame)
+    failed = _failed_rows(audit)
     advice = []
     if failed.get(FORM) in OF_FILES:
         advice.append(MAKE_ALIKE.format(failed[FORM]))
@@ -180,11 +174,11 @@ def repairs(frame: pd.DataFrame) -> tuple[str, ...]:
     return tuple(advice)
 
 
-def silent_control(frame: pd.DataFrame) -> float | None:
+def silent_control(audit: pd.DataFrame) -> float | None:
     """Return the lowest p of positive controls if all of them failed; None if one was
     found or none was read."""
-    p = frame[frame["unit"] == "positive"]["p"]
-    return float(p.min()) if len(p) and p.min() > LEVEL else None
+    lowest = audit[audit["unit"] == "positive"]["p"].min()
+    return float(lowest) if lowest > LEVEL else None
 
 
 def share_above(effect: float) -> float:
@@ -195,20 +189,22 @@ def share_above(effect: float) -> float:
     return float(ndtr(effect))
 
 
-def failed_checks(frame: pd.DataFrame) -> dict[str, str]:
+def failed_checks(audit: pd.DataFrame) -> dict[str, str]:
     """Return by check why a low p may come from something other than training."""
-    failed = _failed_rows(frame)
-    is_based = ((frame["unit"] == "design") & (frame["id"] == "based")).any()
-    differences = DIFFERENCES | ({EXPLAINED: KIND_EXPLAINS} if is_based else {})
-    return {
-        method: words.format(failed[method])
-        for method, words in differences.items()
-        if method in failed
-    }
+    failed = _failed_rows(audit)
+    is_based = audit["unit"].eq("design") & audit["id"].eq("based")
+    differences = dict(DIFFERENCES)
+    if is_based.any():
+        differences[EXPLAINED] = KIND_EXPLAINS
+    reasons = {}
+    for method, words in differences.items():
+        if method in failed:
+            reasons[method] = words.format(failed[method])
+    return reasons
 
 
-def _failed_rows(frame: pd.DataFrame) -> dict[str, str]:
+def _failed_rows(audit: pd.DataFrame) -> dict[str, str]:
     """Return by failed check the feature, word or documents that tell the sides
     apart."""
-    failed = frame[(frame["unit"] == "control") & frame["flagged"]]
+    failed = audit[(audit["unit"] == "control") & audit["flagged"]]
     return dict(zip(failed["method"], failed["id"], strict=True))

@@ -68,12 +68,13 @@ def word_weights(train: Any, others: Any) -> tuple[Any, Any]:
     from sklearn.feature_extraction.text import TfidfTransformer
 
     frequencies = np.bincount(train.indices, train.data, minlength=train.shape[1])
-    met = np.count_nonzero(frequencies)
-    most = np.argsort(-frequencies, kind="stable")[: min(MOST_WORDS, met)]
-    most.sort()
+    falling = np.argsort(-frequencies, kind="stable")
+    words = min(MOST_WORDS, np.count_nonzero(frequencies))
+    columns = np.sort(falling[:words])
     weights = TfidfTransformer(sublinear_tf=True)
-    fitted = weights.fit_transform(train[:, most].astype(float))
-    return fitted, weights.transform(others[:, most].astype(float))
+    fitted = weights.fit_transform(train[:, columns].astype(float))
+    transformed = weights.transform(others[:, columns].astype(float))
+    return fitted, transformed
 
 
 def words_of(text: str, language: str) -> Sequence[str]:

@@ -41,7 +41,8 @@ def blind(texts: LabelledTexts) -> dict[str, float]:
         scores |= _less(values, values)
         decisions |= values
     if not labelled.all():
-        test, train = np.flatnonzero(~labelled), np.flatnonzero(labelled)
+        test = np.flatnonzero(~labelled)
+        train = np.flatnonzero(labelled)
         values = decision_values(texts, counts, test, train)
         scores |= _less(values, decisions)
     return scores
@@ -49,7 +50,7 @@ def blind(texts: LabelledTexts) -> dict[str, float]:
 
 def _less(decisions: dict[str, float], others: dict[str, float]) -> dict[str, float]:
     """Return decision values minus the mean of the others, if any."""
-    mean = float(np.mean(list(others.values()))) if others else 0.0
+    mean = float(np.mean([*others.values()])) if others else 0.0
     return {id: decision - mean for id, decision in decisions.items()}
 
 

@@ -24,6 +24,8 @@ def ez_mia(text: TokenStatistics, *, edge: Literal["paper", "code"] = "paper") -
     gains = all_gains[1:][not_likeliest]
     gained = float(np.maximum(gains, 0).sum())
     lost = float(np.maximum(-gains, 0).sum())
-    if edge == "code":
-        return gained / (lost + 1e-12) if len(gains) >= 2 and lost > 0 else 0.0
-    return gained / lost if lost > 0 else STRONGEST
+    if edge == "paper":
+        return gained / lost if lost > 0 else STRONGEST
+    if len(gains) < 2 or not lost > 0:
+        return 0.0
+    return gained / (lost + 1e-12)

@@ -25,4 +25,5 @@ def gap_k(text: TokenStatistics, *, window: Natural = 3, k: Share = 0.2) -> floa
     """
     sigma = np.sqrt(np.maximum(text.variances, _SMALLEST_VARIANCE))
     gaps = (text.logprobs - text.highest) / sigma
-    return mean_of_lowest(np.sort(window_means(gaps, window)), share=k)
+    means = window_means(gaps, window)
+    return mean_of_lowest(np.sort(means), share=k)

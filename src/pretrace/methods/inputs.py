@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -56,6 +56,14 @@ class ScoreKey(NamedTuple):
     inner_start: bool = False
 
 
+class _PassRow(NamedTuple):
+    """A row of a pass: the statistics of one variant of a text."""
+
+    id: str
+    variant: int
+    statistics: TextStatistics
+
+
 class PassReader(dict[str, list[TextStatistics]]):
     """Text id -> the rows of its variants, in order, of some of a slice's texts at a
     time; see `step`.
@@ -65,25 +73,24 @@ class PassReader(dict[str, list[TextStatistics]]):
 
     def __init__(self, batches: "Iterator[pa.RecordBatch]") -> None:
         self._batches = batches
-        self._ahead: list[tuple[str, int, TextStatistics]] = []
+        self._ahead: list[_PassRow] = []
 
     def step(self, last: str) -> None:
         """Go on to the texts after the last step's, up to the id `last`."""
-        while not self._ahead or self._ahead[-1][0] <= last:
+        while not self._ahead or self._ahead[-1].id <= last:
             batch = next(self._batches, None)
             if batch is None:
                 break
             for row in _rows(batch):
-                if self._ahead and row[0] < self._ahead[-1][0]:
+                if self._ahead and row.id < self._ahead[-1].id:
                     raise ValueError("a pass is not ordered by text id")
                 self._ahead.append(row)
-        by_id = itemgetter(0)
-        by_variant = itemgetter(1)
+        by_id = attrgetter("id")
         reached = bisect_right(self._ahead, last, key=by_id)
         self.clear()
         for id, of_text in groupby(self._ahead[:reached], key=by_id):
-            variants = sorted(of_text, key=by_variant)
-            self[id] = [statistics for _, _, statistics in variants]
+            variants = sorted(of_text, key=attrgetter("variant"))
+            self[id] = [row.statistics for row in variants]
         del self._ahead[:reached]
 
     def only(self, id: str) -> TextStatistics | None:
@@ -101,21 +108,21 @@ class PassReader(dict[str, list[TextStatistics]]):
         return row.logprobs if isinstance(row, TokenStatistics) else ABSENT
 
 
-def _rows(batch: "pa.RecordBatch") -> list[tuple[str, int, TextStatistics]]:
+def _rows(batch: "pa.RecordBatch") -> list[_PassRow]:
     token_ids = _arrays(batch, "token_ids", np.int64)
     numbers = {}
     for name in ("logprobs", *FULL_VOCABULARY):
         numbers[name] = _arrays(batch, name, np.float64)
-    rows: list[tuple[str, int, TextStatistics]] = []
-    told = batch.select(["text_id", "variant", "skipped", "shots_used"]).to_pylist()
-    for i, row in enumerate(told):
+    rows = []
+    others = batch.select(["text_id", "variant", "skipped", "shots_used"])
+    for i, row in enumerate(others.to_pylist()):
         statistics: TextStatistics = row["skipped"] or "no scored token"
         if not row["skipped"] and len(token_ids[i]):
             of_text = {name: arrays[i] for name, arrays in numbers.items()}
             statistics = TokenStatistics(
                 ABSENT, token_ids[i], **of_text, shots_used=row["shots_used"]
             )
-        rows.append((row["text_id"], row["variant"], statistics))
+        rows.append(_PassRow(row["text_id"], row["variant"], statistics))
     return rows
 
 
@@ -126,11 +133,14 @@ def _arrays(batch: "pa.RecordBatch", column: str, dtype: Any) -> list[Any]:
     if len(lists) == lists.null_count:
         return [None] * len(lists)
     flat = lists.flatten().to_numpy(zero_copy_only=False).astype(dtype)
-    ends = np.cumsum(lists.value_lengths().fill_null(0).to_numpy(zero_copy_only=False))
-    for bad in np.flatnonzero(~np.isfinite(flat))[:1]:
-        id = batch["text_id"][int(np.searchsorted(ends, bad, side="right"))]
+    lengths = lists.value_lengths().fill_null(0)
+    ends = np.cumsum(lengths.to_numpy(zero_copy_only=False))
+    bad = np.flatnonzero(~np.isfinite(flat))
+    if len(bad):
+        row = int(np.searchsorted(ends, bad[0], side="right"))
+        id = batch["text_id"][row]
         raise InputError(
-            f"the model gave {column} of text '{id}' that are {flat[bad]}. Run the "
+            f"the model gave {column} of text '{id}' that are {flat[bad[0]]}. Run the "
             "model with dtype: float32."
         )
     return np.split(flat, ends[:-1])
@@ -196,9 +206,9 @@ class Inputs:
             for id, text in zip(part["text_id"], part["text"], strict=True):
                 row = rows.only(id) or absent
                 if isinstance(row, TokenStatistics):
-                    logprobs: dict[str, Any] = {
-                        need: reader.logprobs(id) for need, reader in altered.items()
-                    }
+                    logprobs: dict[str, Any] = {}
+                    for need, reader in altered.items():
+                        logprobs[need] = reader.logprobs(id)
                     row = replace(row, text=text or ABSENT, **logprobs)
                 texts[id] = row
             yield texts
@@ -268,14 +278,14 @@ class Inputs:
         if plain in self._texts:
             return self._texts[plain]
         rows = plain.slice.rows(self.benchmark)
-        frame = self.benchmark[rows].sort_values("text_id")
+        table = self.benchmark[rows].sort_values("text_id")
         view = plain.reading.view
         if view != "original":
-            ids = frame["text_id"].tolist()
-            seen = dict(view_texts(view, ids, frame["text"].tolist(), self.views))
-            frame = frame.assign(text=[seen.get(id, "") for id in ids])
-        self._texts[plain] = frame
-        return frame
+            ids, originals = table["text_id"].tolist(), table["text"].tolist()
+            seen = dict(view_texts(view, ids, originals, self.views))
+            table = table.assign(text=[seen.get(id, "") for id in ids])
+        self._texts[plain] = table
+        return table
 
     def shot_texts(self, plain: PassKey, shots: Shots) -> tuple[str, ...]:
         """Return the texts of shots that are drawn from the benchmark."""

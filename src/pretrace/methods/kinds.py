@@ -14,12 +14,9 @@ from pretrace.views.readings import PassKey
 
 
 @input_kind(
-    "frequencies",
-    "token frequencies of the reference corpus",
-    noun="corpus",
-    example="CORPUS",
-    key="corpora",
-)
+    "frequencies", "token frequencies of the reference corpus",
+    noun="corpus", example="CORPUS", key="corpora",
+)  # fmt: skip
 def frequencies(inputs: Inputs, plain: PassKey, corpus: str) -> Complete:
     """Add ln q of each token, from the corpus' counts by this model's tokenizer."""
     from pretrace.corpora.counts import log_frequencies
@@ -29,9 +26,13 @@ def frequencies(inputs: Inputs, plain: PassKey, corpus: str) -> Complete:
     by_id = inputs.opened(
         "frequencies", corpus, lambda path: log_frequencies(path, vocabulary)
     )
-    if by_id is None:
-        return lambda id, text: text
-    return lambda id, text: replace(text, log_frequencies=by_id[text.token_ids])
+
+    def complete(id: str, text: TokenStatistics) -> TokenStatistics:
+        if by_id is None:
+            return text
+        return replace(text, log_frequencies=by_id[text.token_ids])
+
+    return complete
 
 
 @input_kind(

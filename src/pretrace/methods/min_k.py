@@ -21,4 +21,5 @@ def min_k(text: TokenStatistics, *, k: Share = 0.2, window: Natural = 1) -> floa
     """
     if window == 1:
         return mean_of_lowest(text.sorted_logprobs, share=k)
-    return mean_of_lowest(np.sort(window_means(text.logprobs, window)), share=k)
+    means = window_means(text.logprobs, window)
+    return mean_of_lowest(np.sort(means), share=k)

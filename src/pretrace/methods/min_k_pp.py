@@ -19,7 +19,6 @@ def min_k_pp(text: TokenStatistics, *, k: Share = 0.2) -> float:
     prediction, var_i at least 1e-6. Zhang et al., Min-K%++: Improved Baseline for
     Detecting Pre-Training Data from LLMs, ICLR 2025.
     """
-    z = (text.logprobs + text.entropies) / np.sqrt(
-        np.maximum(text.variances, _SMALLEST_VARIANCE)
-    )
+    sigma = np.sqrt(np.maximum(text.variances, _SMALLEST_VARIANCE))
+    z = (text.logprobs + text.entropies) / sigma
     return mean_of_lowest(np.sort(z), share=k)

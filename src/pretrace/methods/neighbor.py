@@ -11,4 +11,5 @@ def neighbor(text: TokenStatistics, *, neighbours: Natural = 25) -> float:
     Neighbourhood Comparison, ACL 2023.
     """
     chosen = text.neighbours[:neighbours]
-    return text.log_likelihood - sum(map(mean, chosen)) / len(chosen)
+    of_neighbours = sum(map(mean, chosen)) / len(chosen)
+    return text.log_likelihood - of_neighbours

@@ -29,4 +29,5 @@ def pac(text: TokenStatistics, *, copies: Natural = 5) -> float:
 def _polarized_distance(logprobs: Floats) -> float:
     ascending = np.sort(logprobs)
     highest = -mean_of_lowest(-ascending[::-1], share=HIGHEST)
-    return highest - mean_of_lowest(ascending, share=LOWEST)
+    lowest = mean_of_lowest(ascending, share=LOWEST)
+    return highest - lowest

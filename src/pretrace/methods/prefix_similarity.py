@@ -21,9 +21,10 @@ def prefix_similarity(texts: LabelledTexts, *, shots: Natural = 7) -> dict[str, 
     """
     prefixes = ["\n".join(texts.given_member), "\n".join(texts.given_nonmember)]
     counts = word_counts([*texts.texts, *prefixes], texts.language)
-    of_texts, of_prefixes = counts[: -len(prefixes)], counts[-len(prefixes) :]
+    of_texts, of_prefixes = counts[:-2], counts[-2:]
     if not of_texts.nnz:
         return {}
     rows, prefix_rows = word_weights(of_texts, of_prefixes)
     member, nonmember = (rows @ prefix_rows.T).toarray().T
-    return dict(zip(texts.ids, np.subtract(member, nonmember).tolist(), strict=True))
+    scores = np.subtract(member, nonmember).tolist()
+    return dict(zip(texts.ids, scores, strict=True))

@@ -25,8 +25,7 @@ NEEDS: dict[str, str] = {
     "top40": "the probabilities of the 40 likeliest tokens together (full vocabulary)",
     "lowercase": "log-probabilities of the lower-cased text",
     "aligned_reference": "log-probabilities of the same tokens under a reference "
-    "model with the same "
-    "tokenizer",
+    "model with the same tokenizer",
     "nonmember_prefix": "log-probabilities of the text after a prefix of non-members",
     "member_prefix": "log-probabilities of the text after a prefix of members",
     "texts": "all texts of the benchmark with labels and folds, and no model",
@@ -83,8 +82,9 @@ class InputKind:
     @property
     def remedy(self) -> str:
         """Say what to add to a run so that it has the input."""
-        listed = f"{self.need}: [{self.example}]"
-        return f"{self.key}: [{self.example}]" if self.key else f"inputs: {{{listed}}}"
+        if self.key:
+            return f"{self.key}: [{self.example}]"
+        return f"inputs: {{{self.need}: [{self.example}]}}"
 
     def names(self, run: Mapping[str, Any]) -> list[str]:
         """Return the names that a run, as jobs get it, lists of the input."""
@@ -187,30 +187,29 @@ METHODS: dict[str, Method] = {}
 
 Calibration = Literal["none", "given", "held", "cross_fitted"]
 
-QUESTION_METHODS: dict[str, Method] = {
-    method.id: method
-    for method in (
-        Method(
-            "de_cop",
-            (),
-            {"calibration": "none"},
-            types={"calibration": Calibration},
-            options=True,
-        ),
-        Method(
-            "completion",
-            (),
-            {"k": 32},
-            {"k": (32, 50)},
-            {"k": Annotated[int, (0, inf)]},
-        ),
-        Method("name_cloze"),
-        Method("longest_option", control="no model", options=True),
-        Method("odd_one_out", control="no model", options=True),
-    )
-}
-"""The methods that ask questions, in the order of every table. `k`: tokens of a
-prefix."""
+QUESTION_METHODS: dict[str, Method] = {}
+"""The methods that ask questions, in the order of every table."""
+
+
+def _asks(id: str, **facts: Any) -> None:
+    QUESTION_METHODS[id] = Method(id, **facts)
+
+
+_asks(
+    "de_cop",
+    defaults={"calibration": "none"},
+    types={"calibration": Calibration},
+    options=True,
+)
+_asks(
+    "completion",
+    defaults={"k": 32},  # tokens of a prefix
+    grid={"k": (32, 50)},
+    types={"k": Annotated[int, (0, inf)]},
+)
+_asks("name_cloze")
+_asks("longest_option", control="no model", options=True)
+_asks("odd_one_out", control="no model", options=True)
 
 
 def method(

@@ -98,7 +98,8 @@ class TokenStatistics:
     def first_occurrences(self) -> npt.NDArray[np.intp]:
         """Return the positions at which a token id occurs for the first time,
         ascending."""
-        return np.sort(np.unique(self.token_ids, return_index=True)[1])
+        _, first = np.unique(self.token_ids, return_index=True)
+        return np.sort(first)
 
     @cached_property
     def percentiles(self) -> list[float]:
@@ -136,8 +137,8 @@ def mean(values: Floats) -> float:
 def mean_of_lowest(ascending: Floats, share: float) -> float:
     """Return the mean of the lowest `share` of the values, at least one."""
     # the 1e-9 mends 0.29 * 100 = 28.999...
-    count = max(1, floor(share * len(ascending) + 1e-9))
-    return mean(ascending[:count])
+    count = floor(share * len(ascending) + 1e-9)
+    return mean(ascending[: max(1, count)])
 
 
 def window_means(values: Floats, window: int) -> Floats:

@@ -40,4 +40,6 @@ def is_surprising(
     text: TokenStatistics, eps: float, percentile: int
 ) -> npt.NDArray[np.bool_]:
     """Return [n], which tokens are surprising; both inequalities are strict."""
-    return (text.entropies < eps) & (text.logprobs < text.percentiles[percentile])
+    is_sure = text.entropies < eps
+    is_unlikely = text.logprobs < text.percentiles[percentile]
+    return is_sure & is_unlikely

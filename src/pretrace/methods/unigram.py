@@ -25,9 +25,8 @@ def unigram(texts: LabelledTexts) -> dict[str, float]:
     ln_total = np.log(counts.total() + len(counts) + 1)
     scores = {}
     for id, text in zip(texts.ids, texts.texts, strict=True):
+        words = words_of(text, texts.language)
         # ln (c(w) + 1)
-        ln_counts = [
-            np.log(counts[word] + 1) for word in words_of(text, texts.language)
-        ]
+        ln_counts = [np.log(counts[word] + 1) for word in words]
         scores[id] = float(np.mean(ln_counts) - ln_total)
     return scores

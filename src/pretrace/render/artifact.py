@@ -30,6 +30,10 @@ ACROSS = {
 and how they are printed."""
 
 
+PairSlugs = tuple[str, str]
+"""The slugs of a model and a benchmark."""
+
+
 class Panel(Keys):
     """One panel or column of an artifact; without subset or length it shows every
     one."""
@@ -55,7 +59,7 @@ class Panel(Keys):
         return self.names.get(slug, slug)
 
     @property
-    def pair(self) -> tuple[str, str]:
+    def pair(self) -> PairSlugs:
         return self.model, self.benchmark
 
     @property
@@ -265,7 +269,9 @@ class ArtifactError(InputError):
     ) -> None:
         place = f", panel {panel.name}" if panel else ""
         super().__init__(f"artifact {artifact}{place}: {message}")
-        self.message, self.panel, self.is_empty = message, panel, is_empty
+        self.message = message
+        self.panel = panel
+        self.is_empty = is_empty
 
 
 def outputs(artifact: Artifact, folder: Path) -> dict[str, Path]:

@@ -127,7 +127,9 @@ def conditions(
     texts = _evaluation_sets(artifact, rows)
     if rows and all(row.get("unit") == "document" for row in rows):
         texts = OVER_DOCUMENTS
-    start_tokens, options, references = set(), set(), set()
+    start_tokens = set()
+    options = set()
+    references = set()
     for row in rows:
         start_tokens.add(row["start_token"].replace("tokenizer", "the tokenizer's own"))
         if is_question(row["method"]):

@@ -22,7 +22,8 @@ import pandas as pd
 from pretrace.evaluation.averages import Record, average, number
 from pretrace.evaluation.metrics import EACH
 from pretrace.methods.settings import written_parameters
-from pretrace.render.results import PairSlugs, Results
+from pretrace.render.artifact import PairSlugs
+from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Keys, Some, parse, read_yaml
 
@@ -142,10 +143,10 @@ def _mean(parts: Sequence[Number | None]) -> Number | None:
     numbers = [part for part in parts if part is not None]
     if not numbers or len(numbers) < len(parts):
         return None
-    draws_of_parts = [part.draws for part in numbers]
-    draws = [mean(draw) for draw in zip(*draws_of_parts, strict=False)]
+    by_draw = zip(*(part.draws for part in numbers), strict=False)
+    draws = tuple(map(mean, by_draw))
     value = mean(part.value for part in numbers)
-    return Number(value, benchmark=numbers[0].benchmark, draws=tuple(draws))
+    return Number(value, benchmark=numbers[0].benchmark, draws=draws)
 
 
 class Numbers:
@@ -277,14 +278,18 @@ def _in_range(letters: pd.DataFrame) -> pd.DataFrame:
 def _best_of(rows: pd.DataFrame, pair: PairSlugs, row: PublishedRow) -> Number:
     ranked = rows.sort_values("value", ascending=False, kind="stable")
     ranked = ranked[ranked["setting"] == ranked["setting"].iloc[0]]
-    best = ranked.loc[ranked["low"].isna().sort_values(kind="stable").index].iloc[0]
-    value, low, high = best["value"], number(best["low"]), number(best["high"])
+    intervals_first = ranked["low"].isna().sort_values(kind="stable").index
+    best = ranked.loc[intervals_first].iloc[0]
+    value = best["value"]
+    low = number(best["low"])
+    high = number(best["high"])
     parameter = _BEST.get(row["our_metric"])
     if parameter:
-        value, low, high = written_parameters(best["setting"])[parameter], None, None
+        value = written_parameters(best["setting"])[parameter]
+        low = high = None
     _, benchmark = pair
-    where = best["setting"], benchmark, best["reference"]
-    return Number(float(value), low, high, *where)
+    setting = best["setting"]
+    return Number(float(value), low, high, setting, benchmark, best["reference"])
 
 
 def compare_published(
@@ -297,7 +302,8 @@ def compare_published(
     `gone`: models and benchmarks that the study leaves out -> why. Averages over models
     or subsets are those of the measured numbers behind them, and have no interval.
     """
-    wanted, numbers = set(artifacts), Numbers(results)
+    wanted = set(artifacts)
+    numbers = Numbers(results)
     compared = []
     for paper, about in read_papers(results).items():
         rows = _rows_wanted(results, paper, wanted)
@@ -305,7 +311,8 @@ def compare_published(
             own_draw = about.own_draw.get(protocol, ())
             own = []
             for row in rows:
-                if protocol in (row["protocol"] or protocol).split(";"):
+                protocols = row["protocol"] or protocol
+                if protocol in protocols.split(";"):
                     draw = "0" if row["benchmark"] in own_draw else ""
                     own.append({**row, "draw": draw})
             ours = [numbers.find(row) for row in own]
@@ -349,14 +356,18 @@ def _fill_averages(
     beside them."""
     keys = [key for key in PUBLISHED_KEYS if key not in (over, "setting")]
     parts: dict[tuple[str, ...], list[Number | None]] = defaultdict(list)
-    for row, measured in zip(rows, ours, strict=True):
-        if row[over] != _AVERAGE and not row["skip"]:
-            parts[tuple(row[key] for key in keys)].append(measured)
-    filled = []
-    for row, measured in zip(rows, ours, strict=True):
-        if row[over] == _AVERAGE and not row["skip"]:
-            measured = _mean(parts[tuple(row[key] for key in keys)])
-        filled.append(measured)
+    filled = list(ours)
+    averages = {}
+    for place, row in enumerate(rows):
+        if row["skip"]:
+            continue
+        group = tuple(row[key] for key in keys)
+        if row[over] == _AVERAGE:
+            averages[place] = group
+        else:
+            parts[group].append(ours[place])
+    for place, group in averages.items():
+        filled[place] = _mean(parts[group])
     return filled
 
 
@@ -365,27 +376,30 @@ def _record(
 ) -> Record:
     """Return a row of the long data."""
     number = ours or Number()
-    rebuilt = bool(results.entries.get(number.benchmark, {}).get("rebuilt", False))
-    verdict = judge(row, ours, rebuilt=rebuilt) if ours else Agreement()
+    entry = results.entries.get(number.benchmark, {})
+    record: Record = {key: row[key] for key in PUBLISHED_KEYS}
     inferred = sorted(re.findall(r"(\w+)_source=inferred", row["setting"]))
-    return {
-        **{key: row[key] for key in PUBLISHED_KEYS},
-        "inferred": ", ".join(inferred),
-        "published": row["value"],
-        "published_std": row["std"] or None,
-        "protocol": protocol,
-        "measured": number.value,
-        "low": number.low,
-        "high": number.high,
-        "draws": len(number.draws) if ours else None,
-        "sd": number.sd,
-        "difference": _difference(row, ours.value) if ours else None,
-        **verdict._asdict(),
-        "our_benchmark": number.benchmark,
-        "our_setting": number.setting,
-        "our_reference": number.reference,
-        "skipped": bool(row["skip"]),
-    }
+    record["inferred"] = ", ".join(inferred)
+    record["published"] = row["value"]
+    record["published_std"] = row["std"] or None
+    record["protocol"] = protocol
+    record["measured"] = number.value
+    record["low"] = number.low
+    record["high"] = number.high
+    record["draws"] = None
+    record["sd"] = number.sd
+    record["difference"] = None
+    verdict = Agreement()
+    if ours:
+        record["draws"] = len(ours.draws)
+        record["difference"] = _difference(row, ours.value)
+        verdict = judge(row, ours, rebuilt=bool(entry.get("rebuilt", False)))
+    record |= verdict._asdict()
+    record["our_benchmark"] = number.benchmark
+    record["our_setting"] = number.setting
+    record["our_reference"] = number.reference
+    record["skipped"] = bool(row["skip"])
+    return record
 
 
 def _difference(row: PublishedRow, value: float) -> float:

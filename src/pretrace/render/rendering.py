@@ -174,8 +174,8 @@ def _try_panels(
 ) -> tuple[list[Panel], list[NotShown]]:
     """Draw each panel alone; return those that can be shown, and those that cannot."""
     waiting = list(artifact.panels)
-    shown: list[Panel] = []
-    not_shown: list[NotShown] = []
+    shown = []
+    not_shown = []
     while waiting:
         panel = waiting.pop(0)
         try:

@@ -25,12 +25,10 @@ from pretrace.evaluation.placebos import PLACEBO_KEYS
 from pretrace.evaluation.significance import holm, simultaneous
 from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import METHODS, is_control
-from pretrace.render.artifact import Artifact, Panel
+from pretrace.render.artifact import Artifact, PairSlugs, Panel
 from pretrace.render.names import BLIND, PUBLISHED_TEST, join_words, method_label
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
-
-PairSlugs = tuple[str, str]
 
 STAR_LEVEL = 0.05
 
@@ -227,7 +225,7 @@ class Results:
         `options.across` maps one of view, draw, reference, separator to values; each
         panel is repeated for each value, but not for a view that could not be made.
         """
-        expanded: list[Panel] = []
+        expanded = []
         for panel in artifact.panels:
             expanded += self.expand(panel)
         unmade = {(lacking.benchmark, lacking.view) for lacking in self.unmade}
@@ -382,8 +380,8 @@ def _tested_rows(
         keys = {"test": test, "selection": selection, "baseline": artifact.baseline}
         return results.by("method", artifact, panel, "tests", **keys)
 
-    tests: dict[str, Record] = {}
-    published: dict[str, Record] = {}
+    tests = {}
+    published = {}
     if artifact.baseline:
         tests = tests_against("bootstrap", "held_out")
     if artifact.options.published_test:
@@ -555,7 +553,8 @@ def estimate_record(place: int, panel: Panel, row: Record, **about: Any) -> Esti
 def in_place(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
     """Tell which rows have the panel's subset and length; subset "" is all of a
     benchmark that has subsets."""
-    length, subset = frame["length"], frame["subset"]
+    length = frame["length"]
+    subset = frame["subset"]
     is_subset = subset.eq(panel.subset or "")
     if not panel.subset and not is_subset.any():
         is_subset = subset.notna()
@@ -579,7 +578,7 @@ def _no_rows_message(
     artifact: Artifact, panel: Panel, kind: str, frame: pd.DataFrame
 ) -> str:
     """Return the message if a panel has no row in a table."""
-    wanted: dict[str, str] = {}
+    wanted = {}
     if kind == "metrics":
         wanted["metric"] = artifact.metric
         wanted["evaluation set"] = artifact.evaluation_set

@@ -42,13 +42,9 @@ def beside_null(frame: pd.DataFrame) -> pd.DataFrame:
     same_texts = pd.MultiIndex.from_frame(frame[_TEXTS])
     has_none = frame["null_model"] | frame["control"].astype(bool)
     null_value = reached.reindex(same_texts).set_axis(frame.index).mask(has_none)
-    return frame.assign(
-        splits=1,
-        null_value=null_value,
-        less_null=frame["value"].astype(float) - null_value,
-        less_null_low=np.nan,
-        less_null_high=np.nan,
-    )
+    less_null = frame["value"].astype(float) - null_value
+    frame = frame.assign(splits=1, null_value=null_value, less_null=less_null)
+    return frame.assign(less_null_low=np.nan, less_null_high=np.nan)
 
 
 def over_splits(frame: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
@@ -63,8 +59,8 @@ def over_splits(frame: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
     for place, panel in enumerate(panels):
         if panel.label is not None:
             labelled.setdefault(panel.label, []).append(place)
-    means: list[EstimateRow] = []
-    averaged: set[int] = set()
+    means = []
+    averaged = set()
     for places in labelled.values():
         if len(places) > 1:
             means += split_means(frame[frame["panel"].isin(places)], len(places))
@@ -88,12 +84,11 @@ def split_means(frame: pd.DataFrame, splits: int) -> list[EstimateRow]:
 
 
 def _mean(rows: Sequence[EstimateRow], chosen_among: int) -> EstimateRow:
-    def values_of(key: str) -> list[float]:
-        columns: list[Record] = [{**row} for row in rows]
-        return [row[key] for row in columns]
+    records: list[Record] = [{**row} for row in rows]
 
     def over(key: str, methods: int = 1) -> Estimate:
-        return mean_over_splits(values_of(key), methods)
+        values = [record[key] for record in records]
+        return mean_over_splits(values, methods)
 
     value, low, high = over("value")
     _, best_low, best_high = over("value", chosen_among)
@@ -118,7 +113,7 @@ def _mean(rows: Sequence[EstimateRow], chosen_among: int) -> EstimateRow:
         "less_null_low": less_low,
         "less_null_high": less_high,
         "difference": difference,
-        "p": p_over_splits(values_of("difference")),
+        "p": p_over_splits([record["difference"] for record in records]),
     }
     if len({row["model"] for row in rows}) > 1:
         mean["model"] = "average"

@@ -20,7 +20,7 @@ from pretrace.models.abilities import ABILITIES, refusal
 from pretrace.models.adapters import is_adapter, read_adapter
 from pretrace.models.checkpoint import ADAPTER
 from pretrace.models.entries import GgufModel, HubModel, LocalModel, ModelEntry
-from pretrace.render.artifact import Artifact
+from pretrace.render.artifact import Artifact, PairSlugs
 from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.files import kind_of
 from pretrace.runtime.names import check_path, make_name
@@ -163,7 +163,8 @@ def _name(inputs: Mapping[str, str], kinds: Mapping[str, str]) -> str:
     """Return the name of the study, audit-TEXTS-MODEL-HASH: another one for other
     inputs."""
     located = [_here(value, kinds[key]) for key, value in inputs.items()]
-    short = hashlib.sha256(os.fsencode("\n".join(located))).hexdigest()[:6]
+    digest = hashlib.sha256(os.fsencode("\n".join(located)))
+    short = digest.hexdigest()[:6]
     # the folder of Slurm's log of a job is named by the job's model and benchmark, that
     # is, with the study's name twice
     texts = make_name(stem_of(Path(inputs["texts"])), 45, "texts")
@@ -399,7 +400,7 @@ def positive_runs(
     """
     if POSITIVE_CONTROL not in benchmarks.entries:
         return []
-    audited: set[tuple[str, str]] = set()
+    audited: set[PairSlugs] = set()
     for artifact in artifacts.values():
         if artifact.renderer == "audit":
             audited.update(panel.pair for panel in artifact.panels)

@@ -36,7 +36,8 @@ second each with SmolLM2-135M."""
 def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     """Return what an audit will compare, on which device and for about how long, and
     what was read of works."""
-    study, entries = plan.study, plan.study.benchmarks.entries
+    study = plan.study
+    entries = plan.study.benchmarks.entries
     entry = entries[TEXTS_SLUG]
     for pair in plan.pairs:
         if pair.given_back:

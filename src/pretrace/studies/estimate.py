@@ -216,8 +216,10 @@ def order_of_length(plan: Plan) -> dict[tuple[str, str], int]:
     """
     hours: dict[tuple[str, str], float] = defaultdict(float)
     for job in jobs_of(plan, {}):
-        for key in ((job.model.slug, job.benchmark), (job.model.slug, "")):
-            hours[key] = max(hours[key], job.hours("H100"))
+        own = job.hours("H100")
+        for benchmark in (job.benchmark, ""):
+            key = job.model.slug, benchmark
+            hours[key] = max(hours[key], own)
     ordered = sorted(hours, key=lambda key: (hours[key], key))
     places = {}
     for place, key in enumerate(ordered):
@@ -228,7 +230,7 @@ def order_of_length(plan: Plan) -> dict[tuple[str, str], int]:
 def _paraphrases(plan: Plan, known: Counted) -> Iterator[Job]:
     """Yield the paraphrases that models behind APIs write and the benchmarks do not
     bring."""
-    views: set[tuple[str, str]] = set()
+    views = set()
     for pair in plan.asking_pairs:
         for view in pair.paraphrasers:
             views.add((pair.benchmark_slug, view))
@@ -249,12 +251,12 @@ def assumptions(plan: Plan, known: Counted) -> list[str]:
     """Return the values assumed for models and benchmarks whose entries do not state
     them, as sentences."""
     jobs = jobs_of(plan, known)
-    sizeless: set[str] = set()
+    sizeless = set()
     for job in jobs:
         if job.model.is_local and job.model.entry.parameters is None:
             sizeless.add(job.model.slug)
-    uncounted: set[str] = set()
-    unmeasured: set[str] = set()
+    uncounted = set()
+    unmeasured = set()
     for slug in {job.benchmark for job in jobs} - known.keys():
         for place in slices_read(plan.benchmark(slug).entry, WHOLE):
             if place.stated is None:

@@ -43,7 +43,7 @@ def ways_on(plan: Plan, failed: Iterable[FailedJob]) -> list[str]:
     Released views of a benchmark have a line alone, because no setting leaves them out.
     """
     by_name: dict[str, list[FailedJob]] = {}
-    left_out: list[str] = []
+    left_out = []
     for job in sorted(failed, key=lambda job: job.log):
         name = _input_of(plan, job)
         if not job.waiting or not name:
@@ -74,7 +74,8 @@ def ways_on(plan: Plan, failed: Iterable[FailedJob]) -> list[str]:
 def _input_of(plan: Plan, job: FailedJob) -> str:
     """Return the model, benchmark or corpus that a failed job is of; "" if it gives no
     input of scores."""
-    study, wildcards = plan.study, job.wildcards
+    study = plan.study
+    wildcards = job.wildcards
     if job.rule in OF_CORPORA:
         return study.corpora.slug_of(wildcards["corpus"])
     if job.rule in OF_BENCHMARKS:

@@ -88,7 +88,11 @@ def gpu_gigabytes() -> list[float]:
     answer = subprocess.run(
         command, capture_output=True, text=True, check=False, timeout=30
     )
-    return [int(line) * 2**20 / 1e9 for line in answer.stdout.split() if line.isdigit()]
+    memory = []
+    for word in answer.stdout.split():
+        if word.isdigit():
+            memory.append(int(word) * 2**20 / 1e9)
+    return memory
 
 
 def _small_gpus(plan: Plan, memory: list[float]) -> Iterator[str]:

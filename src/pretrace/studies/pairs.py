@@ -8,19 +8,20 @@ JSON values in a fixed order.
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any, Literal
+from typing import Literal
 
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods import INPUTS, METHODS, altered_views, setting_name
 from pretrace.models.abilities import can
 from pretrace.questions.known import QUESTION_METHODS, question_settings
+from pretrace.render.artifact import PairSlugs
 from pretrace.studies.audit_study import POSITIVE_CONTROL, WORKS_SLUG
 from pretrace.studies.priorities import priority
 from pretrace.studies.runs import Run, draws_of, view_writer
 from pretrace.studies.stages.benchmarks import Benchmark
 from pretrace.studies.stages.corpora import Corpus
 from pretrace.studies.stages.models import Model
-from pretrace.studies.stages.registered import File
+from pretrace.studies.stages.registered import File, Parameters
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
 from pretrace.views.readings import ZERO_ACCESS, PassRequest, Prefix, Reading, Shots
@@ -38,7 +39,7 @@ class Pair:
     benchmark_slug: str
 
     @property
-    def slugs(self) -> tuple[str, str]:
+    def slugs(self) -> PairSlugs:
         return self.model_slug, self.benchmark_slug
 
     @cached_property
@@ -54,7 +55,7 @@ class Pair:
         return self.study.runs_by_pair.get(self.slugs, [])
 
     @cached_property
-    def run_parameters(self) -> list[dict[str, Any]]:
+    def run_parameters(self) -> list[Parameters]:
         """The runs as jobs get them: everything that results depend on."""
         return [run.for_jobs() for run in self.runs]
 
@@ -103,7 +104,7 @@ class Pair:
     def stored_views(self) -> list[str]:
         """The views of its readings that are stored tables, not functions of the
         text."""
-        names: set[str] = set()
+        names = set()
         for request in self.requests:
             names |= request.reading.views
         return sorted(name for name in names if VIEWS[name].materialised)
@@ -120,7 +121,7 @@ class Pair:
     @property
     def methods(self) -> set[str]:
         """The methods of its runs, those that ask questions too."""
-        methods: set[str] = set()
+        methods = set()
         for run in self.runs:
             for item in run.methods + run.questions:
                 methods.add(item.method)
@@ -144,7 +145,7 @@ class Pair:
     def views_compared(self, methods: Collection[str]) -> set[str]:
         """Return the stored views that these methods compare texts with: neighbours,
         and options of questions."""
-        views: set[str] = set()
+        views = set()
         for method in methods:
             if method in METHODS and METHODS[method].input is INPUTS["neighbours"]:
                 views.update(self.stored_views)
@@ -167,7 +168,7 @@ class Pair:
         log-probabilities only; of the text itself an API may give the 40 likeliest
         tokens too. A run without methods that score single texts needs no pass.
         """
-        requests: list[PassRequest] = []
+        requests = []
         for run in self.study.runs_by_reader.get(self.slugs, []):
             if run.model != self.model_slug:
                 for view in run.views:
@@ -186,7 +187,7 @@ class Pair:
         return tuple(dict.fromkeys(requests))
 
     @cached_property
-    def pass_requests(self) -> list[dict[str, Any]]:
+    def pass_requests(self) -> list[Parameters]:
         return [request.to_json() for request in self.requests]
 
     @property
@@ -205,7 +206,7 @@ class Pair:
         name; neighbours have none."""
         files: dict[str, dict[str, str]] = {}
         for need, kind in INPUTS.items():
-            names: set[str] = set()
+            names = set()
             for run in self.run_parameters:
                 names.update(kind.names(run))
             files[need] = {}
@@ -236,7 +237,7 @@ class Pair:
     def shadowed_lengths(self) -> list[int] | None:
         """The lengths of the texts that the shadow models of the model read, None for
         all."""
-        lengths: set[int] = set()
+        lengths = set()
         for run in self.study.runs:
             if self.model_slug in run.shadows and run.benchmark == self.benchmark_slug:
                 if run.lengths is None:
@@ -245,10 +246,10 @@ class Pair:
         return sorted(lengths)
 
     @property
-    def extraction(self) -> dict[str, Any] | None:
+    def extraction(self) -> Parameters | None:
         """The windows of the texts that are measured, with their start token; None if
         no run asks for it."""
-        windows: dict[str, Any] = {}
+        windows: Parameters = {}
         parts = []
         for run in self.runs:
             if run.extraction:
@@ -260,7 +261,7 @@ class Pair:
         return windows | {"parts": _without_repeats(parts)} if windows else None
 
     @property
-    def given_back(self) -> dict[str, Any] | None:
+    def given_back(self) -> Parameters | None:
         """The places where the model is asked to go on; None if no run asks for it."""
         for run in self.runs:
             if run.given_back:
@@ -278,7 +279,7 @@ class Pair:
         return any(run.questions for run in self.runs)
 
     @property
-    def answer_requests(self) -> list[dict[str, Any]]:
+    def answer_requests(self) -> list[Parameters]:
         """The questions: each question method in each of its settings, with its
         paraphraser ("" if it needs none)."""
         requests = []
@@ -400,7 +401,7 @@ class Pair:
         return files
 
     @property
-    def statistic_options(self) -> dict[str, Any]:
+    def statistic_options(self) -> Parameters:
         """What statistics depend on beside their files: fields of
         `evaluation.statistics.StatisticInputs`."""
         return {
@@ -496,8 +497,8 @@ def _request(run: Run, reading: Reading, statistics: str = "logprobs") -> PassRe
     return PassRequest(reading, statistics, subsets, lengths)
 
 
-def _without_repeats(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    different: list[dict[str, Any]] = []
+def _without_repeats(items: Iterable[Parameters]) -> list[Parameters]:
+    different = []
     for item in items:
         if item not in different:
             different.append(item)

@@ -21,7 +21,7 @@ from pretrace.studies.registries import left_out_of, text_files_of
 from pretrace.studies.stages.benchmarks import Benchmark
 from pretrace.studies.stages.corpora import Corpus
 from pretrace.studies.stages.models import Model
-from pretrace.studies.stages.registered import File
+from pretrace.studies.stages.registered import File, Parameters
 from pretrace.studies.stages.views import StoredView
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
@@ -35,10 +35,10 @@ class Rendering(NamedTuple):
     registry entries of the benchmarks, by slug.
     """
 
-    artifact: dict[str, Any]
+    artifact: Parameters
     reads: list[list[str]]
     views: list[list[str]]
-    entries: dict[str, Any]
+    entries: Parameters
     priority: int
 
     @property
@@ -86,7 +86,7 @@ class Plan:
     def view(self, benchmark: str, name: str) -> StoredView:
         return StoredView(self.benchmark(benchmark), name)
 
-    def download(self, file: str) -> dict[str, Any]:
+    def download(self, file: str) -> Parameters:
         return next(
             entry.to_json()
             for entry in self.study.downloads.values()
@@ -110,10 +110,10 @@ class Plan:
         return [pair for pair in self.pairs if pair.asks_questions]
 
     @property
-    def left_out(self) -> list[dict[str, Any]]:
+    def left_out(self) -> list[Parameters]:
         """The methods that runs without a choice of methods could not have: panel,
         methods, reason."""
-        lines: list[dict[str, Any]] = []
+        lines = []
         names = self.study.benchmarks.titles | self.study.models.titles
         for pair in self.pairs:
             panel = Panel(
@@ -171,7 +171,7 @@ class Plan:
     @cached_property
     def stored_views(self) -> list[StoredView]:
         """The stored views that are read, or that questions take their options from."""
-        names: set[tuple[str, str]] = set()
+        names = set()
         for pair in self.reading_pairs:
             for view in pair.stored_views:
                 names.add((pair.benchmark_slug, view))
@@ -327,7 +327,7 @@ class Plan:
         if not any(name in VIEWS for name in named | references):
             return []
         methods = {name.partition(";")[0] for name in artifact.methods}
-        shown: set[tuple[str, str]] = set()
+        shown = set()
         for pair in pairs:
             compared = pair.views_compared(methods or pair.methods) & references
             for view in {*pair.stored_views, *pair.paraphrasers} & (named | compared):
@@ -438,7 +438,7 @@ class Plan:
 
     @property
     def corpora_read(self) -> list[Corpus]:
-        named: set[str] = set()
+        named = set()
         for run in self.study.runs:
             named.update(run.corpora)
         return [self.corpus(slug) for slug in sorted(named)]
@@ -458,7 +458,7 @@ class Plan:
                     return True
         return False
 
-    def sealed(self, config: Mapping[str, Any]) -> dict[str, Any]:
+    def sealed(self, config: Mapping[str, Any]) -> Parameters:
         """Return what an audit's numbers follow from, files and versions aside: runs,
         models, texts, settings.
 
@@ -466,8 +466,8 @@ class Plan:
         do not say how they were read.
         """
         study = self.study
-        models: dict[str, Any] = {}
-        benchmarks: dict[str, Any] = {}
+        models = {}
+        benchmarks = {}
         for run in study.runs:
             for slug in (run.model, *run.references):
                 models[slug] = study.models.entries[slug].to_json(defaults=False)
@@ -498,7 +498,7 @@ class Plan:
     def user_texts(self) -> list[str]:
         """The user's own files of texts that the study's runs read, the files of works
         too."""
-        paths: list[Path] = []
+        paths = []
         for slug in self.study.benchmarks_of_runs:
             paths += text_files_of(self.study.benchmarks.entries[slug])
         files: list[str] = []
@@ -511,7 +511,7 @@ class Plan:
     def sealed_checkpoints(self) -> list[str]:
         """The checkpoints that the study's runs read, whose commits or digests a seal
         holds."""
-        slugs: set[str] = set()
+        slugs = set()
         for run in self.study.runs:
             slugs |= {run.model, *run.references}
         return [str(model.checkpoint) for model in self._local(slugs)]

@@ -17,8 +17,8 @@ FIRST = 1000
 def before_first(study: Study) -> frozenset[tuple[str, str]]:
     """Return what the study's first artifacts wait for: (kind, slug) of models,
     benchmarks and corpora; pairs."""
-    pairs: set[tuple[str, str]] = set()
-    waited: set[tuple[str, str]] = set()
+    pairs = set()
+    waited = set()
     for slug in study.first:
         is_audit = study.artifacts[slug].renderer == "audit"
         for panel in study.artifacts[slug].panels:

@@ -180,7 +180,7 @@ def load_registries(
         InputError: an entry breaks its schema, hides a registered one or names
             something that is not there; or `config` names no entry.
     """
-    pins: Pins = {}
+    pins = {}
     if config.revisions is not None:
         pins = read_keys(Path(config.revisions), Revisions).to_json()
     own = {}
@@ -232,9 +232,7 @@ def _with_paths(entry: Entry, file: Path) -> Entry:
     the file that names them."""
 
     def located(path: str) -> str:
-        return os.path.normpath(
-            path if Path(path).is_absolute() else file.parent / path
-        )
+        return os.path.normpath(file.parent / path)
 
     changes: dict[str, Any] = {}
     for key, value in entry.set_fields().items():
@@ -523,7 +521,8 @@ def _own_paths(entry: Entry) -> Iterator[OwnPath]:
 
 def _check_kind(where: str, own: OwnPath) -> None:
     """Raise `InputError` unless the path leads to what is needed."""
-    path, needed = own.path, own.needed
+    path = own.path
+    needed = own.needed
     kind = kind_of(path)
     if not kind:
         raise InputError(

@@ -13,6 +13,7 @@ from pretrace.models.abilities import can, require_ability
 from pretrace.models.entries import ModelEntry, TrainedModel
 from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.questions.known import QUESTION_METHODS, controls_of, question_settings
+from pretrace.render.artifact import PairSlugs
 from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.studies.keys import Extraction, GivenBack, RunKeys, WrittenRun
 from pretrace.studies.registries import Benchmarks, Models, Registries
@@ -47,7 +48,7 @@ class Run(RunKeys):
     """Methods that cannot be computed -> why."""
 
     @property
-    def pair(self) -> tuple[str, str]:
+    def pair(self) -> PairSlugs:
         return self.model, self.benchmark
 
     @property
@@ -64,9 +65,9 @@ class Run(RunKeys):
         return dict.fromkeys(keys) | self.to_json(*left_out)
 
 
-def runs_by_pair(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
+def runs_by_pair(runs: Iterable[Run]) -> dict[PairSlugs, list[Run]]:
     """Group runs by their model and benchmark."""
-    pairs: dict[tuple[str, str], list[Run]] = {}
+    pairs: dict[PairSlugs, list[Run]] = {}
     for run in runs:
         pairs.setdefault(run.pair, []).append(run)
     return pairs
@@ -74,7 +75,7 @@ def runs_by_pair(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
 
 def draws_of(runs: Iterable[Run]) -> set[int]:
     """Return the draws of shots that runs read."""
-    draws: set[int] = set()
+    draws = set()
     for run in runs:
         draws.update(run.draws)
     return draws
@@ -604,7 +605,7 @@ def _check_agreement(located: list[tuple[str, Run]]) -> None:
         InputError: two runs disagree, or a run on the benchmark of known non-members is
             missing.
     """
-    alike: dict[tuple[str, str], list[Run]] = {}
+    alike: dict[PairSlugs, list[Run]] = {}
     for where, run in located:
         others = alike.setdefault(run.pair, [])
         for other in others:

@@ -271,7 +271,8 @@ def repeats(seals: Sequence[Seal], others: Mapping[str, Sequence[Seal]]) -> list
     """Return how many `others` (seals by study) audited the same texts or model: the
     best of many does not count."""
     plan = seals[-1]["plan"]
-    texts, models = set(), set()
+    texts = set()
+    models = set()
     for name, own in others.items():
         for seal in own:
             if _has_same_works(plan, seal["plan"]):

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pretrace.render.artifact import Artifact
+from pretrace.render.artifact import Artifact, PairSlugs
 from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.hub import Pins
 from pretrace.runtime.schema import parse, read_yaml
@@ -50,17 +50,17 @@ class Study:
 
     # grouped once a study: a dry run asks for each of its thousands of jobs
     @cached_property
-    def runs_by_pair(self) -> dict[tuple[str, str], list[Run]]:
+    def runs_by_pair(self) -> dict[PairSlugs, list[Run]]:
         """The runs by (model, benchmark)."""
         return runs_by_pair(self.runs)
 
     @cached_property
-    def runs_by_reader(self) -> dict[tuple[str, str], list[Run]]:
+    def runs_by_reader(self) -> dict[PairSlugs, list[Run]]:
         """The runs with passes by (model, benchmark) of each model that reads,
         reference models among them."""
-        runs: dict[tuple[str, str], list[Run]] = {}
+        runs: dict[PairSlugs, list[Run]] = {}
         for run in self.runs:
-            readers: set[str] = set()
+            readers = set()
             if run.scores_texts:
                 readers = {run.model, *run.references}
             elif run.extraction:

@@ -112,7 +112,7 @@ def _remarks(plan: Plan) -> Iterator[str]:
     """Yield the remarks about audits, with the files of their known non-members."""
     entries = plan.study.benchmarks.entries
     audited: dict[tuple[str, str], list[Pair]] = {}
-    for pair in _shown_by(plan, "audit"):
+    for pair in _audited(plan):
         slugs = pair.benchmark_slug, pair.known.benchmark_slug
         audited.setdefault(slugs, []).append(pair)
     for (slug, known), pairs in sorted(audited.items()):
@@ -140,9 +140,10 @@ def _checked_before_scores(
     for pair in pairs:
         own = _by_label(texts_of_runs(plan, pair))
         known = _by_label(texts_of_runs(plan, pair.known))
-        methods: set[str] = set()
+        methods = set()
         for run in pair.runs:
-            methods.update(item.method for item in run.methods)
+            for item in run.methods:
+                methods.add(item.method)
         lines = told_before_scores(
             own[None] or own[1],
             known[0],
@@ -184,10 +185,10 @@ def _books_of_de_cop(texts: Sequence[Text], file: Path) -> str:
     return said if is_enough else f"{said}: add books"
 
 
-def _shown_by(plan: Plan, renderer: str) -> list[Pair]:
-    """Return the pairs that artifacts with this renderer show."""
-    pairs: list[Pair] = []
+def _audited(plan: Plan) -> list[Pair]:
+    """Return the pairs that artifacts show as an audit."""
+    pairs = []
     for artifact in plan.study.artifacts.values():
-        if artifact.renderer == renderer and not artifact.unavailable:
+        if artifact.renderer == "audit" and not artifact.unavailable:
             pairs += plan.pairs_of(artifact)
     return pairs

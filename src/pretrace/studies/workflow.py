@@ -107,7 +107,8 @@ def check_study_file(study: Study) -> None:
     An edited file is the same, and so is one that was moved. Raises `InputError` with
     both files.
     """
-    record, file = _record_of(study), study_file(study)
+    record = _record_of(study)
+    file = study_file(study)
     known = read_json(record) if record.is_file() else {"study_file": file}
     if not isinstance(known, dict) or not isinstance(known.get("study_file"), str):
         raise InputError(

@@ -49,11 +49,11 @@ class Replaceable:
     nearest: dict[Span, list[str]]
 
     def with_replaced(self, count: int, rng: random.Random) -> str:
-        new = {}
-        for start, end in draw_sample(rng, list(self.nearest), count):
-            word = rng.choice(self.nearest[start, end])
-            new[start, end] = in_case_of(word, self.text[start:end])
-        return replace_spans(self.text, new)
+        replacements = {}
+        for span in draw_sample(rng, list(self.nearest), count):
+            word = rng.choice(self.nearest[span])
+            replacements[span] = in_case_of(word, self.text[slice(*span)])
+        return replace_spans(self.text, replacements)
 
 
 def synonyms_by_embeddings(
@@ -128,7 +128,7 @@ def _replaceable(
     vocabulary once."""
     vocabularies: dict[bool, dict[str, int]] = {}
     wanted: dict[bool, set[str]] = {}
-    found: list[_Found] = []
+    read: list[_Words] = []
     for text in texts:
         chinese = is_chinese(text)
         if chinese not in vocabularies:
@@ -137,27 +137,27 @@ def _replaceable(
         spans = word_spans(text)
         places = {}
         for span in spans:
-            start, end = core(text, span)
-            word = text[start:end].lower()
+            place = core(text, span)
+            word = text[slice(*place)].lower()
             if word in vocabularies[chinese]:
-                places[start, end] = word
-        found.append(_Found(text, len(spans), places))
+                places[place] = word
+        read.append(_Words(text, len(spans), places))
         wanted[chinese].update(places.values())
     # no word is of both kinds
     nearest: dict[str, list[str]] = {}
     for chinese, words in wanted.items():
         nearest |= _nearest_words(sorted(words), vocabularies[chinese], embeddings)
     replaceable = []
-    for of_text in found:
-        of_places = {}
-        for span, word in of_text.places.items():
+    for of_text in read:
+        nearest_by_place = {}
+        for place, word in of_text.places.items():
             if nearest[word]:
-                of_places[span] = nearest[word]
-        replaceable.append(Replaceable(of_text.text, of_text.words, of_places))
+                nearest_by_place[place] = nearest[word]
+        replaceable.append(Replaceable(of_text.text, of_text.words, nearest_by_place))
     return replaceable
 
 
-class _Found(NamedTuple):
+class _Words(NamedTuple):
     """A text, its number of words, and the lower-case words that are one token, by
     their places."""
 
@@ -174,18 +174,17 @@ def _one_token_words(tokenizer: Any, *, chinese: bool) -> dict[str, int]:
     for text in decoded:
         word = text.strip()
         is_plain = word.isalpha() and word == word.lower()
-        if is_plain and len(word) >= _SHORTEST[chinese] and is_chinese(word) == chinese:
+        is_long = len(word) >= _SHORTEST[chinese]
+        if is_plain and is_long and is_chinese(word) == chinese:
             plain.add(word)
     words = sorted(plain - function_words())
     before = "\n" if chinese else "a "
-    encoded = tokenizer([before + word for word in words], add_special_tokens=False)[
-        "input_ids"
-    ]
-    lead = len(tokenizer(before.strip(" "), add_special_tokens=False)["input_ids"])
+    written = [before.strip(" "), *(before + word for word in words)]
+    alone, *encoded = tokenizer(written, add_special_tokens=False)["input_ids"]
     tokens = {}
     for word, ids in zip(words, encoded, strict=True):
-        if len(ids) == lead + 1:
-            tokens[word] = ids[lead]
+        if len(ids) == len(alone) + 1:
+            tokens[word] = ids[-1]
     return tokens
 
 
@@ -196,17 +195,20 @@ def _nearest_words(
     import torch  # its topk is ten times as fast as a partition of all cosines
 
     words = sorted(tokens)
-    table = embeddings[[tokens[word] for word in words]].astype(np.float32)
+    ids = [tokens[word] for word in words]
+    table = embeddings[ids].astype(np.float32)
     table -= table.mean(axis=0)
-    table /= np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-12)
+    lengths = np.linalg.norm(table, axis=1, keepdims=True)
+    table /= np.maximum(lengths, 1e-12)
     rows = {word: row for row, word in enumerate(words)}
+    number = min(NEAREST, len(words) - 1)
     nearest: dict[str, list[str]] = {}
     for start in range(0, len(wanted), _AT_ONCE):
         part = wanted[start : start + _AT_ONCE]
         own = [rows[word] for word in part]
         cosines = table[own] @ table.T
         cosines[range(len(part)), own] = -np.inf
-        best = torch.from_numpy(cosines).topk(min(NEAREST, len(words) - 1))
+        best = torch.from_numpy(cosines).topk(number)
         for word, others in zip(part, best.indices.tolist(), strict=True):
             nearest[word] = [words[row] for row in others]
     return nearest

@@ -43,9 +43,8 @@ neighbours."""
 def is_masked(checkpoint: Checkpoint) -> bool:
     """Return whether the checkpoint's configuration says that it is a masked language
     model."""
-    architectures = (
-        read_json(checkpoint.path / "config.json").get("architectures") or []
-    )
+    config = read_json(checkpoint.path / "config.json")
+    architectures = config.get("architectures") or []
     return any(name.endswith("ForMaskedLM") for name in architectures)
 
 
@@ -61,23 +60,22 @@ def load_masked_model(checkpoint: Checkpoint, device: str = "auto") -> Any:
     from pretrace.models.architecture import check_filled
 
     checkpoint.verify(checkpoint.files)
-    safe = {
-        "local_files_only": True,
-        "use_safetensors": True,
-        "trust_remote_code": False,
-    }
     load = transformers.AutoModelForMaskedLM.from_pretrained
     with explain_failure(f"transformers cannot load {checkpoint.path}"):
         model, loading = load(
-            checkpoint.path, dtype=torch.float32, output_loading_info=True, **safe
+            checkpoint.path,
+            dtype=torch.float32,
+            output_loading_info=True,
+            local_files_only=True,
+            use_safetensors=True,
+            trust_remote_code=False,
         )
     check_filled(model, loading, checkpoint)
-    chosen = (
-        ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-    )
-    if chosen == "cuda":
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda":
         hold_gpus()
-    return model.to(chosen).eval()
+    return model.to(device).eval()
 
 
 class Swap(NamedTuple):
@@ -103,11 +101,11 @@ def neighbours_by_masked_model(
     with Progress("neighbours", total=len(texts), unit="texts") as progress:
         for text, seed in zip(texts, seeds, strict=True):
             encoded = encode_words(text, tokenizer, model)
-            cut += (encoded.places[-1][1] if encoded.places else 0) < len(text.rstrip())
+            end = encoded.places[-1][1] if encoded.places else 0
+            cut += end < len(text.rstrip())
             swaps = _swaps(text, encoded, model, tokenizer, seed)
-            neighbours.append(
-                _likeliest(text, swaps, count, np.random.default_rng(seed))
-            )
+            rng = np.random.default_rng(seed)
+            neighbours.append(_likeliest(text, swaps, count, rng))
             progress.update(1)
     if cut:
         log.info(
@@ -130,12 +128,11 @@ class _Encoded(NamedTuple):
 def encode_words(text: str, tokenizer: Any, model: Any) -> _Encoded:
     """Encode the beginning of a text that the model reads, with the place of each
     token."""
+    context = min(tokenizer.model_max_length, model.config.max_position_embeddings)
     encoding = tokenizer(
         text,
         truncation=True,
-        max_length=min(
-            tokenizer.model_max_length, model.config.max_position_embeddings
-        ),
+        max_length=context,
         return_offsets_mapping=True,
         return_special_tokens_mask=True,
     )
@@ -155,28 +152,32 @@ def _swaps(
     special = set(tokenizer.all_special_ids)
     swaps = []
     candidates = candidates_of(encoded, model, seed)
-    for (start, end), (ids, probabilities) in zip(
-        encoded.places, candidates, strict=True
-    ):
-        own, *others = ids
-        p_own, *p_others = probabilities
+    for place, (own, *others) in zip(encoded.places, candidates, strict=True):
         # the authors' floor, where the model is certain of the token
-        p_not_own = 1 - p_own if p_own < 1 else 0.1
-        for id, probability in zip(others, p_others, strict=True):
-            if id == own or id in special:
+        p_not_own = 1 - own.probability if own.probability < 1 else 0.1
+        for other in others:
+            if other.id == own.id or other.id in special:
                 continue
-            written = tokenizer.decode([id]).replace("##", "").strip()
-            word = in_case_of(written, text[start:end][:1])
-            swaps.append(Swap((start, end), word, probability / p_not_own))
+            written = tokenizer.decode([other.id]).replace("##", "").strip()
+            first_letter = text[slice(*place)][:1]
+            word = in_case_of(written, first_letter)
+            swaps.append(Swap(place, word, other.probability / p_not_own))
             break
     return swaps
 
 
+class Candidate(NamedTuple):
+    """A token at a place, and its probability there."""
+
+    id: int
+    probability: float
+
+
 def candidates_of(
     encoded: _Encoded, model: Any, seed: int
-) -> Iterator[tuple[list[int], list[float]]]:
-    """Yield for each place the token's own id and the likeliest ones, likeliest first,
-    and their probabilities.
+) -> Iterator[list[Candidate]]:
+    """Yield for each place the token itself, and then the likeliest ones, likeliest
+    first.
 
     Row i of a batch is the text with noise on its i-th token alone; each token's noise
     depends on the seed.
@@ -187,23 +188,24 @@ def candidates_of(
     ids = torch.tensor(encoded.ids, device=device)
     with torch.inference_mode():
         embedded = model.get_input_embeddings()(ids)
-        noise = dropout_noise(len(encoded.indices), embedded.shape[1], seed).to(
-            device, embedded.dtype
-        )
-        rows = max(1, BATCH_TOKENS // len(encoded.ids))
-        for start in range(0, len(encoded.indices), rows):
-            places = torch.tensor(encoded.indices[start : start + rows], device=device)
+        noise = dropout_noise(len(encoded.indices), embedded.shape[1], seed)
+        noise = noise.to(device, embedded.dtype)
+        at_once = max(1, BATCH_TOKENS // len(encoded.ids))
+        for start in range(0, len(encoded.indices), at_once):
+            end = start + at_once
+            places = torch.tensor(encoded.indices[start:end], device=device)
             each = torch.arange(len(places), device=device)
             batch = embedded.repeat(len(places), 1, 1)
-            batch[each, places] *= noise[start : start + rows] / (1 - DROPOUT)
+            batch[each, places] *= noise[start:end] / (1 - DROPOUT)
             logits = model(inputs_embeds=batch).logits[each, places].float()
             probabilities = torch.softmax(logits, dim=-1)
-            best = probabilities.topk(min(CANDIDATES, probabilities.shape[1]), dim=-1)
-            own_ids = ids[places, None]
-            own = probabilities.gather(1, own_ids)
-            candidates = torch.cat([own_ids, best.indices], dim=1).tolist()
-            their_probabilities = torch.cat([own, best.values], dim=1).tolist()
-            yield from zip(candidates, their_probabilities, strict=True)
+            number = min(CANDIDATES, probabilities.shape[1])
+            best = probabilities.topk(number, dim=-1).indices
+            candidates = torch.cat([ids[places, None], best], dim=1)
+            of_candidates = probabilities.gather(1, candidates)
+            of_places = zip(candidates.tolist(), of_candidates.tolist(), strict=True)
+            for tokens, values in of_places:
+                yield list(map(Candidate, tokens, values))
 
 
 def dropout_noise(places: int, width: int, seed: int) -> "torch.Tensor":
@@ -223,14 +225,18 @@ def _likeliest(
     if not swaps:
         return []
     size = max(1, share_of(len(swaps), NEIGHBOUR_PERCENT))
-    orders = rng.permuted(np.tile(np.arange(len(swaps)), (TRIALS, 1)), axis=1)
+    places = np.tile(np.arange(len(swaps)), (TRIALS, 1))
+    orders = rng.permuted(places, axis=1)
     choices = np.unique(np.sort(orders[:, :size], axis=1), axis=0)
     weights = np.array([swap.weight for swap in swaps])
     summed = weights[choices].sum(axis=1)
     neighbours: list[str] = []
     for row in np.argsort(-summed, kind="stable"):
-        chosen = [swaps[i] for i in choices[row]]
-        neighbour = replace_spans(text, {swap.place: swap.word for swap in chosen})
+        replacements = {}
+        for number in choices[row]:
+            swap = swaps[number]
+            replacements[swap.place] = swap.word
+        neighbour = replace_spans(text, replacements)
         if neighbour not in neighbours:
             neighbours.append(neighbour)
         if len(neighbours) == count:

@@ -59,9 +59,9 @@ class _Views(dict[str, View]):
         raise InputError(f"there is no view '{name}': {nearest(name, self)}")
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or (
-            isinstance(name, str) and _of_family(name) is not None
-        )
+        if super().__contains__(name):
+            return True
+        return isinstance(name, str) and _of_family(name) is not None
 
 
 VIEWS: dict[str, View] = _Views()
@@ -104,9 +104,9 @@ def family(
         if name in _FAMILIES:
             raise ValueError(f"two families of views are called '{name}'")
         _FAMILIES[name] = _Family(source, numbers, function)
-        VIEWS.update(
-            {f"{name}-{number}": VIEWS[f"{name}-{number}"] for number in usual}
-        )
+        for number in usual:
+            member = f"{name}-{number}"
+            VIEWS[member] = VIEWS[member]  # made when it is looked up
         return function
 
     return register
@@ -122,31 +122,29 @@ PARAPHRASING = ("paraphrase", "substitution")
 """Families of views whose three variants can be the wrong options of a question."""
 PARAPHRASES = 3  # beside the true passage, the wrong ones of four options
 
-_IMPORTED = re.compile(
-    rf"(?P<family>paraphrase(?:_by_{_SLUG})?|neighbours-(?P<number>[1-9]\d*))"
-)
+_MADE = re.compile(rf"(?P<family>[a-z]+)_by_(?P<model>{_SLUG})-(?P<number>[1-9]\d*)")
+_PARAPHRASE = re.compile(rf"paraphrase(_by_{_SLUG})?")
+_NEIGHBOURS = re.compile(r"neighbours-(?P<number>[1-9]\d*)")
 
 
 def _of_family(name: str) -> View | None:
-    made = re.fullmatch(
-        rf"(?P<family>[a-z]+)_by_(?P<model>{_SLUG})-(?P<number>[1-9]\d*)", name
-    )
-    if made and int(made["number"]) in _MADE_BY_MODELS.get(made["family"], ()):
-        return View(name, made["family"], "model", int(made["number"]), made["model"])
-    if imported := _IMPORTED.fullmatch(name):
-        number = int(imported["number"]) if imported["number"] else None
-        return View(name, "neighbours" if number else "paraphrase", "benchmark", number)
+    if made := _MADE.fullmatch(name):
+        kind, number = made["family"], int(made["number"])
+        if number in _MADE_BY_MODELS.get(kind, ()):
+            return View(name, kind, "model", number, made["model"])
+    if _PARAPHRASE.fullmatch(name):
+        return View(name, "paraphrase", "benchmark")
+    if neighbours := _NEIGHBOURS.fullmatch(name):
+        return View(name, "neighbours", "benchmark", int(neighbours["number"]))
     stem, _, written = name.rpartition("-")
     if stem not in _FAMILIES or not re.fullmatch(r"[1-9]\d*", written):
         return None
-    family = _FAMILIES[stem]
+    numbered = _FAMILIES[stem]
     number = int(written)
-    if number not in family.numbers:
+    if number not in numbered.numbers:
         return None
-    return View(
-        name,
-        stem,
-        family.source,
-        number,
-        function=lambda text, seed: family.function(text, seed, number),
-    )
+
+    def variants(text: str, seed: int) -> list[str]:
+        return numbered.function(text, seed, number)
+
+    return View(name, stem, numbered.source, number, function=variants)

@@ -30,14 +30,8 @@ EVALUATED = "evaluated"
 or has the authors' draw; else all that are left are evaluated."""
 
 PREFIX_COLUMNS = [
-    "draw",
-    "nonmembers",
-    "subset",
-    "length",
-    "kind",
-    "position",
-    "text_id",
-]
+    "draw", "nonmembers", "subset", "length", "kind", "position", "text_id",
+]  # fmt: skip
 """`nonmembers`: the document that replaces the non-members in this draw; "" for the
 benchmark's own labels."""
 
@@ -70,22 +64,20 @@ def draw_prefixes(
     import pandas as pd
 
     rows: list[Row] = []
-    for draw, nonmembers in enumerate(
-        [""] * draws + _placebo_documents(benchmark, placebos, seed)
-    ):
+    documents = [""] * draws + _placebo_documents(benchmark, placebos, seed)
+    for draw, nonmembers in enumerate(documents):
         labelled = with_nonmembers(benchmark, nonmembers) if nonmembers else benchmark
-        for subset, of_subset in labelled.groupby(
-            labelled["subset"].astype(str), sort=True
-        ):
-            keys = {"draw": draw, "nonmembers": nonmembers, "subset": subset}
+        subsets = labelled["subset"].astype(str)
+        for subset, of_subset in labelled.groupby(subsets, sort=True):
             if authors_draw and draw == 0:
-                drawn = list(_authors_draw(of_subset, str(subset), pool))
+                drawn = [*_authors_draw(of_subset, str(subset), pool)]
             else:
-                drawn = list(_shots(of_subset, str(subset), pool, (seed, draw)))
-                drawn += (
-                    _evaluation_texts(of_subset, drawn, texts, seed) if texts else []
-                )
-            rows += [keys | row for row in drawn]
+                drawn = [*_shots(of_subset, str(subset), pool, (seed, draw))]
+                if texts:
+                    drawn += _evaluation_texts(of_subset, drawn, texts, seed)
+            keys = {"draw": draw, "nonmembers": nonmembers, "subset": subset}
+            for row in drawn:
+                rows.append(keys | row)
     frame = pd.DataFrame(rows, columns=PREFIX_COLUMNS).astype({"length": "Int64"})
     return frame.sort_values(PREFIX_COLUMNS[:-1], ignore_index=True)
 
@@ -94,7 +86,8 @@ def with_nonmembers(benchmark: "pd.DataFrame", document: str) -> "pd.DataFrame":
     """Return the members' texts, with one document's labelled as non-members: its label
     is all that tells it apart."""
     members = benchmark[benchmark["label"].eq(1)]
-    return members.assign(label=members["document"].ne(document).astype("Int64"))
+    label = members["document"].ne(document).astype("Int64")
+    return members.assign(label=label)
 
 
 def _placebo_documents(benchmark: "pd.DataFrame", count: int, seed: int) -> list[str]:
@@ -114,7 +107,8 @@ def _shots(
     of_subset: "pd.DataFrame", subset: str, pool: int, seed: tuple[int, int]
 ) -> Iterator[Row]:
     for kind, label in PREFIX_KINDS.items():
-        by_length = _by_length(of_subset[of_subset["label"].eq(label)])
+        of_class = of_subset[of_subset["label"].eq(label)]
+        by_length = _by_length(of_class)
         where = _texts_of(kind, subset)
         if not by_length:
             raise InputError(
@@ -122,11 +116,8 @@ def _shots(
             )
         leading = _beginnings(by_length)
         if seed[1] == 0:
-            log.info(
-                "prefixes: %s: %s",
-                where,
-                "one draw for all lengths" if leading else "a draw a length",
-            )
+            draws = "one draw for all lengths" if leading else "a draw a length"
+            log.info("prefixes: %s: %s", where, draws)
         chosen: list[str] = []
         for length, texts in by_length.items():
             if not (chosen and leading):
@@ -142,9 +133,9 @@ def _texts_of(kind: str, subset: str) -> str:
 
 def _check_pool(pool: int, count: int, where: str, length: int | None) -> None:
     if count <= pool:
+        texts = f"{count} of length {length}" if length else f"{count}"
         raise InputError(
-            f"a pool of {pool} {where} leaves none of the "
-            f"{count}{f' of length {length}' if length else ''} to evaluate; lower "
+            f"a pool of {pool} {where} leaves none of the {texts} to evaluate; lower "
             "`pool` under the benchmark's key prefix, or ask for fewer shots."
         )
 
@@ -167,9 +158,8 @@ def _authors_draw(of_subset: "pd.DataFrame", subset: str, pool: int) -> Iterator
             rng.shuffle(ids)
             yield from _rows(length, kind, ids[:pool])
             yield from _rows(length, EVALUATED, ids[pool:])
-        yield from _rows(
-            length, EVALUATED, sorted(texts.loc[texts["label"].isna(), "text_id"])
-        )
+        unlabelled = texts.loc[texts["label"].isna(), "text_id"]
+        yield from _rows(length, EVALUATED, sorted(unlabelled))
 
 
 def _evaluation_texts(
@@ -186,9 +176,8 @@ def _evaluation_texts(
                 f"evaluated, and beside the shots there are {len(cell)}; lower `texts` "
                 "or `pool` under the benchmark's key prefix."
             )
-        yield from _rows(
-            length, EVALUATED, _order(cell["text_id"], EVALUATED, seed)[:texts]
-        )
+        ordered = _order(cell["text_id"], EVALUATED, seed)
+        yield from _rows(length, EVALUATED, ordered[:texts])
 
 
 def _rows(length: Any, kind: str, ids: Iterable[str]) -> Iterator[Row]:
@@ -199,12 +188,15 @@ def _rows(length: Any, kind: str, ids: Iterable[str]) -> Iterator[Row]:
 def _by_length(texts: "pd.DataFrame") -> dict[int | None, TextById]:
     """Group texts by length, longest first, without repeats."""
     once = texts.sort_values("text_id").drop_duplicates(["length", "text"])
-    groups: dict[int | None, TextById] = defaultdict(dict)
-    for length, id, text in zip(
-        whole_numbers(once["length"]), once["text_id"], once["text"], strict=True
-    ):
-        groups[length][id] = text
-    return dict(sorted(groups.items(), key=lambda item: -(item[0] or 0)))
+    groups: dict[int | None, TextById] = {}
+    for length in sorted(set(whole_numbers(once["length"])), key=_longest_first):
+        own = once[of_length(once, length)]
+        groups[length] = dict(zip(own["text_id"], own["text"], strict=True))
+    return groups
+
+
+def _longest_first(length: int | None) -> int:
+    return -(length or 0)
 
 
 def _beginnings(
@@ -213,9 +205,8 @@ def _beginnings(
     """Return length -> id of each longest text -> id of the text that it begins with;
     {} if one has none."""
     longest, *shorter = by_length
-    leading: dict[int | None, dict[str, str]] = {
-        longest: {id: id for id in by_length[longest]}
-    }
+    of_itself = {id: id for id in by_length[longest]}
+    leading: dict[int | None, dict[str, str]] = {longest: of_itself}
     for length in shorter:
         starts = {text: id for id, text in by_length[length].items()}
         sizes = sorted({len(text) for text in starts}, reverse=True)
@@ -242,9 +233,8 @@ def _order(text_ids: Iterable[str], *seed: Any) -> list[str]:
 
 
 def _drawn_ids(prefixes: "pd.DataFrame", draw: int, *kinds: str) -> list[str]:
-    return prefixes.loc[
-        prefixes["draw"].eq(draw) & prefixes["kind"].isin(kinds), "text_id"
-    ].tolist()
+    is_drawn = prefixes["draw"].eq(draw) & prefixes["kind"].isin(kinds)
+    return prefixes.loc[is_drawn, "text_id"].tolist()
 
 
 OVERLAP = 13
@@ -262,14 +252,13 @@ def overlapping_ids(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[s
     given = benchmark[benchmark["text_id"].isin(set(text_ids))]
     runs: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     whole: dict[str, list[str]] = defaultdict(list)
-    for document, text in zip(
-        given["document"], map(_space_words, given["text"]), strict=True
-    ):
-        runs[document].update(_runs(text))
-        whole[document].append(text)
+    for document, text in zip(given["document"], given["text"], strict=True):
+        spaced = _space_words(text)
+        runs[document].update(_runs(spaced))
+        whole[document].append(spaced)
     everything: list[str] = []
-    for spaced in whole.values():
-        everything += spaced
+    for texts in whole.values():
+        everything += texts
     equal = set(given["text"])
 
     def overlaps(text: str, document: str) -> bool:
@@ -282,8 +271,8 @@ def overlapping_ids(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[s
         return any(own in other or other in own for other in others)
 
     ids = set()
-    columns = (benchmark[column] for column in ("text_id", "text", "document"))
-    for id, text, document in zip(*columns, strict=True):
+    columns = benchmark[["text_id", "text", "document"]]
+    for id, text, document in columns.itertuples(index=False):
         if overlaps(text, document):
             ids.add(id)
     return ids
@@ -316,11 +305,9 @@ def evaluated_ids(
     """Return the ids that a draw is evaluated on, the only ones that are read after its
     prefixes."""
     named = _drawn_ids(prefixes, draw, EVALUATED)
-    return (
-        set(named)
-        if named
-        else set(benchmark["text_id"]) - excluded_ids(prefixes, benchmark, draw)
-    )
+    if named:
+        return set(named)
+    return set(benchmark["text_id"]) - excluded_ids(prefixes, benchmark, draw)
 
 
 def balanced_ids(
@@ -336,21 +323,19 @@ def balanced_ids(
     each shuffled non-member, in the order of the draw's evaluated texts if it has them.
     """
     left = benchmark[benchmark["text_id"].isin(evaluated)]
-    seed = ("balanced", *_drawn_ids(prefixes, draw, *PREFIX_KINDS))
-    places = {
-        id: place for place, id in enumerate(_drawn_ids(prefixes, draw, EVALUATED))
-    }
+    order = _drawn_ids(prefixes, draw, EVALUATED)
+    if not order:
+        drawn = _drawn_ids(prefixes, draw, *PREFIX_KINDS)
+        order = _order(left["text_id"], "balanced", *drawn)
+    places = {id: place for place, id in enumerate(order)}
     chosen: set[str] = set()
     for _, cell in left.groupby(["subset", "length"], dropna=False):
-        classes = [
-            cell.loc[cell["label"].eq(label), "text_id"]
-            for label in PREFIX_KINDS.values()
-        ]
+        classes = []
+        for label in PREFIX_KINDS.values():
+            ids = cell.loc[cell["label"].eq(label), "text_id"]
+            classes.append(sorted(ids, key=places.__getitem__))
         smaller = min(map(len, classes))
-        for ids in classes:
-            ordered = (
-                sorted(ids, key=places.__getitem__) if places else _order(ids, *seed)
-            )
+        for ordered in classes:
             chosen.update(ordered[:smaller])
     return chosen
 
@@ -381,7 +366,8 @@ def shot_texts(
                 "among the inputs."
             )
         rows = completions[of_length(completions, texts.length)].sort_values("position")
-        available = dict(zip(rows["position"].astype(str), rows["text"], strict=True))
+        positions = rows["position"].astype(str)
+        available = dict(zip(positions, rows["text"], strict=True))
     elif prefixes is None:
         raise InputError(
             f"{prefix.kind} shots are asked for, and no prefixes are among the inputs."
@@ -389,11 +375,8 @@ def shot_texts(
     else:
         available = _passages(prefixes, benchmark, shots, texts)
         if prefix.manipulated:
-            seen = dict(
-                view_texts(
-                    view, list(available), list(available.values()), stored or {}
-                )
-            )
+            originals = list(available.values())
+            seen = dict(view_texts(view, list(available), originals, stored or {}))
             if lacking := sorted(available.keys() - seen.keys()):
                 raise InputError(
                     f"view '{view}' has no text of '{lacking[0]}', which is a shot of "
@@ -413,10 +396,10 @@ def _passages(
     prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", shots: Shots, texts: Slice
 ) -> TextById:
     of_draw = prefixes["draw"].eq(shots.draw) & prefixes["kind"].eq(shots.prefix.kind)
-    ids = prefixes[of_draw & texts.rows(prefixes)].sort_values("position")["text_id"]
-    passages = benchmark.loc[benchmark["text_id"].isin(ids)].set_index("text_id")[
-        "text"
-    ]
+    drawn = prefixes[of_draw & texts.rows(prefixes)].sort_values("position")
+    ids = drawn["text_id"]
+    is_drawn = benchmark["text_id"].isin(ids)
+    passages = benchmark[is_drawn].set_index("text_id")["text"]
     return {id: passages[id] for id in ids}
 
 

@@ -37,27 +37,29 @@ class Prefix:
 
     @property
     def name(self) -> str:
-        changes = [f"separator={self.separator}"] if self.separator != "none" else []
-        changes += ["manipulate_prefix=true"] if self.manipulated else []
-        return ";".join([self.kind, *changes])
+        parts = [self.kind]
+        if self.separator != "none":
+            parts.append(f"separator={self.separator}")
+        if self.manipulated:
+            parts.append("manipulate_prefix=true")
+        return ";".join(parts)
 
-    @classmethod
-    def from_name(cls, name: str) -> "Prefix":
+    @staticmethod
+    def from_name(name: str) -> "Prefix":
         """Return the prefix of a name; an unknown one raises `InputError`."""
-        kind, *changes = name.split(";")
-        given = dict(change.partition("=")[::2] for change in changes)
-        prefix = cls(kind, given.get("separator", "none"), "manipulate_prefix" in given)
-        separates = prefix.separator in {*SEPARATORS, START_TOKEN}
-        if (
-            prefix.name != name
-            or kind not in {*PREFIX_KINDS, ZERO_ACCESS}
-            or not separates
-        ):
-            raise InputError(
-                f"there is no prefix '{name}': "
-                f"{nearest(name, [*PREFIX_KINDS, ZERO_ACCESS])}"
-            )
-        return prefix
+        if name not in _PREFIXES:
+            hint = nearest(name, _KINDS)
+            raise InputError(f"there is no prefix '{name}': {hint}")
+        return _PREFIXES[name]
+
+
+_KINDS = (*PREFIX_KINDS, ZERO_ACCESS)
+_PREFIXES: dict[str, Prefix] = {}
+for _kind in _KINDS:
+    for _separator in (*SEPARATORS, START_TOKEN):
+        for _manipulated in (False, True):
+            _prefix = Prefix(_kind, _separator, _manipulated)
+            _PREFIXES[_prefix.name] = _prefix
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +147,8 @@ class PassKey(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the keys of a pass in the manifest, in the order that sorts passes."""
-        return {
-            **self.reading.to_json(),
-            "subset": self.slice.subset,
-            "length": self.slice.length,
-        }
+        place = {"subset": self.slice.subset, "length": self.slice.length}
+        return self.reading.to_json() | place
 
     @classmethod
     def from_json(cls, row: JsonObject) -> "PassKey":
@@ -159,19 +158,22 @@ class PassKey(NamedTuple):
     @property
     def name(self) -> str:
         """The pass in a log: `lowercase(original), start token <s>, main, 64 words`."""
-        (reading, slice), shots = self, self.reading.shots
-        inner = ", again before the text" if shots and shots.inner_start else ""
-        parts = [
-            f"{reading.altered}({reading.view})" if reading.altered else reading.view,
-            f"{shots.count} shots of {shots.prefix.name}, draw {shots.draw}"
-            if shots
-            else "",
-            f"start token {reading.start_token}{inner}",
-            "past the context" if reading.past_context else "",
-            slice.subset,
-            "" if slice.length is None else f"{slice.length} words",
-        ]
-        return ", ".join(filter(None, parts))
+        reading, slice = self
+        view, shots = reading.view, reading.shots
+        parts = [f"{reading.altered}({view})" if reading.altered else view]
+        if shots:
+            parts.append(f"{shots.count} shots of {shots.prefix.name}")
+            parts.append(f"draw {shots.draw}")
+        parts.append(f"start token {reading.start_token}")
+        if shots and shots.inner_start:
+            parts.append("again before the text")
+        if reading.past_context:
+            parts.append("past the context")
+        if slice.subset:
+            parts.append(slice.subset)
+        if slice.length is not None:
+            parts.append(f"{slice.length} words")
+        return ", ".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,17 +191,19 @@ class PassRequest:
 
     def to_json(self) -> dict[str, Any]:
         """Return the request as a job's parameter."""
-        chosen = {"subsets": self.subsets, "lengths": self.lengths}
-        lists = {}
-        for key, values in chosen.items():
-            lists[key] = None if values is None else list(values)
-        return {**self.reading.to_json(), "statistics": self.statistics, **lists}
+        keys = self.reading.to_json()
+        keys["statistics"] = self.statistics
+        keys["subsets"] = None if self.subsets is None else list(self.subsets)
+        keys["lengths"] = None if self.lengths is None else list(self.lengths)
+        return keys
 
     @classmethod
     def from_json(cls, keys: JsonObject) -> "PassRequest":
         """Return the request that `to_json` wrote."""
-        subsets, lengths = (
-            None if keys[key] is None else tuple(keys[key])
-            for key in ("subsets", "lengths")
+        subsets, lengths = keys["subsets"], keys["lengths"]
+        return cls(
+            Reading.from_json(keys),
+            keys["statistics"],
+            None if subsets is None else tuple(subsets),
+            None if lengths is None else tuple(lengths),
         )
-        return cls(Reading.from_json(keys), keys["statistics"], subsets, lengths)

@@ -36,9 +36,8 @@ def schema() -> "pa.Schema":
     """Return the schema of results/views/{benchmark}/{view}.parquet."""
     import pyarrow as pa
 
-    return pa.schema(
-        [("text_id", pa.string()), ("variant", pa.int32()), ("text", pa.string())]
-    )
+    columns = {"text_id": pa.string(), "variant": pa.int32(), "text": pa.string()}
+    return pa.schema(columns)
 
 
 _UNMADE = b"unmade"
@@ -65,9 +64,8 @@ def make_view(
             f"view '{name}' is not made by a model, so there is no table of it to make."
         )
     ids, texts = benchmark["text_id"].tolist(), benchmark["text"].tolist()
-    made = _made(
-        view, texts, [seed_of(name, id) for id in ids], Path(checkpoint_json), device
-    )
+    seeds = [seed_of(name, id) for id in ids]
+    made = _made(view, texts, seeds, Path(checkpoint_json), device)
     return _logged(name, dict(zip(ids, made, strict=True)), total=len(ids))
 
 
@@ -96,18 +94,18 @@ def _made(
                 "makes neighbours."
             )
         model = load_masked_model(checkpoint, device)
-        return neighbours_by_masked_model(
-            texts, model, load_tokenizer(checkpoint), view.number, seeds
-        )
+        tokenizer = load_tokenizer(checkpoint)
+        return neighbours_by_masked_model(texts, model, tokenizer, view.number, seeds)
     target = load_checkpoint(checkpoint_json, dtype="float32", device="cpu")
+    tokenizer = target.tokenizer
     embeddings = target.embeddings()
     if view.family == "neighbours":
         return neighbours_by_embeddings(
-            texts, embeddings, target.tokenizer, view.number, seeds
+            texts, embeddings, tokenizer, view.number, seeds
         )
     drawn = _DRAWS if view.family == "substitution" else 1
     made = synonyms_by_embeddings(
-        texts, embeddings, target.tokenizer, view.number, seeds, drawn
+        texts, embeddings, tokenizer, view.number, seeds, drawn
     )
     if view.family == "synonym":
         return made
@@ -124,10 +122,11 @@ def computed_view(name: str, benchmark: "pd.DataFrame") -> "pd.DataFrame":
 
     Raises `InputError` if no text changes, as texts of another language do not.
     """
+    view = VIEWS[name]
     variants = {}
     is_changed = False
     for text_id, text in zip(benchmark["text_id"], benchmark["text"], strict=True):
-        variants[text_id] = VIEWS[name].variants(text, seed_of(name, text_id))
+        variants[text_id] = view.variants(text, seed_of(name, text_id))
         is_changed |= variants[text_id] != [text]
     if not is_changed:
         raise InputError(
@@ -175,10 +174,9 @@ def imported_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataF
                 "number them 0, 1, ..."
             )
         variants[number] = given["text"]
-    ordered = {
-        id: [text for _, text in sorted(variants.items())]
-        for id, variants in texts.items()
-    }
+    ordered = {}
+    for id, variants in texts.items():
+        ordered[id] = [variants[number] for number in sorted(variants)]
     return _logged(name, ordered, total=len(known))
 
 
@@ -245,16 +243,16 @@ def _check_joined(
 
 
 def _logged(name: str, variants: ViewTexts, *, total: int) -> "pd.DataFrame":
-    frame = view_table(variants)
-    without = total - frame["text_id"].nunique()
+    table = view_table(variants)
+    without = total - table["text_id"].nunique()
     log.info(
         "view %s: %d texts in %d variants, %d texts without one",
         name,
         total,
-        len(frame),
+        len(table),
         without,
     )
-    return frame
+    return table
 
 
 def view_table(variants: ViewTexts) -> "pd.DataFrame":
@@ -265,10 +263,9 @@ def view_table(variants: ViewTexts) -> "pd.DataFrame":
     for id, texts in variants.items():
         for number, text in enumerate(texts):
             rows.append((id, number, text))
-    frame = pd.DataFrame(rows, columns=["text_id", "variant", "text"]).astype(
-        {"variant": "int32"}
-    )
-    return frame.sort_values(["text_id", "variant"], ignore_index=True)
+    table = pd.DataFrame(rows, columns=["text_id", "variant", "text"])
+    table = table.astype({"variant": "int32"})
+    return table.sort_values(["text_id", "variant"], ignore_index=True)
 
 
 def write_view(path: Path, make: Callable[[], "pd.DataFrame"]) -> None:
@@ -298,11 +295,11 @@ def unmade_reason(path: Path) -> str | None:
 def read_view(path: Path) -> ViewTexts:
     """Read a stored view as a mapping from text id to variants; empty if the view could
     not be made."""
-    frame = read_parquet(path).sort_values(["text_id", "variant"])
-    return {
-        str(id): texts.tolist()
-        for id, texts in frame.groupby("text_id", sort=False)["text"]
-    }
+    table = read_parquet(path).sort_values(["text_id", "variant"])
+    variants = {}
+    for id, texts in table.groupby("text_id", sort=False)["text"]:
+        variants[str(id)] = texts.tolist()
+    return variants
 
 
 def read_views(paths: Sequence[str | Path]) -> dict[str, ViewTexts]:
@@ -335,9 +332,8 @@ def view_texts(
 ) -> Iterator[tuple[str, str]]:
     """Yield (text id, text) of the target texts in the view, its variant 0; texts
     without one are left out."""
-    for text_id, _, text in rendered_texts(
-        text_ids, texts, view=name, altered="", stored=stored
-    ):
+    rendered = rendered_texts(text_ids, texts, view=name, altered="", stored=stored)
+    for text_id, _, text in rendered:
         yield text_id, text
 
 
@@ -356,21 +352,20 @@ def rendered_texts(
     that they lack is left out. A stored altered text was made of the unchanged texts:
     with another view of the target it raises `InputError`.
     """
-    alteration = VIEWS[altered or "original"]
+    of_target, alteration = VIEWS[view], VIEWS[altered or "original"]
     if alteration.materialised and view != "original":
         raise InputError(
             f"view '{altered}' is made of the benchmark's own texts; it cannot be "
             f"combined with view '{view}'."
         )
     for text_id, text in zip(text_ids, texts, strict=True):
-        for seen in _variants(
-            VIEWS[view], text, text_id, (VIEWS[view].name, text_id), stored
-        )[:1]:
-            seed = (alteration.name, view, text_id)
-            for variant, final in enumerate(
-                _variants(alteration, seen, text_id, seed, stored)
-            ):
-                yield text_id, variant, final
+        seen = _variants(of_target, text, text_id, (view, text_id), stored)
+        if not seen:
+            continue
+        seed = (alteration.name, view, text_id)
+        variants = _variants(alteration, seen[0], text_id, seed, stored)
+        for number, variant in enumerate(variants):
+            yield text_id, number, variant
 
 
 def _variants(

@@ -37,16 +37,16 @@ def delete(text: str, seed: int, percent: int) -> list[str]:
     Decoding, 2024, section 5.1.
     """
     spans = word_spans(text)
-    deleted = set(
-        draw_sample(random.Random(seed), spans, share_of(len(spans), percent))
-    )
+    count = share_of(len(spans), percent)
+    deleted = set(draw_sample(random.Random(seed), spans, count))
     taken_out = {}
-    begins_at = spans[0][0] if spans else 0
-    for start, end in spans:
-        if (start, end) in deleted:
-            taken_out[begins_at, end] = ""
+    begin = spans[0][0] if spans else 0
+    for span in spans:
+        _, end = span
+        if span in deleted:
+            taken_out[begin, end] = ""
         # the space after a word goes with the next word
-        begins_at = end
+        begin = end
     shortened = replace_spans(text, taken_out)
     if spans and spans[0] in deleted:
         shortened = shortened.lstrip()
@@ -69,15 +69,16 @@ def synonym(text: str, seed: int, percent: int) -> list[str]:
     spans = word_spans(text)
     synonyms = {}
     for span in spans:
-        start, end = core(text, span)
-        of_word = wordnet.synonyms(text[start:end])
+        place = core(text, span)
+        of_word = wordnet.synonyms(text[slice(*place)])
         if of_word:
-            synonyms[start, end] = of_word
-    words = {}
-    for start, end in draw_sample(rng, list(synonyms), share_of(len(spans), percent)):
-        synonym = rng.choice(synonyms[start, end])
-        words[start, end] = in_case_of(synonym, text[start:end])
-    return [replace_spans(text, words)]
+            synonyms[place] = of_word
+    count = share_of(len(spans), percent)
+    replacements = {}
+    for place in draw_sample(rng, list(synonyms), count):
+        word = rng.choice(synonyms[place])
+        replacements[place] = in_case_of(word, text[slice(*place)])
+    return [replace_spans(text, replacements)]
 
 
 @family("transpositions", numbers=COUNT, usual=(5,))
@@ -91,12 +92,12 @@ def transpositions(text: str, seed: int, count: int) -> list[str]:
     LLMs, 2024, arXiv 2405.11930.
     """
     rng = random.Random(seed)
-    between = "" if is_chinese(text) else " "
-    original = (
-        text.split(between)
-        if between
-        else [text[start:end] for start, end in word_spans(text)]
-    )
+    if is_chinese(text):
+        between = ""
+        original = [text[slice(*span)] for span in word_spans(text)]
+    else:
+        between = " "
+        original = text.split(between)
     swaps = max(1, share_of(len(original), TRANSPOSED_PERCENT))
     copies = []
     for _ in range(count):

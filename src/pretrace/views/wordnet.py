@@ -33,11 +33,13 @@ class WordNet:
     up."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
-        self._data = {pos: files[f"data.{pos}"] for pos in _POS}
-        self._index = {pos: _index(files[f"index.{pos}"]) for pos in _POS}
-        self._exceptions = {
-            pos: _exceptions(files.get(f"{pos}.exc", b"")) for pos in _POS
-        }
+        self._data: dict[str, bytes] = {}
+        self._index: dict[str, dict[str, tuple[int, ...]]] = {}
+        self._exceptions: dict[str, dict[str, list[str]]] = {}
+        for pos in _POS:
+            self._data[pos] = files[f"data.{pos}"]
+            self._index[pos] = _index(files[f"index.{pos}"])
+            self._exceptions[pos] = _exceptions(files.get(f"{pos}.exc", b""))
         self._known: dict[str, list[str]] = {}
 
     def synonyms(self, word: str) -> list[str]:
@@ -49,12 +51,10 @@ class WordNet:
         uninflected, as in public code.
         """
         word = word.lower()
+        if not word.isalpha() or word in function_words():
+            return []
         if word not in self._known:
-            self._known[word] = (
-                self._find(word)
-                if word.isalpha() and word not in function_words()
-                else []
-            )
+            self._known[word] = self._find(word)
         return self._known[word]
 
     def _find(self, word: str) -> list[str]:
@@ -69,19 +69,21 @@ class WordNet:
 
     def _bases(self, word: str, pos: str) -> list[str]:
         """Return `word` if the index has it, otherwise its base forms in the index."""
+        index = self._index[pos]
         forms = [word, *self._exceptions[pos].get(word, ())]
-        if not any(form in self._index[pos] for form in forms):
+        if index.keys().isdisjoint(forms):
             forms = []
             for end, base in _ENDINGS[pos]:
                 if word.endswith(end):
                     forms.append(word[: -len(end)] + base)
-        return [form for form in forms if form in self._index[pos]]
+        return [form for form in forms if form in index]
 
     def _lemmas(self, pos: str, offset: int) -> list[str]:
         """Read a line of data.pos: offset, file, type, hexadecimal count of words, then
         each word and its id."""
-        line = self._data[pos][offset : self._data[pos].index(b"\n", offset)].decode()
-        fields = line.split(" ")
+        data = self._data[pos]
+        end = data.index(b"\n", offset)
+        fields = data[offset:end].decode().split(" ")
         count = int(fields[3], 16)
         words = fields[4 : 4 + 2 * count : 2]
         # an adjective may have its position behind it: galore(ip)
@@ -95,7 +97,8 @@ def _index(content: bytes) -> dict[str, tuple[int, ...]]:
     for line in content.decode().splitlines():
         if line and not line.startswith(" "):  # the licence is in indented lines
             fields = line.split()
-            index[fields[0]] = tuple(map(int, fields[-int(fields[2]) :]))
+            count = int(fields[2])
+            index[fields[0]] = tuple(map(int, fields[-count:]))
     return index
 
 

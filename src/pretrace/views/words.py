@@ -28,16 +28,19 @@ def word_spans(text: str) -> list[Span]:
     import jieba
 
     jieba.setLogLevel(logging.WARNING)
-    return [
-        (start, end) for word, start, end in jieba.tokenize(text) if not word.isspace()
-    ]
+    spans = []
+    for word, start, end in jieba.tokenize(text):
+        if not word.isspace():
+            spans.append((start, end))
+    return spans
 
 
 def core(text: str, span: Span) -> Span:
     """Strip the punctuation around a word; an empty span if it is nothing else."""
     match = re.fullmatch(r"([\W_]*)(.*?)[\W_]*", text[slice(*span)], flags=re.DOTALL)
     assert match is not None
-    return span[0] + match.start(2), span[0] + match.end(2)
+    start = span[0]
+    return start + match.start(2), start + match.end(2)
 
 
 def replace_spans(text: str, replacements: Mapping[Span, str]) -> str:
@@ -54,7 +57,9 @@ def in_case_of(word: str, model: str) -> str:
     them."""
     if len(model) > 1 and model.isupper():
         return word.upper()
-    return word[:1].upper() + word[1:] if model[:1].isupper() else word
+    if model[:1].isupper():
+        return word[:1].upper() + word[1:]
+    return word
 
 
 def share_of(count: int, percent: int) -> int:

@@ -37,9 +37,8 @@ def complete(
     openings = [list(tokenizer(prompt)["input_ids"]) for prompt in prompts]
     completions = generate(target.load(), tokenizer, openings, max(lengths))
     rows = []
-    for position, (prompt, ids, added) in enumerate(
-        zip(prompts, openings, completions, strict=True)
-    ):
+    shots = zip(prompts, openings, completions, strict=True)
+    for position, (prompt, ids, added) in enumerate(shots):
         prompt_text = tokenizer.decode(ids, skip_special_tokens=True)
         for length in lengths:
             whole = tokenizer.decode(ids + added[:length], skip_special_tokens=True)

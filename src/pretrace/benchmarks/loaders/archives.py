@@ -47,19 +47,12 @@ def load(entry: Archives, sources: list[Path], seed: int) -> list[Text]:
 
     Raises `InputError` for a file that an archive does not have, or that is not UTF-8.
     """
-    archives = dict(
-        zip(dict.fromkeys(file.download for file in entry.files), sources, strict=True)
-    )
+    names = dict.fromkeys(file.download for file in entry.files)
+    archives = dict(zip(names, sources, strict=True))
     texts = []
     for file in entry.files:
-        texts.append(
-            Text(
-                file.document,
-                _text(archives[file.download], file),
-                file.label,
-                document=file.document,
-            )
-        )
+        text = _text(archives[file.download], file)
+        texts.append(Text(file.document, text, file.label, document=file.document))
     return texts
 
 

@@ -36,17 +36,14 @@ def load_patents(entry: PatentMia, sources: list[Path], seed: int) -> list[Text]
     """Return the released texts (JSONL with `input` and `label`), and their first words
     for every shorter length."""
     path = single_file(sources[0], (".jsonl",), "patent")
-    return [
-        Text(
-            f"{number:05d}-{length:03d}",
-            "".join(words[:length]),
-            row.label,
-            length=length,
-        )
-        for number, row in enumerate(texts_of(given_rows(path)))
-        for words in [jieba_words(row.text)]
-        for length in entry.lengths
-    ]
+    texts = []
+    for number, page in enumerate(texts_of(given_rows(path))):
+        words = jieba_words(page.text)
+        for length in entry.lengths:
+            text_id = f"{number:05d}-{length:03d}"
+            text = "".join(words[:length])
+            texts.append(Text(text_id, text, page.label, length=length))
+    return texts
 
 
 class PeoplesDaily(Downloaded, TwoDraws):
@@ -62,9 +59,13 @@ def load_news(entry: PeoplesDaily, sources: list[Path], seed: int) -> list[Text]
     without spaces, cut by jieba. A stretch is as many words as the longest length;
     stretches do not overlap.
     """
-    longest, wanted = max(entry.lengths), entry.texts
-    tagged = (word for line in lines_of(sources[0], [NEWS]) for word in line.split())
-    words = jieba_words("".join(word.rpartition("/")[0] for word in tagged))
+    longest = max(entry.lengths)
+    wanted = entry.texts
+    untagged = []
+    for line in lines_of(sources[0], [NEWS]):
+        for tagged in line.split():
+            untagged.append(tagged.rpartition("/")[0])
+    words = jieba_words("".join(untagged))
     stretches = len(words) // longest
     log.info("%d words, %d stretches of %d", len(words), stretches, longest)
     if stretches < 2 * wanted:
@@ -72,22 +73,19 @@ def load_news(entry: PeoplesDaily, sources: list[Path], seed: int) -> list[Text]
             f"texts: {wanted} of each class are asked for, the month holds {stretches} "
             "stretches."
         )
-    drawn = []
-    for order, stretch in enumerate(
-        random.Random(seed).sample(range(stretches), 2 * wanted)
-    ):
+    texts = []
+    drawn = random.Random(seed).sample(range(stretches), 2 * wanted)
+    for order, stretch in enumerate(drawn):
+        label = int(order < wanted)
         block, place = divmod(stretch, STRETCHES_OF_A_DOCUMENT)
-        document, start = f"block-{block:03d}", place * longest
+        document = f"block-{block:03d}"
+        start = place * longest
         for length in entry.lengths:
-            text_id, span = (
-                f"{document}-{length:03d}-{start // length:04d}",
-                (start, start + length),
-            )
+            text_id = f"{document}-{length:03d}-{start // length:04d}"
             text = "".join(words[stretch * longest : stretch * longest + length])
-            drawn.append(
-                Text(text_id, text, int(order < wanted), "", length, document, span)
-            )
-    return drawn
+            span = start, start + length
+            texts.append(Text(text_id, text, label, "", length, document, span))
+    return texts
 
 
 def jieba_words(text: str) -> list[str]:

@@ -183,11 +183,8 @@ def check_splits(entry: DataSet, folder: Path) -> None:
     ):
         names = _saved_splits(folder)
         if names is None:
-            names = [
-                str(split)
-                for split in _builder(folder, entry.hub_config, cache).config.data_files
-                or {}
-            ]
+            builder = _builder(folder, entry.hub_config, cache)
+            names = [*map(str, builder.config.data_files or {})]
         _rows_of_splits(entry, names, folder)
 
 
@@ -195,7 +192,7 @@ def _saved_splits(folder: Path) -> list[str] | None:
     """Return the splits of a data set that `datasets` saved to the folder; None for any
     other folder."""
     if (folder / _DICT).is_file():
-        return [str(split) for split in read_json(folder / _DICT)["splits"]]
+        return [*map(str, read_json(folder / _DICT)["splits"])]
     if (folder / _STATE).is_file():
         return [str(read_json(folder / _STATE).get("_split") or "train")]
     return None
@@ -227,11 +224,11 @@ def _in_every_subset(texts: Sequence[Text]) -> list[Text]:
     subsets = dict.fromkeys(text.subset for text in texts if text.label == 1)
     others = [text for text in texts if text.label != 0]
     for text in texts:
-        if text.label == 0:
-            others += [
-                replace(text, text_id=f"{subset}-{text.text_id}", subset=subset)
-                for subset in subsets
-            ]
+        if text.label != 0:
+            continue
+        for subset in subsets:
+            text_id = f"{subset}-{text.text_id}"
+            others.append(replace(text, text_id=text_id, subset=subset))
     return others
 
 
@@ -311,9 +308,10 @@ def _tell_links(folder: Path) -> None:
     follow them."""
     files, unread = files_in(folder)
     for file in files:
-        inside = [folder / parent for parent in file.relative_to(folder).parents]
-        if any(place.is_symlink() for place in inside):
-            unread.append(file)
+        for parent in file.relative_to(folder).parents:
+            if (folder / parent).is_symlink():
+                unread.append(file)
+                break
     if unread:
         names = ", ".join(str(file.relative_to(folder)) for file in unread)
         tell(
@@ -451,10 +449,10 @@ def _rows_of_splits(
     rows = (
         entry.splits if isinstance(entry.splits, dict) else dict.fromkeys(entry.splits)
     )
-    return {
-        split: {} if values is None else values.set_fields()
-        for split, values in rows.items()
-    }
+    shared: dict[str, Mapping[str, Any]] = {}
+    for split, values in rows.items():
+        shared[split] = {} if values is None else values.set_fields()
+    return shared
 
 
 def _rows(
@@ -471,16 +469,15 @@ def _rows(
     else:
         given = _read_files(entry, where, split, shared)
     columns = _columns(entry, where, given.columns, shared)
-    labels = {
-        one_form(str(value)): label for value, label in (entry.labels or {}).items()
-    }
+    labels = {}
+    for value, label in (entry.labels or {}).items():
+        labels[one_form(str(value))] = label
     # a number alone does not say which class is 1
     names = given.classes.get(columns.get("label", ""))
-    empty: list[str] = []
+    empty = []
     for number, (place, row) in enumerate(given.rows, start=1):
-        renamed = {name: row.get(column) for name, column in columns.items()} | dict(
-            shared
-        )
+        renamed = {name: row.get(column) for name, column in columns.items()}
+        renamed |= shared
         text = renamed.get("text", renamed.get("input"))
         if is_missing(text) or (isinstance(text, str) and not text.strip()):
             empty.append(place)
@@ -498,9 +495,9 @@ def _read_typed(
     names = split.table.column_names
     needed = list(dict.fromkeys(_columns(entry, where, names, shared).values()))
     table = split.table.select_columns(needed)
-    located = [
-        (f"{where}, row {number}", row) for number, row in enumerate(table, start=1)
-    ]
+    located = []
+    for number, row in enumerate(table, start=1):
+        located.append((f"{where}, row {number}", row))
     return RowsOfFile(Path(where), names, located, _classes(split.table.features or {}))
 
 
@@ -566,7 +563,10 @@ def _read_file(
 
     located = list(rows(file, choice, settings))
     if not names:
-        names = list(dict.fromkeys(column for _, row in located for column in row))
+        columns: dict[str, None] = {}
+        for _, row in located:
+            columns |= dict.fromkeys(row)
+        names = list(columns)
     return RowsOfFile(file, names, located, _classes_in(file))
 
 

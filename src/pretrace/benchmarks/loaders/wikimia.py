@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.loaders.local import texts_of
@@ -49,7 +50,7 @@ class WikiMia(WithNeighbours):
 def load(entry: WikiMia, sources: list[Path], seed: int) -> list[Text]:
     """Return the texts of every length of the entry, numbered within it; `InputError`
     if a length is missing."""
-    released: list[Text] = []
+    released = []
     for length in entry.lengths:
         split = list(_split(sources[0], f"WikiMIA_length{length}"))
         if not split:
@@ -57,12 +58,9 @@ def load(entry: WikiMia, sources: list[Path], seed: int) -> list[Text]:
                 f"{sources[0]} has no split WikiMIA_length{length}, which lengths of "
                 "the benchmark names."
             )
-        released += [
-            replace(
-                text, text_id=_id(length, number), length=length, subset="", document=""
-            )
-            for number, text in enumerate(split)
-        ]
+        for number, text in enumerate(split):
+            about: dict[str, Any] = {"subset": "", "document": "", "length": length}
+            released.append(replace(text, text_id=_id(length, number), **about))
     return released
 
 
@@ -116,6 +114,10 @@ def _id(length: int, number: int) -> str:
     return f"{length:03d}-{number:05d}"
 
 
+def _is_shown(character: str) -> bool:
+    return character in "\t\n\r" or unicodedata.category(character) != "Cc"
+
+
 @loader("bookmia", entry=FromHub)
 def load_snippets(entry: FromHub, sources: list[Path], seed: int) -> list[Text]:
     """Return BookMIA's snippets in the file's order; a book is a document.
@@ -126,7 +128,8 @@ def load_snippets(entry: FromHub, sources: list[Path], seed: int) -> list[Text]:
     path = single_file(sources[0], (".jsonl", ".parquet"), "book_data")
     length = entry.lengths[0] if entry.lengths else None
     numbers: Counter[str] = Counter()
-    snippets, stripped = [], 0
+    snippets = []
+    stripped = 0
     needed = ("snippet", "label", "book_id")
     for where, row in rows(path, only_columns(*needed)):
         if lacking := [name for name in needed if row.get(name) is None]:
@@ -140,21 +143,10 @@ def load_snippets(entry: FromHub, sources: list[Path], seed: int) -> list[Text]:
                 "(non-member)."
             )
         book = str(row["book_id"])
-        text = "".join(
-            c
-            for c in row["snippet"]
-            if c in "\t\n\r" or unicodedata.category(c) != "Cc"
-        )
+        text = "".join(filter(_is_shown, row["snippet"]))
         stripped += text != row["snippet"]
-        snippets.append(
-            Text(
-                f"{book}-{numbers[book]:04d}",
-                text,
-                row["label"],
-                length=length,
-                document=book,
-            )
-        )
+        text_id = f"{book}-{numbers[book]:04d}"
+        snippets.append(Text(text_id, text, row["label"], length=length, document=book))
         numbers[book] += 1
     log.info(
         "%s: control characters taken out of %d of %d snippets",

@@ -66,9 +66,9 @@ def decode(data: bytes, path: Path) -> tuple[str, str]:
     try:
         return data.decode(encoding), encoding.removesuffix("-SIG")
     except UnicodeDecodeError as error:
-        read = _mended(data, encoding) or (
-            _guessed(data) if encoding == "UTF-8" else None
-        )
+        read = _mended(data, encoding)
+        if read is None and encoding == "UTF-8":
+            read = _guessed(data)
         if read is None:
             raise InputError(
                 f"{path}: the file is not text in an encoding that can be told "
@@ -99,10 +99,9 @@ def _mended(data: bytes, encoding: str) -> tuple[str, str] | None:
     """Return a text of which few characters are damaged, which `BROKEN` replaces; None
     if many are."""
     text = data.decode(encoding, "replace")
+    name = encoding.removesuffix("-SIG")
     beyond = sum(not character.isascii() for character in text)
-    broken = text.count(BROKEN) - data.count(
-        BROKEN.encode(encoding.removesuffix("-SIG"))
-    )
+    broken = text.count(BROKEN) - data.count(BROKEN.encode(name))
     if broken > FEW_BROKEN * (beyond - broken):
         return None
     first = text[max(0, text.index(BROKEN) - 20) : text.index(BROKEN) + 10]
@@ -110,7 +109,7 @@ def _mended(data: bytes, encoding: str) -> tuple[str, str] | None:
         f"{broken:,} damaged character{'s' * (broken != 1)} replaced, the first in "
         f"'{' '.join(first.split())}'"
     )
-    return text, f"{encoding.removesuffix('-SIG')} ({told})"
+    return text, f"{name} ({told})"
 
 
 def _guessed(data: bytes) -> tuple[str, str] | None:
@@ -154,7 +153,7 @@ def _decoded_utf_7(data: bytes) -> str | None:
         return None
     text = text.removeprefix("\ufeff")
     beyond = "".join(_BEYOND_ASCII.findall(text))
-    of_text = sum(character.isalpha() for character in text)
+    of_text = sum(map(str.isalpha, text))
     of_ascii = sum(letter.isascii() for letter in text if letter.isalpha())
     is_own = _is_latin(beyond) or 2 * of_ascii < of_text
     return text if len(beyond) >= FEWEST_OF_UTF_7 and is_own else None

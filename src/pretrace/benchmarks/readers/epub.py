@@ -27,23 +27,17 @@ from pretrace.runtime.errors import InputError
 
 CONTENTS, FRONT, BACK = "contents", "front matter", "back matter"
 
-_PART_OF_TYPE = dict.fromkeys(
-    ("toc", "contents", "landmarks", "loi", "lot", "page-list"), CONTENTS
-)
-_PART_OF_TYPE |= dict.fromkeys(
-    (
-        "cover",
-        "titlepage",
-        "halftitlepage",
-        "title-page",
-        "copyright-page",
-        "imprint",
-        "dedication",
-        "frontmatter",
+_TYPES = {
+    CONTENTS: "toc contents landmarks loi lot page-list",
+    FRONT: (
+        "cover titlepage halftitlepage title-page copyright-page imprint dedication "
+        "frontmatter"
     ),
-    FRONT,
-)
-_PART_OF_TYPE |= dict.fromkeys(("index", "colophon", "backmatter"), BACK)
+    BACK: "index colophon backmatter",
+}
+_PART_OF_TYPE: dict[str, str] = {}
+for _part, _types in _TYPES.items():
+    _PART_OF_TYPE |= dict.fromkeys(_types.split(), _part)
 """Types of an EPUB's sections that are left out, and what they are."""
 
 _PARTS_OF_NAMES = {
@@ -141,10 +135,9 @@ class _Book:
         )
         self.folder = posixpath.dirname(root)
         self.package = _package_of(self.markup_of(root))
-        self.guide = {
-            self.place(tag["href"]): tag.get("type", "")
-            for tag in self.package.references
-        }
+        self.guide: dict[str, str] = {}
+        for tag in self.package.references:
+            self.guide[self.place(tag["href"])] = tag.get("type", "")
         self.named: list[str] = []
         self.items: dict[str, Mapping[str, str]] = {}
         self.set_apart: set[str] = set()

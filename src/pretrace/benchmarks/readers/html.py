@@ -108,9 +108,8 @@ def read_html(data: bytes, path: Path) -> LaidOutText:
     if reading.lists_of_links:
         leaving = replace(leaving, lists=reading.lists_of_links)
         reading = lay_out(markup, path, leaving)
-    leaving = leaving.without(
-        reading, count_words(reading.text) + reading.left_out.total()
-    )
+    words = count_words(reading.text) + reading.left_out.total()
+    leaving = leaving.without(reading, words)
     if leaving.stays:
         reading = lay_out(markup, path, leaving)
     if reading.words_of_main > MOST * count_words(reading.text):
@@ -239,16 +238,15 @@ class Leaving:
             return UNSEEN
         if not self.styled.struck.isdisjoint(classes):
             return DELETED
-        if any(map(NOTE_NAME.fullmatch, [role, *names])) or any(
-            map(NOTE_TYPE.fullmatch, types)
-        ):
+        is_named_note = any(map(NOTE_NAME.fullmatch, [role, *names]))
+        if is_named_note or any(map(NOTE_TYPE.fullmatch, types)):
             return NOTES
         if self.of_page and tag.name not in _WHOLE and _is_around(tag, names):
             return NAVIGATION
         if tag.name in ("body", "section", "article", "div", "nav"):
-            return next(
-                (self.sections[own] for own in types if own in self.sections), None
-            )
+            for own in types:
+                if own in self.sections:
+                    return self.sections[own]
         return None
 
 
@@ -262,8 +260,8 @@ def _is_around(tag: Tag, names: list[str]) -> bool:
 
 
 def _names(attributes: Mapping[str, str]) -> list[str]:
-    named = [attributes.get(key, "") for key in ("class", "id")]
-    return " ".join(named).lower().split()
+    named = f"{attributes.get('class', '')} {attributes.get('id', '')}"
+    return named.lower().split()
 
 
 @dataclass(frozen=True)
@@ -358,8 +356,11 @@ class NotePlaces:
         """Return whether a tag is the place of a note."""
         if not self.places:
             return False
-        names = [tag.attributes.get(key, "") for key in ("id", "name")]
-        return any(name and self.resolve(f"#{name}") in self.places for name in names)
+        for key in ("id", "name"):
+            name = tag.attributes.get(key)
+            if name and self.resolve(f"#{name}") in self.places:
+                return True
+        return False
 
 
 def _leads_to_note(tag: Tag) -> bool:

@@ -43,7 +43,9 @@ _LEFT_OUT = {f"{_W}moveFrom": DELETED, f"{_W}del": DELETED, f"{_W}rt": READINGS}
 """Tags whose text is left out: deleted text, where moved text was; readings of
 characters."""
 
-_TEXTS = {_TEXT, f"{_W}delText"}
+_WRITTEN = {_TEXT, f"{_W}delText", *_SIGNS}
+"""Tags of strings and signs, in runs."""
+
 _STRIKES = (f"{_W}strike", f"{_W}dstrike")
 _PLACEHOLDER = f"{_W}sdtPr/{_W}showingPlcHdr"
 """What a field of a form has that nobody filled in."""
@@ -147,11 +149,7 @@ def _strings_of_docx(
                 paragraphs.append(element)
             elif tag in _LEFT_OUT:
                 left_as.append(_LEFT_OUT[tag])
-            elif (
-                paragraphs
-                and (tag in _TEXTS or tag in _SIGNS)
-                and element.getparent().tag == _RUN
-            ):
+            elif paragraphs and tag in _WRITTEN and element.getparent().tag == _RUN:
                 run, paragraph = element.getparent(), paragraphs[-1]
                 part = left_as_by_style.get(run.style)
                 if part is None:
@@ -187,10 +185,11 @@ def _has(holder: Any, name: str) -> bool:
 
 # ODT
 
-_TEXT_NS, _OFFICE_NS, _SVG_NS, _STYLE_NS = (
-    f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}"
-    for name in ("text", "office", "svg-compatible", "style")
-)
+_ODT_NS = "{{urn:oasis:names:tc:opendocument:xmlns:{}:1.0}}"
+_TEXT_NS = _ODT_NS.format("text")
+_OFFICE_NS = _ODT_NS.format("office")
+_SVG_NS = _ODT_NS.format("svg-compatible")
+_STYLE_NS = _ODT_NS.format("style")
 _ODT_PARAGRAPHS = {f"{_TEXT_NS}p", f"{_TEXT_NS}h"}
 _ODT_SIGNS = {f"{_TEXT_NS}tab": "\t", f"{_TEXT_NS}line-break": "\n"}
 _BLANKS, _SECTION = f"{_TEXT_NS}s", f"{_TEXT_NS}section"
@@ -229,9 +228,8 @@ def read_odt(data: bytes, path: Path) -> LaidOutText:
                 left_as_by_style |= _left_out_by_style(named)
         about = {}
         if "meta.xml" in archive.namelist():
-            for element in etree.fromstring(archive.read("meta.xml"), parser).iter(
-                "{*}title", "{*}initial-creator"
-            ):
+            meta = etree.fromstring(archive.read("meta.xml"), parser)
+            for element in meta.iter("{*}title", "{*}initial-creator"):
                 about[etree.QName(element).localname] = element.text or ""
     reading = LaidOutText(
         "", "ODT", title=about.get("title", ""), author=about.get("initial-creator", "")
@@ -295,9 +293,8 @@ def _strings_of_odt(
             if tag in _ODT_PARAGRAPHS:
                 paragraphs.append(element)
             count = int(element.get(f"{_TEXT_NS}c", 1)) if tag == _BLANKS else 0
-            string = _ODT_SIGNS.get(tag, " " * min(count, 100)) + _collapsed(
-                element.text
-            )
+            sign = _ODT_SIGNS.get(tag, " " * min(count, 100))
+            string = sign + _collapsed(element.text)
         else:
             if tag in _ODT_PARAGRAPHS:
                 paragraphs.pop()

@@ -233,9 +233,11 @@ def _without_notes(page: Sequence[_Line], size: float) -> list[_Line]:
                 pieces.append(piece)
         kept.append(_Line(pieces, line.left, line.height))
     first = _first_of_notes(kept, numbers, size)
-    return kept[:first] + [
-        line for line in kept[first:] if PAGE_NUMBER.fullmatch(line.text.strip())
-    ]
+    left = kept[:first]
+    for line in kept[first:]:
+        if PAGE_NUMBER.fullmatch(line.text.strip()):
+            left.append(line)
+    return left
 
 
 def _first_of_notes(page: Sequence[_Line], numbers: Sequence[str], size: float) -> int:
@@ -246,13 +248,12 @@ def _first_of_notes(page: Sequence[_Line], numbers: Sequence[str], size: float) 
     for place in reversed(range(len(page))):
         line = page[place]
         is_small = line.size <= SMALL * size
+        is_page_number = PAGE_NUMBER.fullmatch(line.text.strip())
         number = _number_of_note(line.text, sought)
         if number is not None:
             first = place
             sought = sought[:number]  # later ones are of endnotes, on other pages
-        elif (
-            is_small and first > place and not PAGE_NUMBER.fullmatch(line.text.strip())
-        ):
+        elif is_small and first > place and not is_page_number:
             first = place if _SMALL_NOTE.match(line.text) else first
         elif not (is_small or sought):
             break

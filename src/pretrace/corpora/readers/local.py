@@ -36,12 +36,11 @@ def local(entry: LocalCorpus, sources: list[Path]) -> Iterator[str]:
     first bad one.
     """
     for path in sources:
-        if format_of(path.name) == PLAIN:
-            yield from (
-                line.removesuffix("\n").removesuffix("\r") for line in read_lines(path)
-            )
-        else:
+        if format_of(path.name) != PLAIN:
             yield from documents_in(path, entry.field)
+            continue
+        for line in read_lines(path):
+            yield line.removesuffix("\n").removesuffix("\r")
 
 
 def documents_in(path: Path, field: str) -> Iterator[str]:
@@ -79,4 +78,5 @@ def _parquet_documents(path: Path, field: str) -> Iterator[str]:
         if field not in names:
             raise InputError(f"{path} has no column '{field}': {nearest(field, names)}")
         for batch in file.iter_batches(batch_size=1000, columns=[field]):
-            yield from (text or "" for text in batch.column(0).to_pylist())
+            for text in batch.column(0).to_pylist():
+                yield text or ""

@@ -26,9 +26,9 @@ def docstrings(entry: Docstrings, sources: list[Path]) -> Iterator[str]:
     Raises `InputError` if a package is not installed.
     """
     packages = [docstrings_of(name) for name in sorted(entry.packages)]
-    return (
-        text for modules in packages for texts in modules.values() for text in texts
-    )
+    for modules in packages:
+        for texts in modules.values():
+            yield from texts
 
 
 class Reviews(Downloaded, CorpusEntry):

@@ -58,11 +58,9 @@ def hub(entry: HubCorpus, sources: list[Path]) -> Iterator[str]:
     any after it. Raises `InputError` where the file is broken, also beyond the share's
     end where it is gzipped or Parquet: nothing of a broken file is counted.
     """
-    share = (
-        float("inf")
-        if entry.gigabytes is None
-        else entry.gigabytes * GIGABYTE / entry.shards
-    )
+    share = float("inf")
+    if entry.gigabytes is not None:
+        share = entry.gigabytes * GIGABYTE / entry.shards
     for path in sources:
         size = 0
         for text in documents_in(path, entry.field):
@@ -93,9 +91,11 @@ def stream_shard(
     beyond the last file is empty. Raises `InputError` where the last attempt fails too.
     """
     entry = HubCorpus.model_validate(plain)
-    own = None if entry.path is None else dict(fetched_files(Path(entry.path)))
+    own: dict[str, Path] = {}
     on_hub = partial(names_in, entry.hub, "dataset", entry.revision)
-    names = shard_names(entry, on_hub if own is None else lambda: list(own))
+    if entry.path is not None:
+        own = dict(fetched_files(Path(entry.path)))
+    names = shard_names(entry, on_hub if entry.path is None else lambda: list(own))
     if shard >= len(names):
         log.info(
             "%s has %d files of the corpus; shard %d is empty",
@@ -105,16 +105,17 @@ def stream_shard(
         )
         write_texts([], out, f"shard {shard}")
         return {}
-    name, plain = names[shard], {**plain, "shards": len(names)}
-    if own is not None:
-        write_documents(plain, [_own_file(own, name, entry.path)], 0, 1, out)
+    name = names[shard]
+    plain = {**plain, "shards": len(names)}
+    if entry.path is not None:
+        own_file = _own_file(own, name, entry.path)
+        write_documents(plain, [own_file], 0, 1, out)
         return {}
     out.parent.mkdir(parents=True, exist_ok=True)
+    hidden = f".{out.stem}."
     for attempt in range(1, attempts + 1):
         try:
-            with tempfile.TemporaryDirectory(
-                ".part", f".{out.stem}.", out.parent
-            ) as folder:
+            with tempfile.TemporaryDirectory(".part", hidden, out.parent) as folder:
                 path, commit = fetch_file(
                     entry.hub, "dataset", entry.revision, name, Path(folder)
                 )
@@ -170,7 +171,7 @@ def shard_names(entry: HubCorpus, names: Callable[[], list[str]]) -> list[str]:
     return matching[: entry.shards]
 
 
-def _own_file(files: Mapping[str, Path], name: str, folder: str | None) -> Path:
+def _own_file(files: Mapping[str, Path], name: str, folder: str) -> Path:
     """Return a user's file in place of the hub's: by its name in the repository, or
     that name's last part."""
     for known in (name, name.rpartition("/")[2]):

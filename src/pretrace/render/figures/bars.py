@@ -3,7 +3,6 @@ place and letter."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -19,6 +18,7 @@ from pretrace.render.figures.drawing import (
     PAGE,
     Drawing,
     Facet,
+    Handles,
     LineStyle,
     axes_width,
     chance_of,
@@ -62,18 +62,22 @@ def draw_bars(
     """
     frame = pd.concat(frames)
     series = list(dict.fromkeys(frame["series"])) if "series" in frame else []
-    levels = [level for level, _ in across.values()]
-    highest = max([*frame[["value", "high"]].astype(float).max(), *levels])
+    highest = float(frame[["value", "high"]].astype(float).max().max())
+    for level, _ in across.values():
+        highest = max(highest, level)
     lines = wrap(subject.replace("_", " "), TITLE)
     facets = []
     for panel, own in zip(panels, frames, strict=True):
         title = "\n".join([*panel.lines, *lines])
         facets.append(Facet(title, own, x_label, y_label, across=across))
 
-    def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
+    def draw(axis: Axes, facet: Facet) -> Handles:
         _draw(axis, facet.frame, series)
         axis.set_ylim(0, min(1.12, highest * 1.18))
-        return {name: Patch(**nth_fill(place)) for place, name in enumerate(series)}
+        handles = {}
+        for place, name in enumerate(series):
+            handles[name] = Patch(**nth_fill(place))
+        return handles
 
     figure = draw_facets(facets, draw, widths=(3.6, PAGE * 2 / 3, PAGE))
     data = of_panels(frames, panels)
@@ -86,11 +90,12 @@ def _draw(axis: Axes, frame: pd.DataFrame, series: Sequence[str]) -> None:
     width = 0.8 / max(1, len(own))
     is_narrow = axes_width(axis) * width / (len(groups) + 0.2) < WRITTEN
     for row in records_of(frame):
-        place: float = groups.index(row["group"])
         number = groups.index(row["group"])
+        place: float = number
         if series:
             number = series.index(row["series"])
-            place += (own.index(row["series"]) - (len(own) - 1) / 2) * width
+            from_middle = own.index(row["series"]) - (len(own) - 1) / 2
+            place += from_middle * width
         axis.bar(place, row["value"], width=width * 0.94, **nth_fill(number))
         bar = pd.DataFrame([row])[["value", "low", "high"]].astype(float)
         draw_intervals(axis, [place], bar, "black", ground=True)
@@ -117,7 +122,8 @@ def ablation_bars(artifact: Artifact, results: Results) -> Drawing:
 
     A panel's own `settings` replace these.
     """
-    options, metric = artifact.options, artifact.metric
+    options = artifact.options
+    metric = artifact.metric
     method = options.method
     panels = results.panels(artifact)
     frames = []
@@ -134,20 +140,16 @@ def ablation_bars(artifact: Artifact, results: Results) -> Drawing:
             about = {"group": label, "method": method, "metric": metric}
             rows.append(about | number_record(grid[setting]))
         frames.append(pd.DataFrame(rows))
-    drawn = draw_bars(
-        results,
-        panels,
-        frames,
-        f"{metric_label(metric)}, with 95 % interval",
-        chance_of(metric),
-        x_label=f"parts of {method_label(method)}",
-    )
+    y_label = f"{metric_label(metric)}, with 95 % interval"
+    x_label = f"parts of {method_label(method)}"
+    across = chance_of(metric)
+    drawn = draw_bars(results, panels, frames, y_label, across, x_label=x_label)
     settings = []
-    for row in records_of(pd.concat(frames).drop_duplicates(["group", "setting"])):
+    shown = pd.concat(frames).drop_duplicates(["group", "setting"])
+    for row in records_of(shown):
         settings.append(f"{row['group']} {row['setting'].replace(';', ', ')}")
-    return drawn.with_notes(
-        [f"Fixed settings, not chosen on other folds: {'; '.join(settings)}."]
-    )
+    note = f"Fixed settings, not chosen on other folds: {'; '.join(settings)}."
+    return drawn.with_notes([note])
 
 
 def calibration_bars(artifact: Artifact, results: Results) -> Drawing:
@@ -189,13 +191,12 @@ def position_bars(artifact: Artifact, results: Results) -> Drawing:
     for panel in panels:
         rows = results.rows(artifact, panel, "accuracy_by_order")
         rows = of_document(artifact, panel, rows)
-        rows = rows[rows["order"].isin(SHOWN_ORDERS)].sort_values(
-            ["order", "label"], ascending=[True, False]
-        )
-        frame = rows[["value", "low", "high"]].assign(
-            series="true text at " + rows["letter"], group=rows["label"].map(CLASSES)
-        )
-        frames.append(frame)
+        rows = rows[rows["order"].isin(SHOWN_ORDERS)]
+        rows = rows.sort_values(["order", "label"], ascending=[True, False])
+        series = "true text at " + rows["letter"]
+        group = rows["label"].map(CLASSES)
+        bars = rows[["value", "low", "high"]]
+        frames.append(bars.assign(series=series, group=group))
     subject = artifact.options.document
     return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN, subject=subject)
 
@@ -203,7 +204,8 @@ def position_bars(artifact: Artifact, results: Results) -> Drawing:
 def letter_bars(artifact: Artifact, results: Results) -> Drawing:
     """Draw the mean probability of each letter, of `options.document` or of all
     non-members: a facet a panel."""
-    panels, document = results.panels(artifact), artifact.options.document
+    panels = results.panels(artifact)
+    document = artifact.options.document
     frames = []
     for panel in panels:
         rows = results.rows(artifact, panel, "letters", quantity="letter_probability")
@@ -216,10 +218,8 @@ def letter_bars(artifact: Artifact, results: Results) -> Drawing:
         rows = rows.assign(calibration=calibration)
         rows = rows.sort_values(["calibration", "letter"])
         series = rows["calibration"].astype(object).map(CALIBRATION_LABELS)
-        frame = rows[["value", "low", "high"]].assign(
-            document=document, group=rows["letter"], series=series
-        )
-        frames.append(frame)
+        bars = rows[["value", "low", "high"]].assign(document=document)
+        frames.append(bars.assign(group=rows["letter"], series=series))
     y_label = "mean probability of the letter"
     if not document:
         y_label += ", 95 % interval"

@@ -2,7 +2,7 @@
 figures 1 and 4."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,7 @@ from pretrace.render.figures.drawing import (
     LEVEL_STYLE,
     PAGE,
     Drawing,
+    Handles,
     LineStyle,
     draw_legend,
     line_styles,
@@ -78,16 +79,17 @@ def roc(artifact: Artifact, results: Results) -> Drawing:
     nothing that it scores.
     """
     curves = _curves(artifact, results, "roc")
-    notes: list[str] = []
+    notes = []
     with sheet(PAGE, 2.75 * len(curves)) as drawn:
         grid = drawn.subplots(len(curves), 3, squeeze=False, width_ratios=[1, 1, 0.72])
         for (whole, low, key), own in zip(grid, curves, strict=True):
             styles = line_styles(list(own.rows))
-            nonmembers = next(iter(own.rows.values()))["n_nonmembers"]
+            first = next(iter(own.rows.values()))
             _draw_roc(whole, own.points, styles, 0.0)
-            _draw_roc(low, own.points, styles, 1 / nonmembers)
+            _draw_roc(low, own.points, styles, 1 / first["n_nonmembers"])
             _key(key, styles, own.rows)
-            whole.set_title(wrap_title(own.panel.name, PAGE), loc="left", fontsize=7.5)
+            title = wrap_title(own.panel.name, PAGE)
+            whole.set_title(title, loc="left", fontsize=7.5)
             notes += _ties(own)
             notes += _hidden_curves(own)
     points = _shown_points(curves, ["method", "setting", "fpr", "tpr"])
@@ -159,8 +161,10 @@ def _key(axis: Axes, styles: Mapping[str, LineStyle], rows: RowsByMethod) -> Non
     """Draw a legend: methods by falling AUC with its interval, and chance."""
     axis.axis("off")
     handles = []
-    for name in sorted(rows, key=lambda method: -float(rows[method]["value"])):
-        label = f"{marked_label(name)}\n{with_interval(estimate(rows[name]))}"
+    falling = sorted(rows, key=lambda method: -float(rows[method]["value"]))
+    for name in falling:
+        auc = with_interval(estimate(rows[name]))
+        label = f"{marked_label(name)}\n{auc}"
         handles.append(Line2D([], [], **styles[name].line, label=label))
     handles.append(Line2D([], [], **LEVEL_STYLE.line, label="Chance"))
     axis.legend(
@@ -188,7 +192,7 @@ def score_densities(artifact: Artifact, results: Results) -> Drawing:
     for own in curves:
         known |= own.rows.keys()
     methods = artifact.order_methods(known)
-    handles: dict[str, Any] = {}
+    handles: Handles = {}
     with sheet(PAGE, 1.75 * len(curves) + 0.35) as drawn:
         grid = drawn.subplots(len(curves), len(methods), squeeze=False)
         for axes, own in zip(grid, curves, strict=True):
@@ -211,14 +215,17 @@ def score_densities(artifact: Artifact, results: Results) -> Drawing:
     return Drawing(drawn, points.rename(columns={"x": "scaled_score", "y": "density"}))
 
 
-def _draw_densities(axis: Axes, frame: pd.DataFrame) -> dict[str, Any]:
+def _draw_densities(axis: Axes, frame: pd.DataFrame) -> Handles:
     handles = {}
     for label, style in CLASS_STYLES.items():
-        line = frame[frame["label"] == label]
-        axis.fill_between(
-            line["x"], line["y"], color=style.color, alpha=0.16, linewidth=0
-        )
-        (handles[CLASSES[label]],) = axis.plot(line["x"], line["y"], **style.line)
-    axis.set(xlim=(0, 1), ylim=(0, None), xticks=(0, 0.5, 1))
+        points = frame[frame["label"] == label]
+        x = points["x"]
+        y = points["y"]
+        axis.fill_between(x, y, color=style.color, alpha=0.16, linewidth=0)
+        [line] = axis.plot(x, y, **style.line)
+        handles[CLASSES[label]] = line
+    axis.set_xlim(0, 1)
+    axis.set_ylim(0, None)
+    axis.set_xticks((0, 0.5, 1))
     axis.tick_params(labelleft=False, left=False)
     return handles

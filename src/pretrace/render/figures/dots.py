@@ -26,6 +26,7 @@ from pretrace.render.figures.drawing import (
     VERMILION,
     Drawing,
     Facet,
+    Handles,
     LineStyle,
     chance_of,
     draw_facets,
@@ -72,7 +73,7 @@ def draw_dots(
     """
     drawn = []
     names: list[str] = []
-    across: list[float] = []
+    across = []
     for facet in facets:
         drawn.append(facet.frame[["value", "low", "high"]].astype(float))
         across += [x for x, _ in facet.across.values()]
@@ -82,25 +83,27 @@ def draw_dots(
     low, high = np.nanmin(ends), np.nanmax(ends)
     margin = 0.03 * (high - low)
 
-    def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
+    def draw(axis: Axes, facet: Facet) -> Handles:
         axis.set_xlim(low - margin, high + margin)
         return _draw(axis, facet, styles)
 
     most = max(len(facet.ticks) for facet in facets)
+    height = 0.75 + 0.17 * most if most <= NAMED else 3.0
     same_lines = all(facet.ticks == facets[0].ticks for facet in facets)
     longest = max(map(len, names), default=0)
+    beside = EDGE + LETTER * longest
     return draw_facets(
         facets,
         draw,
         level=True,
         widths=widths,
         share_y=same_lines,
-        beside=EDGE + LETTER * longest,
-        height=0.75 + 0.17 * most if most <= NAMED else 3.0,
+        beside=beside,
+        height=height,
     )
 
 
-def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str, Any]:
+def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> Handles:
     place = {line: number for number, line in enumerate(facet.ticks)}
     is_named = len(place) <= NAMED
     handles = {}
@@ -117,7 +120,8 @@ def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str
             look["markerfacecolor"] = "none"
         else:
             look["markeredgewidth"] = 0
-        (handles[series],) = axis.plot(dots["value"], y, **look, zorder=4)
+        [handle] = axis.plot(dots["value"], y, **look, zorder=4)
+        handles[series] = handle
     axis.set_yticks([])
     if is_named:
         axis.set_yticks([*place.values()], [*facet.ticks.values()])
@@ -141,6 +145,9 @@ CONTROL_STYLES = {
 }
 
 
+ACCURACY_COLUMNS = ["document", "label", "n", "answers", "value", "low", "high"]
+
+
 def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
     """Draw a facet a panel: a dot a document, by class and rising accuracy;
     `options.document` is named, and read.
@@ -148,15 +155,14 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
     Upright lines are what the controls reach over the same documents.
     """
     panels = results.panels(artifact)
-    facets, frames, readings = [], [], []
+    facets = []
+    frames = []
+    readings = []
     for panel in panels:
         rows = results.rows(artifact, panel, "accuracy")
-        frame = rows[rows["document"] != ""].sort_values(
-            ["label", "value", "document"], ignore_index=True
-        )
-        frames.append(
-            frame[["document", "label", "n", "answers", "value", "low", "high"]]
-        )
+        order = ["label", "value", "document"]
+        frame = rows[rows["document"] != ""].sort_values(order, ignore_index=True)
+        frames.append(frame[ACCURACY_COLUMNS])
         lines = {}
         for line, name in enumerate(frame["document"]):
             lines[line] = name.replace("_", " ")[:40]
@@ -168,7 +174,8 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
         dots = frame.assign(line=frame.index, series=frame["label"].map(CLASSES))
         beside = {}
         for row in records_of(of_document(artifact, panel, dots)):
-            value, name = with_interval(estimate(row)), lines[row["line"]]
+            value = with_interval(estimate(row))
+            name = lines[row["line"]]
             beside[row["line"]] = f"{name}\n{value}"
             readings.append(f"{panel.name}, right answers about {name}: {value}.")
         facet = Facet(
@@ -219,7 +226,9 @@ def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
     """
     metric = artifact.metric
     panels = results.panels(artifact)
-    facets, frames, readings = [], [], []
+    facets = []
+    frames = []
+    readings = []
     for panel in panels:
         frame = _placebos(artifact, results, panel)
         frames.append(frame[PLACEBO_COLUMNS])
@@ -233,9 +242,8 @@ def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
         readings.append(_chance_of_first(seeing, first, documents, ends))
         series = frame["placebo"].map({True: PLACEBO, False: OWN})
         series = series.mask(frame["document"].isin(ends), ENDS)
-        dots = frame.assign(
-            line=frame["method"], series=series, low=np.nan, high=np.nan
-        )
+        dots = frame.assign(line=frame["method"], series=series)
+        dots = dots.assign(low=np.nan, high=np.nan)
         ranks = {}
         for row in records_of(own):
             ranks[row["method"]] = f"{row['rank']:.0f}/{row['placebos'] + 1:.0f}"
@@ -272,11 +280,12 @@ def _chance_of_first(
 ) -> str:
     """Say how often some method is first by chance, and how often the documents at both
     ends of time are first."""
-    highest = frame[frame["value"] >= frame.groupby("method")["value"].transform("max")]
+    most = frame.groupby("method")["value"].transform("max")
+    highest = frame.loc[frame["value"] >= most, "document"]
     methods = frame["method"].nunique()
     firsts = []
     for name in ends:
-        firsts.append(f"{name} for {int(highest['document'].eq(name).sum())}")
+        firsts.append(f"{name} for {int(highest.eq(name).sum())}")
     at_ends = join_words(firsts)
     return (
         f"Some method is first more often than one of them: {first} of the {documents} "
@@ -306,13 +315,11 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
     """
     panels = results.panels(artifact)
     frame = _headline_frame(artifact, results, panels)
-    is_control_row = frame["control"]
-    own = frame.assign(series=is_control_row.map({True: CONTROL, False: METHOD}))
+    own = frame.assign(series=frame["control"].map({True: CONTROL, False: METHOD}))
     mean = frame["placebo_mean"].astype(float)
     sd = frame["placebo_sd"].astype(float)
-    placebos = frame.assign(
-        series=ON_PLACEBOS, value=mean, low=mean - sd, high=mean + sd
-    )
+    placebos = frame.assign(series=ON_PLACEBOS, value=mean)
+    placebos = placebos.assign(low=mean - sd, high=mean + sd)
     dots = pd.concat([own, placebos.dropna(subset="value")])
     dots = dots.assign(line=dots["method"])
     facets = []
@@ -322,8 +329,9 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
             continue
         methods = sorted(shown["method"].unique(), key=is_control)
         settings = "held-out"
-        if any(FEW_DOCUMENTS in marks_in(marks) for marks in shown["marks"].fillna("")):
-            settings = "default"
+        for marks in shown["marks"].fillna(""):
+            if FEW_DOCUMENTS in marks_in(marks):
+                settings = "default"
         facet = Facet(
             panel.heading,
             shown,
@@ -353,24 +361,24 @@ def _headline_frame(
     frame = beside_controls(artifact, results)
     frame = frame.sort_values("panel", kind="stable", ignore_index=True)
     ends = for_the_best(frame, ["panel"])
-    frame = frame.assign(
-        label=[panels[place].heading for place in frame["panel"]],
-        best_low=ends["low"],
-        best_high=ends["high"],
-        null_model=frame["model"].isin(artifact.null_models),
-    )
+    frame["label"] = [panels[place].heading for place in frame["panel"]]
+    frame["best_low"] = ends["low"]
+    frame["best_high"] = ends["high"]
+    frame["null_model"] = frame["model"].isin(artifact.null_models)
     frame = beside_null(frame)
     if artifact.options.splits:
         frame = over_splits(frame, panels)
     models = frame[~frame["control"]]
     best = models.groupby("panel")["value"].idxmax()
-    rank, less_null = frame["rank"], frame["less_null_low"]
-    return frame.assign(
-        best=frame.index.isin(best),
-        above_chance=frame["best_low"] > artifact.chance,
-        above_placebos=rank.eq(1).astype("boolean").mask(rank.isna()),
-        above_null=less_null.gt(0).astype("boolean").mask(less_null.isna()),
-    )
+    frame["best"] = frame.index.isin(best)
+    frame["above_chance"] = frame["best_low"] > artifact.chance
+    rank = frame["rank"]
+    is_first = rank.eq(1).astype("boolean")
+    frame["above_placebos"] = is_first.mask(rank.isna())
+    less_null = frame["less_null_low"]
+    is_above = less_null.gt(0).astype("boolean")
+    frame["above_null"] = is_above.mask(less_null.isna())
+    return frame
 
 
 def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
@@ -433,7 +441,8 @@ def headline_lines(frame: pd.DataFrame) -> list[str]:
     lines = [f"{best_of}:"]
     for name, cells in answers[:LINES]:
         lines += wrap(name, TERMINAL)
-        shown = {head: cell for head, cell in cells.items() if head != MEANING and cell}
+        shown = {head: cell for head, cell in cells.items() if cell}
+        shown.pop(MEANING, None)
         method, value, *others = shown.items()
         row = f"  {method[1]}: {value[0]} {value[1]}"
         for head, cell in others:

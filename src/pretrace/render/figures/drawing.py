@@ -32,6 +32,12 @@ COLUMN, PAGE = 3.3, 6.8
 COLUMNS = (4.4, PAGE, PAGE)
 """Widths of figures with one, two and three columns of axes (inches)."""
 
+Look = dict[str, Any]
+"""How something looks, as arguments of matplotlib."""
+
+Handles = dict[str, Any]
+"""The samples of a legend, by label."""
+
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7",
 )  # fmt: skip
@@ -78,7 +84,7 @@ FONTS = (
 it."""
 
 
-_METADATA: dict[str, dict[str, Any]] = {
+_METADATA: dict[str, Look] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},
@@ -169,8 +175,9 @@ def wrap_title(title: str, width: float) -> str:
 def legend_columns(labels: Sequence[str], width: float) -> int:
     """Return how many entries of a legend fit next to each other in a figure of this
     width (inches)."""
+    letters = np.array([*map(len, labels)])
     for columns in range(len(labels), 1, -1):
-        parts = np.array_split(np.array([len(label) for label in labels]), columns)
+        parts = np.array_split(letters, columns)
         if sum(0.055 * part.max() + 0.68 for part in parts) <= width:
             return columns
     return 1
@@ -203,15 +210,14 @@ def draw_intervals(
     value = drawn["value"].to_numpy()
     below = np.maximum(0, value - drawn["low"].to_numpy())
     above = np.maximum(0, drawn["high"].to_numpy() - value)
-    other = np.asarray(places, float)[has_interval.to_numpy()]
-    x, y = (value, other) if level else (other, value)
+    places = np.asarray(places, float)[has_interval.to_numpy()]
+    bars: dict[str, Any] = {"x": places, "y": value, "yerr": [below, above]}
+    if level:
+        bars = {"x": value, "y": places, "xerr": [below, above]}
 
     def draw(shade: str, width: float, cap: float) -> None:
         axis.errorbar(
-            x,
-            y,
-            None if level else [below, above],
-            [below, above] if level else None,
+            **bars,
             fmt="none",
             ecolor=shade,
             elinewidth=width,
@@ -294,13 +300,12 @@ class LineStyle:
     size: float = 3.6
 
     @property
-    def line(self) -> dict[str, Any]:
-        """Return the style as arguments of matplotlib."""
+    def line(self) -> Look:
         return {"color": self.color, "linestyle": self.dashes, "linewidth": self.width}
 
     @property
-    def marked(self) -> dict[str, Any]:
-        """Return the style of a line with markers as arguments of matplotlib."""
+    def marked(self) -> Look:
+        """Return the style of a line with markers."""
         return self.line | {"marker": self.marker, "markersize": self.size}
 
     def handle(self) -> Line2D:
@@ -362,7 +367,7 @@ class Facet:
 
 def draw_facets(
     facets: Sequence[Facet],
-    draw: Callable[[Axes, Facet], dict[str, Any]],
+    draw: Callable[[Axes, Facet], Handles],
     *,
     heading: str = "",
     widths: Sequence[float] = COLUMNS,
@@ -390,8 +395,8 @@ def draw_facets(
         columns = min(2, columns)  # a square, with no row of one
     width = widths[columns - 1]
     beside += LINE * max(facet.y_label.count("\n") for facet in facets)
-    titles: list[str] = []
-    rows: list[float] = []
+    titles = []
+    rows = []
     for number, facet in enumerate(facets):
         title = letter(number) + facet.title if len(facets) > 1 else facet.title
         titles.append(wrap_title(title, width / columns - beside))
@@ -401,7 +406,7 @@ def draw_facets(
             rows.append(own_height)
         rows[-1] = max(rows[-1], own_height)
     total = sum(rows) + (0.2 if heading else 0.0)
-    handles: dict[str, Any] = {}
+    handles: Handles = {}
     with sheet(width, total) as figure:
         grid = figure.subplots(
             len(rows), columns, sharey=share_y, squeeze=False, height_ratios=rows
@@ -454,8 +459,9 @@ def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
     that none of the others has, as long as there are any.
     """
     known = dict.fromkeys([*_CONTRASTING, *METHOD_LABELS, *sorted(methods)])
-    dashes, markers = cycle(_CONTROL_DASHES), cycle(_MARKERS)
-    controls: dict[str, LineStyle] = {}
+    dashes = cycle(_CONTROL_DASHES)
+    markers = cycle(_MARKERS)
+    controls = {}
     seeing: dict[str, LineStyle] = {}
     for method in known:
         if is_control(method):
@@ -464,8 +470,7 @@ def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
             seeing[method] = nth_style(len(seeing))
     own = {method: seeing[method] for method in seeing if method in methods}
     own = _apart(own, "color", _COLORS)
-    own = _apart(own, "marker", (*_MARKERS, *_FURTHER_MARKERS))
-    styles = controls | own
+    styles = controls | _apart(own, "marker", (*_MARKERS, *_FURTHER_MARKERS))
     return {method: styles[method] for method in methods}
 
 
@@ -476,7 +481,7 @@ def _apart(
     earlier style has."""
     used = {getattr(style, attribute) for style in styles.values()}
     free = iter([value for value in values if value not in used])
-    apart: dict[str, LineStyle] = {}
+    apart = {}
     taken = set()
     for method, style in styles.items():
         value = getattr(style, attribute)
@@ -499,7 +504,8 @@ _CONTRASTING = (
 def nth_style(number: int) -> LineStyle:
     """Return one of many styles that differ in colour or dashes."""
     # the number of colours is odd, so that a colour that comes again has other dashes
-    color, dashes = _COLORS[number % len(_COLORS)], _DASHES[number % len(_DASHES)]
+    color = _COLORS[number % len(_COLORS)]
+    dashes = _DASHES[number % len(_DASHES)]
     return LineStyle(color, dashes, marker=_MARKERS[number % len(_MARKERS)])
 
 
@@ -512,8 +518,8 @@ FILLS = (
 )
 
 
-def nth_fill(number: int) -> dict[str, Any]:
-    """Return how the bars of a series look, as arguments of matplotlib."""
+def nth_fill(number: int) -> Look:
+    """Return how the bars of a series look."""
     color, hatch = FILLS[number % len(FILLS)]
     return {
         "facecolor": color,

@@ -27,6 +27,7 @@ from pretrace.render.figures.drawing import (
     GREY,
     PAGE,
     Drawing,
+    Look,
     letter,
     sheet,
     wrap_title,
@@ -179,15 +180,11 @@ def _stretches_of_text(text: pd.DataFrame, tokens: Mapping[Any, str]) -> pd.Data
         # JSON keeps what a CSV would change: line breaks, NA, a first character that a
         # spreadsheet runs
         words.append(json.dumps(run, ensure_ascii=False) if run else "")
-    return runs.assign(
-        document=first["document"],
-        label=first["label"],
-        row=first["row"],
-        text_id=first["text_id"],
-        start=runs["start"] + first["offset"],
-        end=runs["end"] + first["offset"],
-        words=words,
-    )
+    for key in ("document", "label", "row", "text_id"):
+        runs[key] = first[key]
+    runs["start"] += first["offset"]
+    runs["end"] += first["offset"]
+    return runs.assign(words=words)
 
 
 def _near_likeliest(windows: pd.DataFrame) -> pd.DataFrame:
@@ -227,7 +224,8 @@ def likeliest_windows(text: pd.DataFrame) -> np.ndarray:
     likeliest = reaching.argmax(axis=1)
     highest = reaching[np.arange(len(begins)), likeliest]
     places = np.arange(len(begins)) - size + 1 + likeliest
-    return np.select([highest == -np.inf, highest <= ground], [NONE, GROUND], places)
+    places = np.where(highest <= ground, GROUND, places)
+    return np.where(highest == -np.inf, NONE, places)
 
 
 def excerpts_of(csv: Path) -> Iterator[Excerpt]:
@@ -280,14 +278,9 @@ def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
             draw_stretches(bars, frames[number])
             title = letter(number) + panel.name if len(panels) > 1 else panel.name
             bars.set_title(wrap_title(title, PAGE - BESIDE), loc="left")
-        scale = figure.colorbar(
-            ScalarMappable(NORM, COLORS),
-            ax=figure.axes,
-            location="bottom",
-            shrink=0.5,
-            aspect=40,
-            pad=0.02,
-        )
+        colors = ScalarMappable(NORM, COLORS)
+        place: Look = {"location": "bottom", "shrink": 0.5, "aspect": 40}
+        scale = figure.colorbar(colors, ax=figure.axes, **place, pad=0.02)
         scale.set_label(
             "probability that the model emits the passage which a token is part of"
         )
@@ -312,7 +305,8 @@ def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
     # a passage of a book would be too narrow to be seen
     widths = frame["end"] - frame["start"]
     widths = widths.where(np.isnan(powers), widths.clip(longest / NARROWEST))
-    boxes, fills = [], []
+    boxes = []
+    fills = []
     for row in records_of(frame.assign(width=widths, power=powers)):
         place = row["start"], row["row"] - 0.4
         boxes.append(Rectangle(place, row["width"], 0.8))

@@ -16,6 +16,7 @@ from pretrace.render.figures.drawing import (
     PAGE,
     VERMILION,
     Drawing,
+    Look,
     draw_legend,
     sheet,
     wrap_title,
@@ -27,14 +28,16 @@ from pretrace.render.results import Results, long_frame, records_of
 def heatmap(artifact: Artifact, results: Results) -> Drawing:
     """Draw a heat map a panel over `options.x` and `options.y`: best and default
     marked, many empty hatched."""
-    options, panels = artifact.options, results.panels(artifact)
+    options = artifact.options
+    panels = results.panels(artifact)
     x, y = str(options.x), options.y
     frames = [_cells(artifact, results, panel, x, y) for panel in panels]
     frame = pd.concat(frames, ignore_index=True)
     limits = frame["value"].min(), frame["value"].max()
     columns, rows = frames[0][x].nunique(), frames[0][y].nunique()
     width = PAGE if columns > 8 else COLUMN
-    with sheet(width, (0.95 + 0.21 * rows) * len(panels)) as figure:
+    height = 0.95 + 0.21 * rows
+    with sheet(width, height * len(panels)) as figure:
         grid = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
         for axis, panel, own in zip(grid, panels, frames, strict=True):
             image = _draw(axis, own, x, y, limits)
@@ -105,11 +108,9 @@ def _draw(
         shade = image.norm(row["value"])
         is_light = bool(shade > 0.55)
         if row["hatched"]:
+            look: Look = {"hatch": "////", "linewidth": 0, "alpha": 0.55}
             color = "black" if is_light else "white"
-            hatch = _box(
-                x, y, 1, hatch="////", edgecolor=color, linewidth=0, alpha=0.55
-            )
-            axis.add_patch(hatch)
+            axis.add_patch(_box(x, y, 1, **look, edgecolor=color))
         _write_value(axis, x, y, row, is_light, image.cmap(shade))
     axis.set_xticks(range(len(xs)), [f"{x:g}" for x in xs])
     axis.set_yticks(range(len(ys)), [f"{y:g}" for y in ys])
@@ -146,7 +147,7 @@ def _box(x: float, y: float, size: float, **look: Any) -> Rectangle:
     return Rectangle((x - size / 2, y - size / 2), size, size, fill=False, **look)
 
 
-BOXES: dict[str, dict[str, Any]] = {
+BOXES: dict[str, Look] = {
     "best": {"edgecolor": VERMILION, "linewidth": 1.4, "linestyle": "-"},
     "default": {"edgecolor": VERMILION, "linewidth": 1.4, "linestyle": (0, (2, 1.2))},
 }

@@ -21,7 +21,9 @@ from pretrace.render.figures.drawing import (
     NONMEMBER,
     Drawing,
     Facet,
+    Handles,
     LineStyle,
+    Look,
     axes_width,
     chance_of,
     draw_facets,
@@ -75,11 +77,11 @@ def draw_lines(
     Rows of a facet's frame are points `series, x, value, low, high`; a row without x is
     a horizontal line.
     """
-    handles: dict[str, Any] = {
-        name: styles[series].handle() for series, name in names.items()
-    }
+    handles: Handles = {}
+    for series, name in names.items():
+        handles[name] = styles[series].handle()
 
-    def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
+    def draw(axis: Axes, facet: Facet) -> Handles:
         places = _draw_series(axis, facet, styles)
         if facet.ticks:
             _name_ticks(axis, facet.ticks)
@@ -106,17 +108,17 @@ def _draw_own_legend(
         if series in drawn:
             line = own.get(name, styles[series])
             own[name] = replace(line, marker=styles[series].marker)
-    axis.legend(
-        [style.handle() for style in own.values()],
-        own.keys(),
-        loc="upper right",
-        fontsize=6,
-        handlelength=1.8,
-        borderaxespad=0,
-    )
+    handles = [style.handle() for style in own.values()]
+    place: Look = {
+        "loc": "upper right",
+        "handlelength": 1.8,
+        "borderaxespad": 0,
+    }
+    axis.legend(handles, own.keys(), fontsize=6, **place)
     values = facet.frame["value"]
     highest, lowest = values.max(), values.min()
-    needed = highest + LEGEND_LINE * (len(own) + 1) * (highest - lowest)
+    lines = LEGEND_LINE * (len(own) + 1)
+    needed = highest + lines * (highest - lowest)
     axis.set_ylim(top=max(axis.get_ylim()[1], needed))
 
 
@@ -135,8 +137,10 @@ def _draw_series(
     banded = len(lines) <= FEW_LINES if facet.banded is None else facet.banded
     step = min(0.06, 2 * SHIFTED / max(1, len(lines) - 1))
     for number, series in enumerate(lines):
-        style, points = styles[series], frame[frame["series"] == series]
-        shift = 0.0 if banded else step * gap * (number - (len(lines) - 1) / 2)
+        style = styles[series]
+        points = frame[frame["series"] == series]
+        from_middle = number - (len(lines) - 1) / 2
+        shift = 0.0 if banded else step * gap * from_middle
         x = points["x"] + shift
         axis.plot(
             x,
@@ -149,21 +153,16 @@ def _draw_series(
         if not banded:
             draw_intervals(axis, x, points, style.color)
             continue
-        axis.fill_between(
-            x,
-            points["low"],
-            points["high"],
-            color=style.color,
-            alpha=0.14,
-            linewidth=0,
-        )
+        band: Look = {"color": style.color, "alpha": 0.14, "linewidth": 0}
+        axis.fill_between(x, points["low"], points["high"], **band)
     return places
 
 
 def _name_ticks(axis: Axes, ticks: Mapping[float, str]) -> None:
-    turned: dict[str, Any] = {}
-    letters = [len(name) for name in ticks.values()]
-    distance = axes_width(axis) / (1 + 2 * MARGIN) / max(1, len(ticks) - 1)
+    turned: Look = {}
+    letters = [*map(len, ticks.values())]
+    width = axes_width(axis) / (1 + 2 * MARGIN)
+    distance = width / max(1, len(ticks) - 1)
     is_tight = TICK_LETTER * (max(letters) + 2) > distance
     if sum(letters) > CROWDED or is_tight:
         turned = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"}
@@ -189,7 +188,7 @@ def method_lines(artifact: Artifact, results: Results) -> Drawing:
     styles = line_styles(methods)
     for method in styles.keys() - moving:
         styles[method] = replace(styles[method], marker="")
-    hidden: list[str] = []
+    hidden = []
     if len(moving) > MOST_LINES:
         figure = _draw_apart(facets, styles, names)
     else:
@@ -274,9 +273,10 @@ def _panels_apart(panels: Sequence[Panel], x: str) -> list[list[Panel]]:
     if x not in X_PLACES:
         return [[panel] for panel in panels]
     groups: dict[tuple[Any, ...], list[Panel]] = {}
+    others = [key for key in PANEL_KEYS if key != x]
     for panel in panels:
-        others = [getattr(panel, key) for key in PANEL_KEYS if key != x]
-        groups.setdefault(tuple(others), []).append(panel)
+        shared = tuple(getattr(panel, key) for key in others)
+        groups.setdefault(shared, []).append(panel)
     return [group for group in groups.values() if len(group) > 1]
 
 
@@ -288,7 +288,8 @@ def place_facet(
     if x == "length":
         panels = sorted(panels, key=lambda panel: panel.length or 0)
     selection = artifact.selections[0]
-    ticks, rows = {}, []
+    ticks = {}
+    rows = []
     for number, panel in enumerate(panels):
         place = math.log2(panel.length or 0) if x == "length" else float(number)
         value = str(getattr(panel, x))
@@ -370,6 +371,8 @@ SHIFTS = {
 
 PREFIX_LABELS = {"member": "members", "nonmember": "non-members"}
 
+SHIFT_COLUMNS = ["label", "prefix", "draw", "shots", "n", "value", "low", "high"]
+
 
 def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
     """Draw a facet a panel: signed Wasserstein distances of log-likelihoods with and
@@ -380,25 +383,24 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
     between shots.
     """
     panels = results.panels(artifact)
-    facets, frames = [], []
+    facets = []
+    frames = []
     for panel in panels:
         frame = of_set(results.rows(artifact, panel, "shift"), artifact)
-        frame = frame.sort_values(
-            ["prefix", "shots", "label"], ascending=[True, True, False]
-        )
+        order = ["prefix", "shots", "label"]
+        frame = frame.sort_values(order, ascending=[True, True, False])
         pairs = list(zip(frame["label"], frame["prefix"], strict=True))
         series = pd.Series(pairs, frame.index, dtype=object)
+        points = frame.assign(series=series, x=frame["shots"].astype(float))
         facet = Facet(
             panel.name,
-            frame.assign(series=series, x=frame["shots"].astype(float)),
+            points,
             "shots in the prefix",
             "signed Wasserstein distance\n(nats a token), with 95 % interval",
             across={"no shift": (0.0, LEVEL_STYLE)},
         )
         facets.append(facet)
-        frames.append(
-            frame[["label", "prefix", "draw", "shots", "n", "value", "low", "high"]]
-        )
+        frames.append(frame[SHIFT_COLUMNS])
     names = {}
     for label, kind in SHIFTS:
         names[label, kind] = f"texts: {CLASSES[label]}; prefix: {PREFIX_LABELS[kind]}"
@@ -417,29 +419,27 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
     text that the model is not trained on, so that the distance between the two is what
     the model knows of its members alone.
     """
-    styles: dict[str, LineStyle] = {}
-    names: dict[str, str] = {}
+    styles = {}
+    names = {}
     frames = []
     points: dict[str, list[pd.DataFrame]] = {}
     for model, benchmark in dict.fromkeys(panel.pair for panel in artifact.panels):
-        style = nth_style(len(points.setdefault(benchmark, [])) // 2)
+        lines = points.setdefault(benchmark, [])
+        style = nth_style(len(lines) // 2)  # a model has two lines
         held_out = model + HELD_OUT
         styles[model] = replace(style, width=1.0, marker="")
         styles[held_out] = replace(style, dashes="")
         names[model] = names[held_out] = artifact.title_of(model)
-        curve = results.read("training", model)[
-            ["step", "tokens", "loss", "heldout_loss"]
-        ]
+        columns = ["step", "tokens", "loss", "heldout_loss"]
+        curve = results.read("training", model)[columns]
         frames.append(curve.assign(model=model, benchmark=benchmark))
         curve = curve.assign(x=curve["tokens"] / 1000, low=math.nan, high=math.nan)
         window = max(1, len(curve) // SMOOTHING)
         # without the ends, where few steps are left to take the mean of
         smooth = curve["loss"].rolling(window, center=True).mean()
-        points[benchmark].append(curve.assign(value=smooth, series=model))
+        lines.append(curve.assign(value=smooth, series=model))
         tested = curve.dropna(subset="heldout_loss")
-        points[benchmark].append(
-            tested.assign(value=tested["heldout_loss"], series=held_out)
-        )
+        lines.append(tested.assign(value=tested["heldout_loss"], series=held_out))
     facets = []
     for benchmark, parts in points.items():
         facet = Facet(

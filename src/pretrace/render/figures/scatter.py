@@ -2,7 +2,6 @@
 against measured ones."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,9 @@ from pretrace.render.figures.drawing import (
     PAGE,
     VERMILION,
     Drawing,
+    Handles,
     LineStyle,
+    Look,
     draw_intervals,
     draw_legend,
     letter,
@@ -81,18 +82,15 @@ def _draw_shares(axis: Axes, shares: pd.DataFrame) -> None:
     for label, style in CLASS_STYLES.items():
         own = shares[shares["label"] == label]
         sides = np.interp(np.log(own["weight"]), limits, (1, 4.2))
-        fill, edge = (style.color, 0) if label else ("none", 0.45)
-        axis.scatter(
-            own["x"],
-            own["y"],
-            s=sides**2,
-            marker=style.marker,
-            facecolors=fill,
-            edgecolors=style.color,
-            linewidths=edge,
-        )
+        look: Look = {"marker": style.marker, "edgecolors": style.color}
+        look["facecolors"] = style.color if label else "none"
+        look["linewidths"] = 0 if label else 0.45
+        axis.scatter(own["x"], own["y"], s=sides**2, **look)
     axis.axvline(EPS, color="black", linewidth=0.8, linestyle=(0, (3, 2)))
-    axis.set(xlim=(0, None), ylim=(None, 0.3), xlabel="entropy (nats)", ylabel=LOGPROB)
+    axis.set_xlim(0, None)
+    axis.set_ylim(None, 0.3)
+    axis.set_xlabel("entropy (nats)")
+    axis.set_ylabel(LOGPROB)
 
 
 POINTS = ((FEWEST, (14, 1.0)), (10 * FEWEST, (7, 0.6)), (math.inf, (3, 0.25)))
@@ -102,7 +100,8 @@ POINTS = ((FEWEST, (14, 1.0)), (10 * FEWEST, (7, 0.6)), (math.inf, (3, 0.25)))
 def _draw_surprising(axis: Axes, frame: pd.DataFrame) -> None:
     for label, style in CLASS_STYLES.items():
         own = frame[frame["label"] == label]
-        points, mean = own[own["curve"] == "token"], own[own["curve"] == "mean"]
+        points = own[own["curve"] == "token"]
+        mean = own[own["curve"] == "mean"]
         size, alpha = next(look for most, look in POINTS if len(points) < most)
         axis.scatter(
             points["x"],
@@ -115,21 +114,19 @@ def _draw_surprising(axis: Axes, frame: pd.DataFrame) -> None:
             rasterized=True,
             zorder=1,
         )
-        x = mean["x"] + 0.012 * EPS * (1 if label else -1)
+        side = 1 if label else -1  # the means of the two classes are side by side
+        x = mean["x"] + 0.012 * EPS * side
         draw_intervals(axis, x, mean.assign(value=mean["y"]), style.color, ground=True)
         axis.plot(x, mean["y"], **style.line, zorder=4)
+        look = style.marked | {"linestyle": "", "markeredgewidth": 0.8}
         has_interval = mean["low"].notna()
         for chosen, fill in ((has_interval, style.color), (~has_interval, "white")):
-            axis.plot(
-                x[chosen],
-                mean.loc[chosen, "y"],
-                **style.marked | {"linestyle": ""},
-                markerfacecolor=fill,
-                markeredgewidth=0.8,
-                zorder=5,
-            )
+            y = mean.loc[chosen, "y"]
+            axis.plot(x[chosen], y, **look, markerfacecolor=fill, zorder=5)
     axis.margins(y=0.06)
-    axis.set(xlim=(0, EPS), xlabel="entropy (nats)", ylabel=LOGPROB)
+    axis.set_xlim(0, EPS)
+    axis.set_xlabel("entropy (nats)")
+    axis.set_ylabel(LOGPROB)
 
 
 PROTOCOLS = (
@@ -150,7 +147,7 @@ def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
     typed = frame.astype({"published": float, "low": float, "high": float})
     papers = read_papers(results)
     numbers = {str(paper): own for paper, own in typed.groupby("paper", sort=False)}
-    handles: dict[str, Any] = {}
+    handles: Handles = {}
     with sheet(PAGE, 0.55 + PAGE / max(len(numbers), 2)) as drawn:
         grid = drawn.subplots(1, len(numbers), squeeze=False, sharex=True, sharey=True)
         for axis, (paper, own) in zip(grid[0], numbers.items(), strict=True):
@@ -158,11 +155,11 @@ def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
             for protocol, line in zip(papers[paper].protocols, PROTOCOLS, strict=False):
                 points = own[own["protocol"] == protocol]
                 points = points.assign(value=points["measured"])
-                draw_intervals(axis, points["published"], points, line.color)
+                published = points["published"]
+                draw_intervals(axis, published, points, line.color)
                 look = line.marked | {"markerfacecolor": "none", "markeredgewidth": 0.6}
-                (handles[f"as the {protocol}"],) = axis.plot(
-                    points["published"], points["value"], **look
-                )
+                [drawn_points] = axis.plot(published, points["value"], **look)
+                handles[f"as the {protocol}"] = drawn_points
             shown = len(own[[*PUBLISHED_KEYS]].drop_duplicates())
             axis.set(aspect="equal", xlim=(0, 1), ylim=(0, 1), xlabel="published")
             axis.set_title(f"{papers[paper].title} ({shown} numbers)")

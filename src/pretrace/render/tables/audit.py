@@ -103,7 +103,7 @@ def audit(artifact: Artifact, results: Results) -> Table:
     documents, passages, checks."""
     panels = {panel.pair: panel for panel in artifact.panels}
     blocks: list[Block] = []
-    boxes: list[Box] = []
+    boxes = []
     frames = []
     for pair, panel in panels.items():
         frame = results.read("audit", pair)
@@ -151,10 +151,8 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
     """Return the verdict and what follows, each as one sentence, for the page and for
     the terminal."""
     result = verdict(frame)
-    p = (
-        "(p = "
-        f"{p_text(result.p)}{f', {one_in(result.p)}' if result.p <= LEVEL else ''})"
-    )
+    odds = f", {one_in(result.p)}" if result.p <= LEVEL else ""
+    p = f"(p = {p_text(result.p)}{odds})"
     reasons = join_words(result.reasons) if result.reasons else ""
     by_design = bool(_design(frame).get("randomised"))
     if result.kind == "evidence" and frame["null_model"].any():
@@ -166,14 +164,14 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
         )
     base = base_of(frame)
     if result.kind == "evidence":
-        than = (
-            f"{base} does, by more than the known texts" if base else "the known texts"
-        )
+        than = "the known texts"
+        if base:
+            than = f"{base} does, by more than the known texts"
+        follows = _follows(model, base, one_in(result.p), by_design=by_design)
         return (
             f"Evidence of training: {model} finds {_found(frame)} more familiar than "
             f"{than} {p}.",
-            _follows(model, base, one_in(result.p), by_design=by_design)
-            + _silent_control(frame),
+            follows + _silent_control(frame),
         )
     if result.kind == "untested":
         return (
@@ -265,7 +263,8 @@ def audit_lines(frame: pd.DataFrame) -> list[str]:
     frame[words] = frame[words].astype(object).where(frame[words].notna(), "")
     audits = frame.groupby(["model", "benchmark"], sort=False)
     several = audits.ngroups > 1
-    lines, frames = [], []
+    lines = []
+    frames = []
     for (model, benchmark), own in audits:
         text = " ".join(answer(str(model), own))
         lines.append(f"{benchmark}: {text}" if several else text)
@@ -289,12 +288,10 @@ def _found(frame: pd.DataFrame) -> str:
         name = documents["id"].iloc[0]
         return f"the document '{name}'" if len(name) < 60 else "the text"
     marked = int(documents["flagged"].sum())
+    if documents.empty:
+        return "the published texts"
     alone = f" ({marked} of {len(documents)} also alone)" if marked else ""
-    return (
-        "the published texts"
-        if documents.empty
-        else f"your {len(documents)} documents together"
-    ) + alone
+    return f"your {len(documents)} documents together{alone}"
 
 
 def _units(frame: pd.DataFrame, unit: str) -> pd.DataFrame:
@@ -313,8 +310,10 @@ def _percent(effect: float) -> str:
 def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
     """Return the question, the answer, what it means, what was compared and checked,
     and what would be better."""
-    result, design = verdict(frame), _design(frame)
-    first, second = answer(panel.title_of(panel.model), frame)
+    result = verdict(frame)
+    design = _design(frame)
+    model = panel.title_of(panel.model)
+    first, second = answer(model, frame)
     not_shown = (
         "That the texts were not in the training data. An audit cannot show that."
     )
@@ -324,27 +323,24 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
             "passage was among them."
         )
     base = base_of(frame)
-    lines = [
-        *works_compared(results.read("benchmarks", panel.benchmark)),
-        *[("Base model", _meaning_of_base(panel.title_of(panel.model), base))]
-        * bool(base),
-        *[("What p means", _meaning_of_p(design))]
-        * (result.kind in ("evidence", "untested", "none", "weak")),
-        ("What follows", second),
-        ("What does not follow", not_shown),
-    ]
+    lines = dict(works_compared(results.read("benchmarks", panel.benchmark)))
+    if base:
+        lines["Base model"] = _meaning_of_base(model, base)
+    if result.kind in ("evidence", "untested", "none", "weak"):
+        lines["What p means"] = _meaning_of_p(design)
+    lines["What follows"] = second
+    lines["What does not follow"] = not_shown
     if results.has("extraction", panel.pair):
-        back = given_back(
-            panel.title_of(panel.model), results.read("extraction", panel.pair)
-        )
-        lines += [("Given back", back)] if back else []
-    lines += [("Left out", left)] if (left := _left_out(panel, frame, results)) else []
-    lines += [*_checked(frame), *_causes(frame)]
-    lines += (
-        [("What would make it better", " ".join(result.repairs))]
-        if result.repairs
-        else []
-    )
+        back = given_back(model, results.read("extraction", panel.pair))
+        if back:
+            lines["Given back"] = back
+    left_out = _left_out(panel, frame, results)
+    if left_out:
+        lines["Left out"] = left_out
+    lines |= _checked(frame)
+    lines |= _causes(frame)
+    if result.repairs:
+        lines["What would make it better"] = " ".join(result.repairs)
     if design.get("randomised"):
         known = count_noun(int(design.get("known_texts", 0)), "private text")
         given = "drawn like the published ones"
@@ -353,14 +349,12 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
         known = _counts(design, "known_documents", "known document", "known_texts")
         given = "given as unread"
         own = _counts(design, "documents", "document", "texts")
-    lines.append(("Rests on", f"{known}, {given}. pretrace cannot check that."))
-    question = (
-        f"Was {panel.title_of(panel.model)} trained on {own} of "
-        f"'{panel.title_of(panel.benchmark)}'?"
-    )
+    lines["Rests on"] = f"{known}, {given}. pretrace cannot check that."
+    benchmark = panel.title_of(panel.benchmark)
+    question = f"Was {model} trained on {own} of '{benchmark}'?"
     if base:
         question = f"Compared with {base}: {question[0].lower()}{question[1:]}"
-    return Box(question, first, result.kind, tuple(lines))
+    return Box(question, first, result.kind, tuple(lines.items()))
 
 
 def _meaning_of_base(model: str, base: str) -> str:
@@ -394,11 +388,10 @@ def works_compared(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
     Where a draw within documents decides what is published, these are texts of the same
     documents.
     """
-    is_asked = (
-        texts["label"].isna() if texts["label"].isna().any() else texts["label"].eq(1)
-    )
+    label = texts["label"]
+    is_asked = label.isna() if label.isna().any() else label.eq(1)
     asked = texts[is_asked.fillna(False)]
-    known = texts[texts["label"].eq(0).fillna(False)]
+    known = texts[label.eq(0).fillna(False)]
     in_question = _names_of_works(asked, with_document=True)
     compared = _names_of_works(known, with_document=False)  # no table has them
     if set(asked["document"]) & set(known["document"]) - {""}:
@@ -423,12 +416,10 @@ def works_compared(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
             room -= len(name) + 2
             if room >= 0 or len(shown) < KNOWN_SHOWN:
                 shown.append(name)
-        more = (
-            f"; and {len(compared) - len(shown)} more"
-            if len(shown) < len(compared)
-            else ""
-        )
-        yield "Compared with", "; ".join(shown) + more
+        more = len(compared) - len(shown)
+        if more:
+            shown.append(f"and {more} more")
+        yield "Compared with", "; ".join(shown)
 
 
 def _names_of_works(texts: pd.DataFrame, *, with_document: bool) -> list[str]:
@@ -463,16 +454,14 @@ def _following(name: str) -> str:
 
 def _work(row: Record, *, with_document: bool) -> str:
     """Return `title, author (document)`."""
-    title, author, document = (
-        str(row.get(key) or "") for key in ("title", "author", "document")
-    )
+    title = str(row.get("title") or "")
+    author = str(row.get("author") or "")
+    document = str(row.get("document") or "")
     name = ", ".join(map(shorten, filter(None, (title or document, author))))
     is_called_otherwise = bool(title) and title != document
-    return (
-        f"{name} ({shorten(document)})"
-        if with_document and is_called_otherwise
-        else name
-    )
+    if with_document and is_called_otherwise:
+        return f"{name} ({shorten(document)})"
+    return name
 
 
 def _checked(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
@@ -537,10 +526,9 @@ def _causes(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
 
 def _counts(design: Mapping[str, float], documents: str, noun: str, texts: str) -> str:
     """Return `2 documents (10 passages)` of two numbers of a design."""
-    return (
-        f"{count_noun(int(design.get(documents, 0)), noun)} "
-        f"({count_noun(int(design.get(texts, 0)), 'passage')})"
-    )
+    named = count_noun(int(design.get(documents, 0)), noun)
+    passages = count_noun(int(design.get(texts, 0)), "passage")
+    return f"{named} ({passages})"
 
 
 def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
@@ -599,11 +587,9 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     if pd.notna(p):
         invalid = " (not valid: a check failed)" if failed_checks(frame) else ""
         yield "p of the whole audit", p_text(p) + invalid
-        ways = (
-            f"{10 ** design['log10_ways']:,.0f}"
-            if design["log10_ways"] < MANY
-            else "more than a million"
-        )
+        ways = "more than a million"
+        if design["log10_ways"] < MANY:
+            ways = f"{10 ** design['log10_ways']:,.0f}"
         yield (
             f"Ways to deal the labels out (of more than {DRAWN + 1:,}, {DRAWN:,} are "
             "drawn)",
@@ -621,12 +607,9 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
         )
         yield "Found in four of five cases: if all lie above by", words
     if "texts_needed" in design and not design["randomised"]:
-        needed = design["texts_needed"]
-        words = (
-            f"{needed:.0f}"
-            if isfinite(needed)
-            else "more documents, with more passages each"
-        )
+        words = "more documents, with more passages each"
+        if isfinite(design["texts_needed"]):
+            words = f"{design['texts_needed']:.0f}"
         yield f"Passages that each document needs if all lie above by {SOUGHT:g}", words
     if not design.get("randomised") and "documents_to_name" in design:
         yield (
@@ -663,7 +646,8 @@ def _unit_block(
     alone = own[own["method"] != COMBINED]
     effects = alone.set_index(["id", "method"])["effect"].to_dict()
     methods = in_order(alone["method"])
-    rows, details = [], []
+    rows = []
+    details = []
     for row in records_of(together.head(MOST_ROWS)):
         id = row["id"]
         text = str(texts.get(id, "")) if unit == "text" else ""
@@ -699,10 +683,10 @@ def _effect(effect: float | None) -> Cell:
 
 def _unit_cells(row: Record, unit: str, *, failed: bool) -> Iterator[tuple[Head, Cell]]:
     if unit == "document":
-        yield (
-            "named alone",
-            Cell() if row["unit"] == "all" else named_cell(row, failed=failed),
-        )
+        alone = Cell()
+        if row["unit"] != "all":
+            alone = named_cell(row, failed=failed)
+        yield "named alone", alone
         yield "passages", Cell(words=f"{row['texts']:.0f}")
     elif row["document"] and row["document"] != row["id"]:
         yield "document", Cell(words=row["document"])
@@ -718,14 +702,11 @@ def named_cell(row: Record, *, failed: bool) -> Cell:
     if pd.isna(row["p"]):
         return Cell(words="not tested: too few")
     if not row["flagged"]:
-        return Cell(
-            words="no: looks unlike the known ones" if row["q"] <= LEVEL else "no"
-        )
-    return (
-        Cell(words="yes, but a check failed")
-        if failed
-        else Cell(words="yes", bold=True)
-    )
+        is_unlike = row["q"] <= LEVEL
+        return Cell(words="no: looks unlike the known ones" if is_unlike else "no")
+    if failed:
+        return Cell(words="yes, but a check failed")
+    return Cell(words="yes", bold=True)
 
 
 def _checks(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]], bool]]:
@@ -733,12 +714,11 @@ def _checks(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]],
     rows = {row["method"]: row for row in records_of(frame[frame["unit"] == "control"])}
     for method, (_, label) in CHECKS.items():
         if method not in rows:
-            words = (
-                "not needed: drawn at random"
-                if _design(frame).get("randomised")
-                else "not tested"
-            )
-            words = "no higher score" if rows and method == EXPLAINED else words
+            words = "not tested"
+            if rows and method == EXPLAINED:
+                words = "no higher score"
+            elif _design(frame).get("randomised"):
+                words = "not needed: drawn at random"
             yield label, [("", Cell(words=words))], True
             continue
         row = rows[method]
@@ -749,9 +729,7 @@ def _checks(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]],
             TAKEN_OFF: "yes; this is taken off the scores",
             "failed": "yes, so the check fails",
         }[result]
-        most = f": {row['id']}" if result != "passed" and row["id"] else ""
-        yield (
-            label,
-            [("", Cell(words=words + most + tested, bold=bool(row["flagged"])))],
-            True,
-        )
+        if result != "passed" and row["id"]:
+            words += f": {row['id']}"
+        cell = Cell(words=words + tested, bold=bool(row["flagged"]))
+        yield label, [("", cell)], True

@@ -51,7 +51,8 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
     panels = results.panels(artifact)
     frame = beside_controls(artifact, results)
     frame["null_model"] = frame["model"].isin(artifact.null_models)
-    blocks, reading = [], []
+    blocks = []
+    reading = []
     with_placebos = set()
     for place, panel in enumerate(panels):
         own = frame[frame["panel"] == place]
@@ -100,7 +101,9 @@ def _read_without_placebos(frame: pd.DataFrame) -> Iterable[str]:
 
 
 def _cells(record: EstimateRow) -> Iterable[tuple[str, Cell]]:
-    z, rank, beats = number(record["z"]), number(record["rank"]), record["beats_blind"]
+    z = number(record["z"])
+    rank = number(record["rank"])
+    beats = record["beats_blind"]
     beating = "no"
     if pd.isna(beats):
         beating = "no test"
@@ -126,9 +129,11 @@ def split_table(artifact: Artifact, results: Results) -> Table:
     A panel is one split of one model; those of null models are paired with the others
     by their texts. Two more blocks have each split. Held-out settings.
     """
-    panels, metrics = results.panels(artifact), [artifact.metric]
+    panels = results.panels(artifact)
+    metrics = [artifact.metric]
     shown = _of_splits(artifact, results)
-    trained, null = shown[~shown["null_model"]], shown[shown["null_model"]]
+    trained = shown[~shown["null_model"]]
+    null = shown[shown["null_model"]]
     means = {TRAINED: _means_of(trained), NULL: _means_of(null)}
     rows = []
     for method in artifact.order_methods(shown["method"]):

@@ -89,7 +89,7 @@ def extraction(artifact: Artifact, results: Results) -> Table:
     panels = results.panels(artifact)
     frames = [results.rows(artifact, panel, "extraction") for panel in panels]
     classes = []
-    documents: list[Block] = []
+    documents = []
     for panel, frame in zip(panels, frames, strict=True):
         for row in records_of(frame[frame["unit"] == "class"]):
             classes.append((f"{panel.name}: {_label(row)}", _cells(row), False))
@@ -142,7 +142,8 @@ def _left_out(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterat
     counts = []
     for panel, frame in zip(panels, frames, strict=True):
         classes = frame[frame["unit"] == "class"]
-        short, texts = int(classes["short"].sum()), int(classes["texts"].sum())
+        short = int(classes["short"].sum())
+        texts = int(classes["texts"].sum())
         if short:
             yield (
                 f"{panel.name}: {short:,} of {texts:,} texts are shorter than a window."

@@ -95,8 +95,9 @@ def given_back_by_chat(artifact: Artifact, results: Results) -> Table:
     """Lay out for each model and benchmark the answer, then a row a work, the most
     given back first."""
     panels = list({panel.pair: panel for panel in artifact.panels}.values())
-    blocks: list[Block] = []
-    boxes, frames = [], []
+    blocks = []
+    boxes = []
+    frames = []
     for panel in panels:
         frame = results.read("given_back", panel.pair)
         blocks += _works(panel, frame)
@@ -193,9 +194,8 @@ def _not_compared(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
 def _works(panel: Panel, frame: pd.DataFrame) -> list[Block]:
     """Return a block with a row a work; its longest block is read when the label is
     opened."""
-    works = records_of(frame[(frame["unit"] == "document") & frame["requests"].gt(0)])[
-        :MOST_ROWS
-    ]
+    is_asked = (frame["unit"] == "document") & frame["requests"].gt(0)
+    works = records_of(frame[is_asked].head(MOST_ROWS))
     rows = [(row["title"] or row["document"], _cells(row), False) for row in works]
     blocks = rows_of(f"Works: {panel.name}", rows, "Work")
     for number, block in enumerate(blocks):

@@ -30,17 +30,14 @@ def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
         entry = results.entries[panel.benchmark]
         counts = _class_counts(results.texts(panel))
         labelled = counts["n_members"] + counts["n_nonmembers"]
-        record = {
-            "benchmark": panel.benchmark,
-            "subset": panel.subset,
-            "length": panel.length,
-            "title": entry.get("title", ""),
-            "source": entry.get("source", ""),
-            "language": entry.get("language", ""),
-            "length_unit": panel.length_unit,
-            **counts,
-            "member_ratio": counts["n_members"] / labelled if labelled else None,
-        }
+        record: Record = {"benchmark": panel.benchmark}
+        record["subset"] = panel.subset
+        record["length"] = panel.length
+        for key in ("title", "source", "language"):
+            record[key] = entry.get(key, "")
+        record["length_unit"] = panel.length_unit
+        record |= counts
+        record["member_ratio"] = counts["n_members"] / labelled if labelled else None
         records.append(record)
     has_unlabelled = any(record["n_unlabelled"] for record in records)
     rows = []
@@ -60,7 +57,8 @@ def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
 def _class_counts(texts: pd.DataFrame) -> dict[str, int]:
     """Count the texts, and the named documents, of each class, and the texts without a
     label."""
-    label, documents = texts["label"], texts["document"].where(texts["document"] != "")
+    label = texts["label"]
+    documents = texts["document"].where(texts["document"] != "")
     return {
         "n_members": int((label == 1).sum()),
         "n_nonmembers": int((label == 0).sum()),
@@ -73,15 +71,19 @@ def _class_counts(texts: pd.DataFrame) -> dict[str, int]:
 def _cells(record: Record, has_unlabelled: bool) -> Iterable[tuple[str, Cell]]:
     language = LANGUAGES.get(record["language"], record["language"])
     yield "Language", Cell(words=language or DASH)
-    length = f"{record['length']} {record['length_unit']}".removesuffix(" words")
-    yield "Length (words)", Cell() if record["length"] is None else Cell(words=length)
-    yield "Texts", Cell(words=f"{record['n_members'] + record['n_nonmembers']:,}")
+    length = None
+    if record["length"] is not None:
+        length = f"{record['length']} {record['length_unit']}".removesuffix(" words")
+    yield "Length (words)", Cell(words=length)
+    texts = record["n_members"] + record["n_nonmembers"]
+    yield "Texts", Cell(words=f"{texts:,}")
     yield "Non-members", _share(record["member_ratio"], of_members=False)
     yield "Members", _share(record["member_ratio"], of_members=True)
     if has_unlabelled:
         unlabelled = record["n_unlabelled"]
         yield "Unlabelled", Cell(words=f"{unlabelled:,}" if unlabelled else DASH)
-    members, nonmembers = record["member_documents"], record["nonmember_documents"]
+    members = record["member_documents"]
+    nonmembers = record["nonmember_documents"]
     documents = f"{members} + {nonmembers}" if members or nonmembers else None
     yield "Documents", Cell(words=documents)
 
@@ -145,13 +147,15 @@ def _seconds(
 ) -> dict[tuple[str, str], float | None]:
     """Return seconds a document, by method and a setting of it that is timed apart;
     None if nothing was asked."""
-    methods, subset, length = artifact.methods, panel.subset or "", panel.length
+    methods = artifact.methods
+    subset = panel.subset or ""
+    length = panel.length
     seconds: dict[tuple[str, str], float | None] = {}
     if results.has("passes", panel.pair):
         documents = results.texts(panel)["document"].nunique()
         views = read_json(results.path("passes", panel.pair))["views"]
-        by_method = _seconds_by_passes(views, methods, subset, length)
-        for method, value in by_method.items():
+        of_passes = _seconds_by_passes(views, methods, subset, length)
+        for method, value in of_passes.items():
             seconds[method, ""] = value / documents
     if results.has("times", panel.pair):
         for row in read_table(results.path("times", panel.pair)).to_pylist():
@@ -185,11 +189,9 @@ def _seconds_by_passes(
     seconds: dict[str, float] = {}
     for name in methods:
         method = METHODS.get(name)
-        if (
-            not method
-            or method.scope != "text"
-            or not BY_ITSELF.issuperset(method.needs)
-        ):
+        if method is None or method.scope != "text":
+            continue
+        if not BY_ITSELF.issuperset(method.needs):
             continue
         forms = ["", *sorted(altered_views([name]))]
         if all(form in by_form for form in forms):  # every one has a pass

@@ -64,7 +64,8 @@ def method_table(artifact: Artifact, results: Results) -> Table:
     (`beyond_chance`); a star says that a method beats the baseline by the paired
     bootstrap on held-out settings, Holm-corrected p <= 0.05.
     """
-    options, panels = artifact.options, results.panels(artifact)
+    options = artifact.options
+    panels = results.panels(artifact)
     selections = [name for name in SELECTIONS if name in artifact.selections]
     shown = estimates(artifact, results, selections)
     column = ["selection", "panel", "average", "metric"]
@@ -80,7 +81,7 @@ def method_table(artifact: Artifact, results: Results) -> Table:
         notes.append(" ".join(cautions))
     names = [_block_name(artifact, panel) for panel in panels]
     block_names = shown["panel"].map(names.__getitem__)
-    blocks: list[Block] = []
+    blocks = []
     for name in dict.fromkeys(names):
         for selection in selections:
             own = shown[(shown["selection"] == selection) & (block_names == name)]
@@ -144,7 +145,8 @@ def _notes(
     more = brackets_and_dashes(records_of(single))
     if any(metric.startswith("tpr") for metric in artifact.metrics):
         more += f" {OF_THIS_SIZE}"
-    marked, means = [], []
+    marked = []
+    means = []
     if frame["bold"].any():
         second = ", the runner-up underlined" if options.runner_up else ""
         marked.append(
@@ -199,37 +201,29 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
     Bold is the best value of a column if it is above chance (`beyond_chance`). The last
     rows are the artifact's methods without the parameter.
     """
-    parameter, panels = str(artifact.options.x), results.panels(artifact)
+    parameter = str(artifact.options.x)
+    panels = results.panels(artifact)
     records = []
     for place, panel in enumerate(panels):
         defaults = results.by("method", artifact, panel, selection="default")
         for value, method, row in results.along_parameter(artifact, panel, parameter):
-            record = estimate_record(
-                place,
-                panel,
-                row,
-                selection=row["selection"],
-                metric=artifact.metric,
-                parameter=parameter if value else "",
-                parameter_value=value,
-            )
+            about = {"selection": row["selection"], "metric": artifact.metric}
+            about["parameter"] = parameter if value else ""
+            record = estimate_record(place, panel, row, **about, parameter_value=value)
             record["default"] = row["setting"] == defaults[method]["setting"]
             records.append(record)
-    frame = long_frame(records).sort_values(
-        "parameter_value",
-        key=lambda values: pd.to_numeric(values, errors="coerce"),
-        kind="stable",
-    )
+    frame = long_frame(records)
+    numbers = pd.to_numeric(frame["parameter_value"], errors="coerce")
+    frame = frame.loc[numbers.sort_values(kind="stable").index]
     varied = frame[frame["parameter"] != ""]
     column = ["panel", "method"]
     bold = best(varied, column) & beyond_chance(varied, column)
     frame = frame.assign(bold=bold.reindex(frame.index, fill_value=False))
     by = ("method", "parameter_value")
     blocks = by_method(frame, panels, artifact.metrics, label=_value_label, by=by)
+    told = brackets_and_dashes(records_of(frame))
     notes = [
-        conditions(
-            artifact, records_of(varied), brackets_and_dashes(records_of(frame))
-        ),
+        conditions(artifact, records_of(varied), told),
         "Every other parameter is at its default. Bold is the highest value of a "
         "column, if it is above chance by an interval that pays for the choice "
         "(Bonferroni).",
@@ -329,10 +323,10 @@ def selection_gap(artifact: Artifact, results: Results) -> Table:
     grid.
     """
     panels = results.panels(artifact)
-    gaps = estimate_rows(
-        _gaps(estimates(artifact, results, ["best_on_test", "held_out"]))
-    )
-    averages = averages_of(gaps, [panel.to_json() for panel in panels], "panel")
+    chosen = estimates(artifact, results, ["best_on_test", "held_out"])
+    gaps = estimate_rows(_gaps(chosen))
+    given = [panel.to_json() for panel in panels]
+    averages = averages_of(gaps, given, "panel")
     frame = long_frame([*gaps, *averages])
     notes = [
         conditions(artifact, records_of(frame), DASHES),
@@ -348,14 +342,16 @@ def _gaps(chosen: pd.DataFrame) -> pd.DataFrame:
     it comes from."""
     named = {"setting": "held_out_setting", "value": "held_out_value"}
     held_out = chosen[chosen["selection"] == "held_out"].rename(columns=named)
-    best = chosen[chosen["selection"] == "best_on_test"].set_index(["panel", "method"])
+    keys = ["panel", "method"]
+    best = chosen[chosen["selection"] == "best_on_test"].set_index(keys)
     best = best[["setting", "value"]].add_prefix("best_")
-    frame = held_out.join(best, on=["panel", "method"])
-    return frame.assign(
-        metric="gap",
-        setting="",
-        value=frame["best_value"] - frame["held_out_value"],
-        low=np.nan,
-        high=np.nan,
-        marks=[AT_EDGE if AT_EDGE in marks_in(own) else "" for own in frame["marks"]],
-    )
+    frame = held_out.join(best, on=keys)
+    frame = frame.assign(metric="gap", setting="")
+    frame["value"] = frame["best_value"] - frame["held_out_value"]
+    frame["low"] = np.nan
+    frame["high"] = np.nan
+    marks = []
+    for own in frame["marks"]:
+        marks.append(AT_EDGE if AT_EDGE in marks_in(own) else "")
+    frame["marks"] = marks
+    return frame

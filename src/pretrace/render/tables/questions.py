@@ -74,7 +74,8 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
     if not records:
         raise artifact.empty("its panels have no answers to questions")
     records.sort(key=_order)
-    average, by = artifact.options.average, ("method", "setting")
+    average = artifact.options.average
+    by = ("method", "setting")
     given = [panel.to_json() for panel in panels]
     averages = averages_of(records, given, average, by=by)
     frame = long_frame([*records, *averages]).assign(sd=None)
@@ -105,20 +106,16 @@ def _accuracies(
         own = artifact.replaced(metric=metric)
         rows += records_of(results.rows(own, panel, **keys))
     for of_setting in group_records(rows, "method", "setting"):
-        shown: dict[str, EstimateRow] = {}
+        shown = {}
         for row in of_setting:
             variant = named_variant(row["method"], row["setting"])
-            shown[row["metric"]] = estimate_record(
-                place,
-                panel,
-                row | {"method": variant},
-                selection="grid",
-                star=False,
-                metric=row["metric"],
-            )
+            named = row | {"method": variant}
+            about = {"selection": "grid", "star": False, "metric": row["metric"]}
+            shown[row["metric"]] = estimate_record(place, panel, named, **about)
         yield from shown.values()
         if len(shown) == len(ACCURACIES):
-            yield _gap(*(shown[metric] for metric in ACCURACIES))
+            members, nonmembers = ACCURACIES
+            yield _gap(shown[members], shown[nonmembers])
 
 
 def _gap(members: EstimateRow, nonmembers: EstimateRow) -> EstimateRow:
@@ -140,7 +137,8 @@ def _order(record: EstimateRow) -> tuple[Any, ...]:
     """Order rows by the registry of methods, controls last; a method comes before its
     variants."""
     method = record["method"].split(";")[0]
-    values = [str(value) for value in parse_setting(method, record["setting"]).values()]
+    setting = parse_setting(method, record["setting"])
+    values = [*map(str, setting.values())]
     place = list(QUESTION_METHODS).index(method)
     return is_control(method), place, record["method"] != method, values
 
@@ -148,7 +146,8 @@ def _order(record: EstimateRow) -> tuple[Any, ...]:
 def setting_label(row: EstimateRow) -> str:
     """Name a question method, with the number of tokens that its setting gives, if
     any."""
-    method, label = row["method"].split(";")[0], marked_label(row["method"])
+    method = row["method"].split(";")[0]
+    label = marked_label(row["method"])
     if method not in QUESTION_METHODS:
         return label
     given = parse_setting(method, row["setting"]).get("k")
@@ -172,7 +171,8 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
     for place, panel in enumerate(panels):
         records += _tested_rows(artifact, results, panel, place, shown)
     order = artifact.order_methods(row["method"] for row in records)
-    frame = long_frame(sorted(records, key=lambda row: order.index(row["method"])))
+    records.sort(key=lambda row: order.index(row["method"]))
+    frame = long_frame(records)
     tested = frame[frame["metric"] == P_VALUE]
     frame["p_holm"] = corrected(tested, ("panel",), p="value").reindex(frame.index)
     frame["star"] = frame["p_holm"] <= STAR_LEVEL
@@ -242,26 +242,24 @@ def _tested_rows(
     tested = results.by("method", of_means, panel, "tests", test="welch")
     for method, row in (chosen("auc") | tested).items():
         test = tested.get(method, {})
-        yield {
-            **keys_of(place, panel, row),
-            "average": "",
-            "metric": P_VALUE,
-            **number_record(None),
-            "setting": row["setting"],
-            "difference": test.get("difference"),
-            "low": test.get("low"),
-            "high": test.get("high"),
-            "p_holm": None,
-            "value": test.get("p", math.nan),
-            "star": False,
-        }
+        record = keys_of(place, panel, row) | {"average": "", "metric": P_VALUE}
+        record |= number_record(None)
+        record["setting"] = row["setting"]
+        record["difference"] = test.get("difference")
+        record["low"] = test.get("low")
+        record["high"] = test.get("high")
+        record["p_holm"] = None
+        record["value"] = test.get("p", math.nan)
+        record["star"] = False
+        yield record
 
 
 def calibration_table(artifact: Artifact, results: Results) -> Table:
     """Lay out a row a panel, class and calibration: mean probability of each letter,
     what is added, share in range."""
     panels = results.panels(artifact)
-    frames, blocks = [], []
+    frames = []
+    blocks = []
     for panel in panels:
         own = _calibrations(artifact, results, panel)
         frames.append(own)
@@ -292,9 +290,10 @@ def _calibrations(artifact: Artifact, results: Results, panel: Panel) -> pd.Data
     for _, own in table.groupby(["label", calibrations], observed=True):
         values = own.set_index(["quantity", "letter"])["value"]
         (share,) = records_of(own[own["quantity"] == "in_range"])
+        first = own.iloc[0]
         record = {
-            "class": CLASSES[int(own["label"].iloc[0])],
-            "calibration": own["calibration"].iloc[0],
+            "class": CLASSES[int(first["label"])],
+            "calibration": first["calibration"],
         }
         for letter, mean in zip(OPTION_LETTERS, MEANS, strict=True):
             record[mean] = values["letter_probability", letter]

@@ -193,7 +193,8 @@ def _notes(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[str]:
         protocols.append(f"{paper.title}, {'; '.join(told)}.")
     numbers = compared.groupby([*PUBLISHED_KEYS], sort=False).ngroup()
     compared = compared.assign(number=numbers)
-    skipped, others = compared[compared["skipped"]], compared[~compared["skipped"]]
+    skipped = compared[compared["skipped"]]
+    others = compared[~compared["skipped"]]
     reasons = {
         "Inferred, because the paper does not state it (column inferred of the "
         "CSV)": others["inferred"],

@@ -83,24 +83,29 @@ class Cell:
 def cell_of(record: EstimateRow | Record) -> Cell:
     """Return a row of metrics as a cell with its `bold`, `star`, `runner_up` and its
     marks' signs; a gap is signed."""
-    value, star = number(record.get("value")), bool(record.get("star", False))
+    value = number(record.get("value"))
+    star = bool(record.get("star", False))
     metric = record.get("metric")
     if metric == "p_value":
         return p_cell(value, star=star)
-    low, high = number(record.get("low")), number(record.get("high"))
+    low = number(record.get("low"))
+    high = number(record.get("high"))
     sd = number(record.get("sd"))
-    marks = marks_in(record.get("marks"))
-    signs = [MARK_SIGNS.get(mark, mark) for mark in marks]
+    signs = []
+    for mark in marks_in(record.get("marks")):
+        signs.append(MARK_SIGNS.get(mark, mark))
+    bold = bool(record.get("bold", False))
+    underlined = bool(record.get("runner_up", False))
     return Cell(
         value,
         low,
         high,
-        bold=bool(record.get("bold", False)),
+        bold=bold,
         star=star,
         signs=tuple(sorted(signs)),
         signed=metric == "gap",
         sd=sd,
-        underlined=bool(record.get("runner_up", False)),
+        underlined=underlined,
         digits=decimals(low, high, sd),
     )
 
@@ -207,14 +212,15 @@ def by_method(
     for own in rows:
         for row in own:
             heads[place(row)] = _head(row, panels, metrics, block)
+    places = sorted(heads)
     laid = []
     for own in rows:
         cells = {place(row): cell_of(row) for row in own}
-        ordered = [cells.get(column, Cell()) for column in sorted(heads)]
-        laid.append(Row(label(own[0]), tuple(ordered), bool(own[0]["control"])))
+        ordered = tuple(cells.get(column, Cell()) for column in places)
+        laid.append(Row(label(own[0]), ordered, bool(own[0]["control"])))
     if not laid:
         return []
-    columns = tuple(heads[column] for column in sorted(heads))
+    columns = tuple(heads[column] for column in places)
     return [Block(title, "Method", columns, tuple(laid))]
 
 
@@ -246,8 +252,9 @@ def best(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
 def as_printed(frame: pd.DataFrame) -> "pd.Series[float]":
     """Return the values of estimates, rounded to the decimals that are printed."""
     ends = frame.reindex(columns=["low", "high", "sd"]).map(number)
+    noises = ends.itertuples(index=False)
     shown = []
-    for value, noise in zip(frame["value"], ends.itertuples(index=False), strict=True):
+    for value, noise in zip(frame["value"], noises, strict=True):
         shown.append(round(value, decimals(*noise)))
     return pd.Series(shown, frame.index, dtype=float)
 
@@ -335,8 +342,9 @@ class Table:
     def write(self, files: Mapping[str, Path]) -> None:
         """Write csv, md, tex and html, each atomically."""
         write_text(files["csv"], csv_text(self.frame))
-        for suffix, written in (("md", markdown), ("tex", latex), ("html", page)):
-            write_text(files[suffix], written(self))
+        write_text(files["md"], markdown(self))
+        write_text(files["tex"], latex(self))
+        write_text(files["html"], page(self))
 
 
 def table_of(
@@ -385,21 +393,23 @@ def _signs_raised(block: Block) -> Block:
     """Return the block with the signs that every number of a column carries in its
     header."""
     columns = []
-    cells: list[list[Cell]] = [[] for _ in block.rows]
+    shared = []  # by column
     for place, lines in enumerate(block.columns):
         column = [row.cells[place] for row in block.rows]
         signs = [set(cell.signs) for cell in column if cell.value is not None]
-        shared = set.intersection(*signs) if len(signs) > 1 else set()
+        of_all = set.intersection(*signs) if len(signs) > 1 else set()
         last = lines[-1]
-        for sign in sorted(shared):
+        for sign in sorted(of_all):
             last += f" ({sign})"
         columns.append((*lines[:-1], last))
-        for own, cell in zip(cells, column, strict=True):
-            left = tuple(sorted(set(cell.signs) - shared))
-            own.append(replace(cell, signs=left))
+        shared.append(of_all)
     rows = []
-    for row, own in zip(block.rows, cells, strict=True):
-        rows.append(replace(row, cells=tuple(own)))
+    for row in block.rows:
+        cells = []
+        for place, cell in enumerate(row.cells):
+            left = sorted(set(cell.signs) - shared[place])
+            cells.append(replace(cell, signs=tuple(left)))
+        rows.append(replace(row, cells=tuple(cells)))
     return replace(block, rows=tuple(rows), columns=tuple(columns))
 
 
@@ -435,9 +445,10 @@ class Markup:
             heads.append([self.escape(line) for line in lines])
         levels = pd.MultiIndex.from_arrays([*zip(*heads, strict=True)])
         columns = levels if levels.nlevels > 1 else levels.get_level_values(0)
-        stub = self.escape(block.stub) or None
-        columns = columns.set_names([None] * (columns.nlevels - 1) + [stub])
-        labels, cells = [], []
+        names = [None] * (columns.nlevels - 1) + [self.escape(block.stub) or None]
+        columns = columns.set_names(names)
+        labels = []
+        cells = []
         for row in block.rows:
             labels.append(self.label(row))
             cells.append([self.cell(cell) for cell in row.cells])
@@ -547,6 +558,10 @@ LATEX = Markup(
 )
 
 
+_TO_THE_LINE = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+_FOR_CHINESE = r"% \usepackage{ctex}  for the Chinese in it, with XeLaTeX or LuaLaTeX"
+
+
 def latex(table: Table) -> str:
     """Write a `table*` float, scaled down to the line if it is wider; its first line
     names the packages it needs."""
@@ -568,20 +583,16 @@ def latex(table: Table) -> str:
             hrules=True, multicol_align="c", column_format=columns
         )
         if block.title:
-            lines.append(rf"\textit{{{LATEX.escape(block.title)}}}\par")
-        lines.append(
-            r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
-        )
+            title = LATEX.escape(block.title)
+            lines.append(rf"\textit{{{title}}}\par")
+        lines.append(_TO_THE_LINE)
         lines.append(tabular.rstrip() + "}")
         lines.append(r"\par\smallskip")
     notes = " ".join(LATEX.escape(note) for note in table.notes)
     lines.append(rf"\parbox{{\linewidth}}{{\footnotesize {notes}}}")
     lines.append(r"\end{table*}")
     if any(map(is_wide, "".join(lines))):
-        chinese = (
-            r"% \usepackage{ctex}  for the Chinese in it, with XeLaTeX or LuaLaTeX"
-        )
-        lines.insert(1, chinese)
+        lines.insert(1, _FOR_CHINESE)
     return "\n".join(lines) + "\n"
 
 

@@ -39,7 +39,7 @@ def check_choices(
     if artifact.unavailable:
         return
     by_pair = runs_by_pair(runs)
-    shown: list[Run] = []
+    shown = []
     for pair in dict.fromkeys(panel.pair for panel in artifact.panels):
         shown += by_pair.get(pair, [])
     # once for all panels: a study may have thousands
@@ -86,7 +86,7 @@ def _parts_of(entry: BenchmarkEntry, key: str, runs: Sequence[Run]) -> set[Any] 
     every = getattr(entry, key)
     if not every and entry.source in ("local", "answers"):
         return None
-    chosen: set[Any] = set()
+    chosen = set()
     for run in runs:
         chosen.update(getattr(run, key) or every)
     return chosen if runs else set(every)
@@ -104,7 +104,8 @@ def _choices_of_runs(
     `settings_shown`: the settings of the runs of all panels. A method that only some of
     them compute leaves the other panels empty, with a reason.
     """
-    options, methods = artifact.options, artifact.methods
+    options = artifact.options
+    methods = artifact.methods
     choices = []
     if panel.references:
         references = _references_offered(runs)
@@ -136,7 +137,7 @@ def _offered_across(
     """Return what a key of `options.across` chooses among; None: not known here."""
     match key:
         case "view":
-            views: set[str] = set()
+            views = set()
             for run in runs:
                 views.update(run.views)
             return views
@@ -153,7 +154,7 @@ def _references_offered(runs: Sequence[Run]) -> set[str] | None:
     paraphrasers of their own."""
     if any(run.questions and run.paraphraser is None for run in runs):
         return None
-    offered: set[str] = set()
+    offered = set()
     for names in references_of(runs):
         offered.update(names)
     return offered
@@ -257,7 +258,7 @@ def methods_left_out(
     reasons = {}
     by_pair = runs_by_pair(runs)
     for artifact in artifacts:
-        own: list[Run] = []
+        own = []
         for panel in artifact.panels:
             own += by_pair.get(panel.pair, [])
         scored = settings_scored(own)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from pretrace.methods import METHODS
 from pretrace.questions.known import QUESTION_METHODS
-from pretrace.render.artifact import Artifact, Missing, Panel
+from pretrace.render.artifact import Artifact, Missing, PairSlugs, Panel
 from pretrace.studies.keys import Config
 from pretrace.studies.registries import Benchmarks, Models
 from pretrace.studies.runs import Run, view_writer
@@ -20,8 +20,6 @@ INPUTS_OF_RUNS = ("views", "neighbours", "references", "shadows", "corpora")
 """Keys of runs that name what other models or corpora give."""
 
 P = TypeVar("P", Run, Panel)
-PairSlugs = tuple[str, str]
-"""The slugs of a model and a benchmark."""
 
 
 class LostInput(NamedTuple):
@@ -75,7 +73,7 @@ class LeftOut:
 
     def lost_inputs(self, run: Run, benchmarks: Benchmarks) -> list[LostInput]:
         """Return the inputs that a run names and cannot have."""
-        gone: dict[str, str] = {}
+        gone = {}
         for model in (*run.references, *run.shadows):
             if model in self.models:
                 gone[model] = self.models[model]
@@ -126,14 +124,15 @@ def narrow_runs(
     the pair is left out.
     """
     lost: dict[PairSlugs, list[LostInput]] = {}
-    narrowed: list[Run] = []
+    narrowed = []
     idle: dict[PairSlugs, list[Run]] = {}
     for run in runs:
         own = out.lost_inputs(run, benchmarks)
         if own:
             lost.setdefault(run.pair, []).extend(own)
         left = _without(run, own)
-        if own and not _does_something(left):
+        has_work = left.methods or left.questions or left.extraction or left.given_back
+        if own and not has_work:
             idle.setdefault(run.pair, []).append(run)
         else:
             narrowed.append(left)
@@ -160,7 +159,7 @@ def without_lost(
     inputs = {item.name for item in items}
     named = _names_shown(artifact)
     methods = {method.partition(";")[0] for method in artifact.methods}
-    missing: dict[str, Missing] = {}
+    missing = {}
     for item in items:
         is_read = item.methods & methods if methods else item.methods
         if item.name in named or is_read:
@@ -242,10 +241,6 @@ def _without(run: Run, lost: Sequence[LostInput]) -> Run:
     for key in ("methods", "questions"):
         changes[key] = [item for item in getattr(run, key) if item.method not in unread]
     return run.model_copy(update=changes | {"left_out": run.left_out | unread})
-
-
-def _does_something(run: Run) -> bool:
-    return bool(run.methods or run.questions or run.extraction or run.given_back)
 
 
 def _names_shown(artifact: Artifact) -> set[Any]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pretrace.methods.registry import INPUTS
 from pretrace.questions.known import METHODS
-from pretrace.render.artifact import Artifact, Missing, Panel
+from pretrace.render.artifact import Artifact, Missing, PairSlugs, Panel
 from pretrace.render.catalogue import Options
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.studies.artifacts.checks import check_choices, methods_left_out
@@ -104,7 +104,7 @@ def resolve_artifacts(
 
 def _default(runs: list[Run]) -> list[str]:
     """Return the artifacts of a study that names none."""
-    artifacts: list[str] = []
+    artifacts = []
     if any(run.methods for run in runs):
         artifacts += DEFAULT_ARTIFACTS
     elif any(run.questions for run in runs):
@@ -180,7 +180,7 @@ def _choose(
     selected = _serving_runs(readable, chosen) if is_narrowed else readable
     pairs_run = {run.pair for run in selected} if is_narrowed else None
     of_papers = [slug for slug, artifact in chosen.items() if artifact.paper]
-    shown: dict[str, Artifact] = {}
+    shown = {}
     for slug, artifact in chosen.items():
         if "published" in artifact.needs:
             shown[slug] = _of_papers(artifact, of_papers, pairs_run, unread)
@@ -211,7 +211,7 @@ def _choose_artifacts(
             "and figures of config/artifacts.yaml, as artifacts: [results_auc], or "
             "leave the key out for the default ones."
         )
-    only: set[str] = set()
+    only = set()
     for name in config.only:
         only.update(_artifacts_named(name, artifacts, where))
     chosen = {}
@@ -241,7 +241,7 @@ def _artifacts_named(
         InputError: it stands for none.
     """
     named = []
-    ablations: set[str] = set()
+    ablations = set()
     for slug, artifact in artifacts.items():
         ablations.update(artifact.ablations)
         if name in (slug, *artifact.ablations):
@@ -280,10 +280,10 @@ def _serving_runs(runs: list[Run], chosen: dict[str, Artifact]) -> list[Run]:
     beside others."""
     of_papers = {slug: artifact for slug, artifact in chosen.items() if artifact.paper}
     wanted = of_papers or chosen
-    served: set[str] = set()
+    served = set()
     for run in runs:
         served.update(run.serves)
-    pairs: set[tuple[str, str]] = set()
+    pairs = set()
     for slug, artifact in wanted.items():
         # it shows every run, also one of texts, which needs no run otherwise
         if not artifact.panels and not artifact.unavailable:
@@ -300,7 +300,7 @@ def _serving_runs(runs: list[Run], chosen: dict[str, Artifact]) -> list[Run]:
 
 
 def _panels_left(
-    artifact: Artifact, pairs_run: set[tuple[str, str]] | None, unread: LeftOut
+    artifact: Artifact, pairs_run: set[PairSlugs] | None, unread: LeftOut
 ) -> list[Panel]:
     """Return the panels whose runs are selected; `pairs_run` None: all runs that can be
     read."""
@@ -312,7 +312,7 @@ def _panels_left(
 def _of_papers(
     artifact: Artifact,
     of_papers: list[str],
-    pairs_run: set[tuple[str, str]] | None,
+    pairs_run: set[PairSlugs] | None,
     unread: LeftOut,
 ) -> Artifact:
     """Return an artifact about the papers' numbers, with the artifacts shown beside it
@@ -354,7 +354,7 @@ def _with_inputs_shown(
     So `only` counts no corpus for the rows of a table that is not selected. Runs that
     no artifact shows stay whole.
     """
-    names: dict[tuple[str, str], set[str]] = {}
+    names: dict[PairSlugs, set[str]] = {}
     for artifact in artifacts:
         if artifact.unavailable:
             continue
@@ -378,7 +378,7 @@ def _with_inputs(run: Run, shown: set[str]) -> Run:
         needs.update(METHODS[chosen.method].needs)
     if "aligned_reference" in needs:
         needs.add("reference")
-    inputs: dict[str, list[str]] = {}
+    inputs = {}
     for kind in INPUTS.values():
         if not kind.key:
             continue

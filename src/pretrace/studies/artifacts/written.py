@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from pretrace.benchmarks.sources import BenchmarkEntry
 from pretrace.models.entries import ModelEntry, TrainedModel
-from pretrace.render.artifact import Artifact, Panel
+from pretrace.render.artifact import Artifact, PairSlugs, Panel
 from pretrace.render.catalogue import check, renderer_of
 from pretrace.render.names import PAPERS, READ_NEITHER, join_words
 from pretrace.runtime.errors import InputError, error_place, nearest
@@ -70,16 +70,18 @@ def shown_artifacts(
 
     Panels that name a run by its id, or that have lists, stand for several.
     """
-    shown: dict[str, Artifact] = {}
+    shown = {}
     for slug in given:
         own = given[slug] if isinstance(given, dict) else None
         if isinstance(own, list):
-            place, keys = f"{where}.{slug}", WrittenArtifact(panels=own)
+            place = f"{where}.{slug}"
+            keys = WrittenArtifact(panels=own)
         else:
-            place, keys = f"{where}.{slug}.panels", own or WrittenArtifact()
+            place = f"{where}.{slug}.panels"
+            keys = own or WrittenArtifact()
         if keys.renderer is None or keys.title is None:
             require_artifact(slug, registered, where)
-        panels: list[Panel] = []
+        panels = []
         for number, written in enumerate(keys.panels or ()):
             panels += _panels(written, runs, f"{place}.{number}")
         shown[slug] = artifact_of(
@@ -127,7 +129,7 @@ def _panels(written: WrittenPanel | str, runs: list[Run], where: str) -> list[Pa
     several = panel.model_copy(update={"run": list(named)})
     panels = []
     for copy in several.expand(("run", *PRODUCT)):
-        model, benchmark = cast("tuple[str, str]", copy.run)
+        model, benchmark = cast(PairSlugs, copy.run)
         given = copy.set_fields()
         del given["run"]
         own = {"model": model, "benchmark": benchmark}
@@ -140,7 +142,7 @@ def _panels(written: WrittenPanel | str, runs: list[Run], where: str) -> list[Pa
 
 def _runs_named(
     panel: WrittenPanel, runs: list[Run], where: str
-) -> dict[tuple[str, str], list[Run]]:
+) -> dict[PairSlugs, list[Run]]:
     """Return the runs with the id that a panel names, by model and benchmark.
 
     Raises:
@@ -175,7 +177,8 @@ def resolve_artifact(
     Raises:
         InputError: its renderer, options, methods or panels are unknown.
     """
-    where, options = f"{where}.{artifact.slug}", artifact.options
+    where = f"{where}.{artifact.slug}"
+    options = artifact.options
     for named in options.artifacts:
         require_artifact(named, known, f"{where}.options.artifacts")
     by_pair = runs_by_pair(runs)
@@ -316,7 +319,7 @@ def with_names(
 def slugs_shown(artifact: Artifact) -> set[str]:
     """Return the slugs of models, benchmarks and corpora in an artifact's panels and
     options."""
-    slugs: set[str | None] = set()
+    slugs = set()
     for missing in artifact.missing:
         slugs |= {missing.name, missing.model, missing.benchmark, *missing.references}
     for panel in artifact.panels:

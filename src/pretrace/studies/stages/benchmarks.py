@@ -1,10 +1,14 @@
 """A benchmark of a study: its table, its shots, and what its texts follow from."""
 
-from typing import Any
-
 from pretrace.benchmarks.loaders.chinese import PatentMia
 from pretrace.benchmarks.sources import BenchmarkEntry, FromHub, WithNeighbours
-from pretrace.studies.stages.registered import PRINTED_KEYS, File, Registered, source
+from pretrace.studies.stages.registered import (
+    PRINTED_KEYS,
+    File,
+    Parameters,
+    Registered,
+    source,
+)
 from pretrace.studies.stages.revisions import entry_to_fetch
 
 
@@ -18,7 +22,7 @@ class Benchmark(Registered[BenchmarkEntry]):
         return f"results/benchmarks/{self.name}.parquet"
 
     @property
-    def building(self) -> dict[str, Any]:
+    def building(self) -> Parameters:
         """The keys of its entry that its texts follow from."""
         return self.entry.to_json(*PRINTED_KEYS, "access", defaults=False)
 
@@ -30,7 +34,7 @@ class Benchmark(Registered[BenchmarkEntry]):
         return f"results/prefixes/{self.name}.parquet"
 
     @property
-    def prefix(self) -> dict[str, Any] | None:
+    def prefix(self) -> Parameters | None:
         return None if self.entry.prefix is None else self.entry.prefix.to_json()
 
     @property
@@ -64,7 +68,7 @@ class Benchmark(Registered[BenchmarkEntry]):
         """Return the record of the files fetched for its `texts` or its `views`."""
         return f"results/downloads/{self.name}/{part}/files.json"
 
-    def fetched(self, part: str) -> dict[str, Any]:
+    def fetched(self, part: str) -> Parameters:
         """Return the keys of its entry for the job that fetches its `texts` or its
         `views`."""
         entry = entry_to_fetch(self.entry, self.record(part), self.study.pins, part)

@@ -1,10 +1,14 @@
 """A reference corpus of a study: its documents and its counts by the tokenizers of
 models."""
 
-from typing import Any
-
 from pretrace.corpora.sources import CorpusEntry
-from pretrace.studies.stages.registered import PRINTED_KEYS, File, Registered, source
+from pretrace.studies.stages.registered import (
+    PRINTED_KEYS,
+    File,
+    Parameters,
+    Registered,
+    source,
+)
 from pretrace.studies.stages.revisions import entry_to_fetch
 
 
@@ -14,7 +18,7 @@ class Corpus(Registered[CorpusEntry]):
     kind = "corpora"
 
     @property
-    def building(self) -> dict[str, Any]:
+    def building(self) -> Parameters:
         """The keys of its entry that its texts follow from."""
         return self.entry.to_json(*PRINTED_KEYS, "access", defaults=False)
 
@@ -39,7 +43,7 @@ class Corpus(Registered[CorpusEntry]):
     def record(self, shard: int | str) -> str:
         return f"results/corpora/{self.name}/commits/{shard}.json"
 
-    def fetched(self, shard: str) -> dict[str, Any]:
+    def fetched(self, shard: str) -> Parameters:
         """Return the keys of its entry for the job that fetches a shard from the
         hub."""
         entry = entry_to_fetch(self.entry, self.record(shard), self.study.pins)

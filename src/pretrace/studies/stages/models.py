@@ -2,7 +2,6 @@
 what its jobs reserve."""
 
 from pathlib import Path
-from typing import Any
 
 from pretrace.models.abilities import can
 from pretrace.models.entries import (
@@ -17,7 +16,7 @@ from pretrace.models.entries import (
 from pretrace.studies.registries import path_of
 from pretrace.studies.stages.benchmarks import Benchmark
 from pretrace.studies.stages.corpora import Corpus
-from pretrace.studies.stages.registered import File, Registered, downloaded
+from pretrace.studies.stages.registered import File, Parameters, Registered, downloaded
 from pretrace.studies.stages.resources import (
     MEMORY,
     RUNTIME,
@@ -117,7 +116,7 @@ class Model(Registered[ModelEntry]):
         return self.entry.training
 
     @property
-    def training(self) -> dict[str, Any]:
+    def training(self) -> Parameters:
         return self._training.to_json(defaults=False)
 
     @property
@@ -146,7 +145,7 @@ class Model(Registered[ModelEntry]):
         return f"results/tokenizers/{Corpus(self.study, slug).name}-{self._training.vocabulary}.json"
 
     @property
-    def fetched(self) -> dict[str, Any]:
+    def fetched(self) -> Parameters:
         """Return the keys of its entry for the job that fetches it from the hub."""
         record = f"results/models/{self.name}/checkpoint.json"
         entry = entry_to_fetch(self.entry, record, self.study.pins)
@@ -164,21 +163,21 @@ class Model(Registered[ModelEntry]):
         return self.entry.remote_code and self.study.settings.trust_remote_code
 
     @property
-    def encoding(self) -> dict[str, Any]:
+    def encoding(self) -> Parameters:
         """The keys of its entry that say how its tokenizer reads texts."""
         return self._written("special_tokens", "tokenizer_from")
 
     @property
-    def loading(self) -> dict[str, Any]:
+    def loading(self) -> Parameters:
         """The keys of its entry that say how it is loaded."""
         return self._written(*LOADING)
 
-    def _written(self, *keys: str) -> dict[str, Any]:
+    def _written(self, *keys: str) -> Parameters:
         written = self.entry.to_json(defaults=False)
         return {key: written[key] for key in keys if key in written}
 
     @property
-    def answering(self) -> dict[str, Any]:
+    def answering(self) -> Parameters:
         """The keys of its entry that its answers and what it writes depend on."""
         if not isinstance(self.entry, ApiModel):
             return self.loading

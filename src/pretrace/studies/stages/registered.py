@@ -2,7 +2,7 @@
 shared stages, and the files that the entry names."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Generic
+from typing import Any, ClassVar, Generic
 
 from pretrace.studies.priorities import priority
 from pretrace.studies.registries import E, Entry, downloads_named, own_files
@@ -10,6 +10,9 @@ from pretrace.studies.study import Study
 
 File = str | list[str]
 """A file; [] for one that is not needed, as an input of a rule takes it."""
+
+Parameters = dict[str, Any]
+"""Parameters of a job: plain JSON values."""
 
 PRINTED_KEYS = ("title", "unavailable", "caution", "rebuilt", "length_unit")
 """Keys of benchmarks and corpora that are printed and make no text: a reworded title

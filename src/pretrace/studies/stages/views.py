@@ -2,11 +2,11 @@
 it."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from pretrace.studies.stages.benchmarks import Benchmark
 from pretrace.studies.stages.models import Model
-from pretrace.studies.stages.registered import File
+from pretrace.studies.stages.registered import File, Parameters
 from pretrace.studies.stages.resources import JobResources
 from pretrace.views import VIEWS
 
@@ -72,7 +72,7 @@ class StoredView:
         return []
 
     @property
-    def entry(self) -> dict[str, Any]:
+    def entry(self) -> Parameters:
         """What makes it: the benchmark's entry for an imported view, else what a
         model's answers depend on."""
         if self.is_computed:
