@@ -14,8 +14,11 @@ from pretrace.views.stored import read_views
 
 name = f"{snakemake.wildcards.model}/{snakemake.wildcards.benchmark}"
 share = JobShare.from_name(snakemake.wildcards.get("share", ""))
-requests, checkpoint = snakemake.params.requests, snakemake.input.checkpoint
-read = [snakemake.input.benchmark, *([checkpoint] if checkpoint else [])]
+requests = snakemake.params.requests
+checkpoint = snakemake.input.checkpoint
+read = [snakemake.input.benchmark]
+if checkpoint:
+    read.append(checkpoint)
 
 with (
     run_job(snakemake),
@@ -50,7 +53,5 @@ with (
         write_parquet(snakemake.output.answers, answers)
         write_parquet(snakemake.output.times, times)
     else:  # its answers are in the store
-        write_json(
-            snakemake.output[0],
-            {"share": share.number, "of": share.total, "rows": len(answers)},
-        )
+        done = {"share": share.number, "of": share.total, "rows": len(answers)}
+        write_json(snakemake.output[0], done)

@@ -16,24 +16,24 @@ def scored_benchmark(name, scores, benchmark, prefixes):
 
 
 with run_job(snakemake):
-    files = snakemake.input
-    table = audit(
-        scored_benchmark(
-            snakemake.wildcards.benchmark, files.scores, files.benchmark, files.prefixes
-        ),
-        scored_benchmark(
-            snakemake.params.known,
-            files.known_scores,
-            files.known,
-            files.known_prefixes,
-        ),
-        snakemake.params.runs,
-        snakemake.params.language,
-        scored_benchmark(
-            snakemake.params.positive, files.positive_scores, files.positive, None
+    files, params = snakemake.input, snakemake.params
+    in_question = scored_benchmark(
+        snakemake.wildcards.benchmark, files.scores, files.benchmark, files.prefixes
+    )
+    known = scored_benchmark(
+        params.known, files.known_scores, files.known, files.known_prefixes
+    )
+    positive = None
+    if files.positive:
+        positive = scored_benchmark(
+            params.positive, files.positive_scores, files.positive, None
         )
-        if files.positive
-        else None,
-        randomised=snakemake.params.randomised,
+    table = audit(
+        in_question,
+        known,
+        params.runs,
+        params.language,
+        positive,
+        randomised=params.randomised,
     )
     write_parquet(snakemake.output[0], table)

@@ -12,9 +12,9 @@ from pretrace.studies.hub_check import check_hub, report
 from pretrace.studies.plan import Plan
 
 with run_job(snakemake):
-    partitions = (
-        Path(snakemake.params.partitions) if snakemake.params.partitions else None
-    )
+    partitions = None
+    if snakemake.params.partitions:
+        partitions = Path(snakemake.params.partitions)
     plan = Plan(load_study(snakemake.config, config_folder()))
     lines, problems = report(plan, check_hub(plan), partitions)
     print_answer(lines)

@@ -18,6 +18,5 @@ with run_job(snakemake), torch_settings(snakemake.params.threads):
         **snakemake.params.loading,
     )
     prompts = read_keys(Path(snakemake.input.prompts), Openings).prompts
-    write_parquet(
-        snakemake.output[0], complete(target, prompts, snakemake.params.lengths)
-    )
+    completions = complete(target, prompts, snakemake.params.lengths)
+    write_parquet(snakemake.output[0], completions)

@@ -7,19 +7,17 @@ from pretrace.runtime.files import write_parquet
 from pretrace.runtime.jobs import run_job
 
 with run_job(snakemake):
-    options = dict(snakemake.params.options)
+    files = {}
+    for kind, path in snakemake.input.items():
+        if path and kind != "identity":
+            files[kind] = path
     inputs = StatisticInputs(
         model=snakemake.wildcards.model,
         benchmark_name=snakemake.wildcards.benchmark,
-        files={
-            kind: path
-            for kind, path in snakemake.input.items()
-            if path and kind != "identity"
-        },
+        files=files,
         store=Path(snakemake.params.store),
         resamples=snakemake.params.resamples,
-        **options,
+        **dict(snakemake.params.options),
     )
-    write_parquet(
-        snakemake.output[0], STATISTICS[snakemake.wildcards.statistic].table(inputs)
-    )
+    statistic = STATISTICS[snakemake.wildcards.statistic]
+    write_parquet(snakemake.output[0], statistic.table(inputs))

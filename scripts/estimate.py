@@ -26,23 +26,23 @@ with run_job(snakemake):
         texts["length"] = texts["length"].where(texts["length"].notna(), None)
         known[slug] = counted(plan, slug, texts.itertuples())
     jobs = jobs_of(plan, known)
-    told = [*table(plan, jobs), *assumptions(plan, known)]
+    lines = [*table(plan, jobs), *assumptions(plan, known)]
     if any(not job.model.is_local for job in jobs):
         from pretrace.models.api.endpoint import NANO
         from pretrace.models.api.store import AnswerStore
 
-        stored, spent = {}, 0
+        stored = {}
+        spent = 0
         if Path(snakemake.params.answers).is_file():
             with AnswerStore(Path(snakemake.params.answers)) as store:
-                stored, spent = store.counts(), sum(store.money())
-        told += budget(
+                spent = sum(store.money())
+                for model, (answers, cost) in store.counts().items():
+                    stored[model] = (answers, cost / NANO)
+        lines += budget(
             sum(job.dollars for job in jobs),
-            {
-                model: (answers, cost / NANO)
-                for model, (answers, cost) in stored.items()
-            },
+            stored,
             spent=spent / NANO,
             budget_usd=snakemake.config["budget_usd"],
         )
-    write_text(snakemake.params.table, "\n".join(told) + "\n")
-    print_answer(told)
+    write_text(snakemake.params.table, "\n".join(lines) + "\n")
+    print_answer(lines)

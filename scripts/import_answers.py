@@ -7,7 +7,5 @@ from pretrace.runtime.files import write_parquet
 from pretrace.runtime.jobs import run_job
 
 with run_job(snakemake):
-    write_parquet(
-        snakemake.output[0],
-        read_answers(Path(snakemake.input[0]), snakemake.params.column),
-    )
+    answers = read_answers(Path(snakemake.input[0]), snakemake.params.column)
+    write_parquet(snakemake.output[0], answers)

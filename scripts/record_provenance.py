@@ -13,9 +13,8 @@ with run_job(snakemake):
     record = provenance(snakemake.params.config, seed=snakemake.params.config["seed"])
     record["passes"] = passes(map(read_json, snakemake.input.manifests))
     record["repositories"] = repositories(map(Path, snakemake.input.read_of_hub))
-    revisions, several = pins_of(
-        record["repositories"], read_pins(snakemake.config.get("revisions"))
-    )
+    pins = read_pins(snakemake.config.get("revisions"))
+    revisions, several = pins_of(record["repositories"], pins)
     for hub in several:
         log.warning(
             "%s was read at several commits, so that revisions.yaml has none for it",

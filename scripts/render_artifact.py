@@ -18,7 +18,8 @@ with run_job(snakemake):
         paths[kind][key] = Path(path)
     unmade = []
     for benchmark, view, path in snakemake.params.views:
-        if reason := unmade_reason(Path(path)):
+        reason = unmade_reason(Path(path))
+        if reason:
             unmade.append(UnmadeView(benchmark, view, path, reason))
     results = Results(paths, snakemake.params.entries, unmade)
     artifact = Artifact.model_validate(snakemake.params.artifact)
@@ -27,4 +28,5 @@ with run_job(snakemake):
     log.info("%s: %s", artifact.title, files.get("md") or files["svg"])
     if snakemake.params.tells_answer and rendering_of(artifact, folder)["shown"]:
         # whole works are read after it, which takes most of the time
-        print_answer(audit_lines(in_print(read_csv(files["csv"]), artifact.names)))
+        table = in_print(read_csv(files["csv"]), artifact.names)
+        print_answer(audit_lines(table))

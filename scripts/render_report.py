@@ -28,6 +28,5 @@ with run_job(snakemake):
         citation_file=workflow_folder() / "CITATION.cff",
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
     )
-    write_text(
-        snakemake.output.headline, "".join(f"{line}\n" for line in study.conclusion)
-    )
+    headline = "".join(f"{line}\n" for line in study.conclusion)
+    write_text(snakemake.output.headline, headline)

@@ -12,7 +12,8 @@ from pretrace.views.prefixes import evaluated_reader, shots_reader
 from pretrace.views.readings import PassRequest
 from pretrace.views.stored import read_views
 
-entry, checkpoint = dict(snakemake.params.entry), snakemake.input.checkpoint
+entry = dict(snakemake.params.entry)
+checkpoint = snakemake.input.checkpoint
 threads = 1 if "api" in entry else snakemake.params.threads
 names = dict(snakemake.wildcards)
 share = JobShare.from_name(names.pop("share", ""))
@@ -31,9 +32,9 @@ def behind_api():
         # no parameter: a higher one starts no job again
         budget_usd=snakemake.config["budget_usd"],
     ) as client:
-        options = {
-            key: value for key, value in entry.items() if key not in ("api", "dtype")
-        }
+        options = dict(entry)
+        del options["api"]
+        options.pop("dtype", None)
         yield echo_target(client, Path(checkpoint) if checkpoint else None, **options)
 
 
@@ -49,7 +50,9 @@ def loaded():
 
 
 requests = snakemake.params.requests
-read = [snakemake.input.benchmark, *([checkpoint] if checkpoint else [])]
+read = [snakemake.input.benchmark]
+if checkpoint:
+    read.append(checkpoint)
 
 with (
     run_job(snakemake),
@@ -58,6 +61,7 @@ with (
 ):
     benchmark = read_parquet(snakemake.input.benchmark)
     views = read_views(snakemake.input.views)
+    prefixes = snakemake.input.prefixes
     run(
         [PassRequest.from_json(request) for request in requests],
         benchmark=benchmark,
@@ -67,10 +71,8 @@ with (
         manifest=Path(snakemake.output[0]),
         batch_tokens=snakemake.params.batch_tokens,
         threads=threads,
-        shots=shots_reader(
-            benchmark, snakemake.input.prefixes, snakemake.input.completions, views
-        ),
-        evaluated=evaluated_reader(benchmark, snakemake.input.prefixes),
+        shots=shots_reader(benchmark, prefixes, snakemake.input.completions, views),
+        evaluated=evaluated_reader(benchmark, prefixes),
         views=views,
         share=share,
         note_left=note_left,

@@ -17,13 +17,13 @@ from pretrace.views.stored import read_views
 
 with run_job(snakemake):
     files, params, names = snakemake.input, snakemake.params, snakemake.wildcards
+    needed = {}
+    for need, by_name in params.inputs.items():
+        needed[need] = {name: Path(path) for name, path in by_name.items()}
     inputs = Inputs(
         PassIndex.of_files(files.manifest, params.store),
         read_parquet(files.benchmark),
-        files={
-            need: {name: Path(path) for name, path in by_name.items()}
-            for need, by_name in params.inputs.items()
-        },
+        files=needed,
         prefixes=read_parquet_if_given(files.prefixes),
         views=read_views(files.views),
         language=params.language,

@@ -11,7 +11,8 @@ from pretrace.runtime.logs import log
 from pretrace.studies.sealing import completed, read_seals, sealed, texts_in_question
 
 with run_job(snakemake):
-    params, file = snakemake.params, Path(snakemake.output[0])
+    params = snakemake.params
+    file = Path(snakemake.output[0])
     records = {Path(path).parent.name: path for path in snakemake.input.checkpoints}
     if params.base:
         model, base = params.base
@@ -22,18 +23,16 @@ with run_job(snakemake):
             [name.rpartition("~")[2] for name in (model, base)],
             (text for _, text in in_question),
         )
+    checkpoints = {name: read_json(path) for name, path in records.items()}
+    plan = completed(params.plan, map(Path, snakemake.input.texts), checkpoints)
+    scores = []
+    for kind in ("scores", "given_back"):
+        scores += file.parent.glob(f"{kind}/*/*.parquet")
     seals = sealed(
         read_seals(file),
-        completed(
-            params.plan,
-            map(Path, snakemake.input.texts),
-            {name: read_json(path) for name, path in records.items()},
-        ),
+        plan,
         time=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S"),
-        scores_existed=any(
-            next(file.parent.glob(f"{kind}/*/*.parquet"), None)
-            for kind in ("scores", "given_back")
-        ),
+        scores_existed=bool(scores),
     )
     write_json(file, seals)
     when = "after scores existed" if seals[-1]["scores_existed"] else "before any score"

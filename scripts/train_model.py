@@ -14,18 +14,14 @@ with run_job(snakemake):
         "out_dir": Path(snakemake.output.checkpoint).parent,
         "threads": snakemake.params.threads,
     }
-    name, training = (
-        snakemake.wildcards.model,
-        Training.model_validate(snakemake.params.training),
-    )
+    name = snakemake.wildcards.model
+    training = Training.model_validate(snakemake.params.training)
     if snakemake.input.start:
         continue_model(name, training, start=Path(snakemake.input.start), **options)
     else:
-        other = [
-            text
-            for path in snakemake.input.documents
-            for text in read_parquet(path)["text"]
-        ]
+        other = []
+        for path in snakemake.input.documents:
+            other += read_parquet(path)["text"].tolist()
         train_model(
             name,
             training,

@@ -10,16 +10,13 @@ from pretrace.runtime.jobs import run_job
 # one thread, as the rule asks for: others mostly wait, busily
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
+
+def texts():
+    for path in snakemake.input.documents:
+        yield from read_parquet(path)["text"]
+
+
 with run_job(snakemake):
-    train_tokenizer(
-        (
-            text
-            for path in snakemake.input.documents
-            for text in read_parquet(path)["text"]
-        ),
-        int(snakemake.wildcards.vocabulary),
-        Path(snakemake.output.tokenizer),
-    )
-    write_json(
-        snakemake.output.record, {"vocabulary": int(snakemake.wildcards.vocabulary)}
-    )
+    vocabulary = int(snakemake.wildcards.vocabulary)
+    train_tokenizer(texts(), vocabulary, Path(snakemake.output.tokenizer))
+    write_json(snakemake.output.record, {"vocabulary": vocabulary})

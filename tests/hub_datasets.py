@@ -57,13 +57,15 @@ _CHARACTERS = "".join(map(chr, range(0x4E00, 0x4E00 + 400)))
 def words(draw: random.Random, count: int) -> str:
     """Made-up words, capitals and full stops among them, so that they look like
     sentences."""
-    made = [
-        "".join(draw.choices(_SYLLABLES, k=draw.randint(1, 3))) for _ in range(count)
-    ]
-    return " ".join(
-        word.capitalize() if place % 9 == 0 else word + "." * (place % 9 == 8)
-        for place, word in enumerate(made)
-    )
+    made = []
+    for place in range(count):
+        word = "".join(draw.choices(_SYLLABLES, k=draw.randint(1, 3)))
+        if place % 9 == 0:
+            word = word.capitalize()
+        if place % 9 == 8:
+            word += "."
+        made.append(word)
+    return " ".join(made)
 
 
 def synonyms() -> list[list[str]]:
@@ -77,25 +79,23 @@ def synonyms() -> list[list[str]]:
 
 def parquet(rows: Sequence[dict[str, Any]]) -> bytes:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    out = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(list(rows)), out)
-    return out.getvalue()
+    return _written(pa.Table.from_pylist(list(rows)))
 
 
 def parquet_of(names: Sequence[str], *columns: Sequence[Any]) -> bytes:
     """Parquet with columns of these names, which may be equal."""
     import pyarrow as pa
+
+    arrays = [pa.array(column) for column in columns]
+    return _written(pa.Table.from_arrays(arrays, names=list(names)))
+
+
+def _written(table: Any) -> bytes:
     import pyarrow.parquet as pq
 
     out = io.BytesIO()
-    pq.write_table(
-        pa.Table.from_arrays(
-            [pa.array(column) for column in columns], names=list(names)
-        ),
-        out,
-    )
+    pq.write_table(table, out)
     return out.getvalue()
 
 
@@ -120,16 +120,22 @@ def wikimia(
 ) -> dict[str, bytes]:
     """`rows` texts of every length, members and non-members by turns; hashed file names
     as the hub has them."""
-    draw, rows_of = random.Random(seed), _of_each(LENGTHS, rows)
-    return {
-        f"data/{name}_length{length}-00000-of-00001-{length:016x}.parquet": parquet(
-            [
-                {"input": words(draw, length), "label": number % 2}
-                for number in range(rows_of[length])
-            ]
-        )
-        for length in LENGTHS
-    } | LICENCE
+    draw = random.Random(seed)
+    rows_of = _of_each(LENGTHS, rows)
+    files = {}
+    for length in LENGTHS:
+        texts = [words(draw, length) for _ in range(rows_of[length])]
+        file = f"{name}_length{length}-00000-of-00001-{length:016x}.parquet"
+        files[f"data/{file}"] = parquet(_by_turns(texts))
+    return files | LICENCE
+
+
+def _by_turns(texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Rows of non-members and members by turns."""
+    rows = []
+    for number, text in enumerate(texts):
+        rows.append({"input": text, "label": number % 2})
+    return rows
 
 
 def wikimia_views(
@@ -137,25 +143,22 @@ def wikimia_views(
 ) -> dict[str, bytes]:
     """One paraphrase and several neighbours of each text of the three lengths that have
     them, in order."""
-    draw, rows_of, files = random.Random(1), _of_each(LENGTHS, rows), {}
+    draw = random.Random(1)
+    rows_of = _of_each(LENGTHS, rows)
     kinds = {
         "paraphrased": 1,
         "perturbed": neighbours,
         "paraphrased_perturbed": neighbours,
     }
+    files = {}
     for length in LENGTHS[:3]:
         for kind, count in kinds.items():
-            files |= split(
-                f"WikiMIA_length{length}_{kind}",
-                [
-                    {
-                        "input": f"{kind} {number} {other} " + words(draw, length - 3),
-                        "label": number % 2,
-                    }
-                    for number in range(rows_of[length])
-                    for other in range(count)
-                ],
-            )
+            views = []
+            for number in range(rows_of[length]):
+                for other in range(count):
+                    text = f"{kind} {number} {other} " + words(draw, length - 3)
+                    views.append({"input": text, "label": number % 2})
+            files |= split(f"WikiMIA_length{length}_{kind}", views)
     return files
 
 
@@ -167,32 +170,29 @@ def bookmia(books: int = 6, snippets: int = 2) -> dict[str, bytes]:
     """Books of either class; each one's first snippet holds the control characters that
     Jane Eyre has."""
     draw = random.Random(2)
-    rows = [
-        {
-            "book_id": book,
-            "book": f"Book_{book}.txt",
-            "snippet_id": number,
-            "snippet": ("\x00ab\x14" if number == 0 else "") + words(draw, 512),
-            "label": book % 2,
-        }
-        for book in range(books)
-        for number in range(snippets)
-    ]
+    rows = []
+    for book in range(books):
+        for number in range(snippets):
+            control = "\x00ab\x14" if number == 0 else ""
+            rows.append(
+                {
+                    "book_id": book,
+                    "book": f"Book_{book}.txt",
+                    "snippet_id": number,
+                    "snippet": control + words(draw, 512),
+                    "label": book % 2,
+                }
+            )
     return {"book_data.jsonl": jsonl(rows)} | LICENCE
 
 
 def mimir_sets() -> list[str]:
     """The names of MIMIR's sets, by split or month."""
-    names = [
-        f"{name}_{split}"
-        for name in MIMIR_SETS
-        for split in ("ngram_7_0.2", "ngram_13_0.8")
-    ]
-    return (
-        names
-        + [f"temporal_arxiv_{month}" for month in MIMIR_MONTHS]
-        + ["temporal_wiki"]
-    )
+    names = []
+    for name in MIMIR_SETS:
+        names += [f"{name}_ngram_7_0.2", f"{name}_ngram_13_0.8"]
+    names += [f"temporal_arxiv_{month}" for month in MIMIR_MONTHS]
+    return [*names, "temporal_wiki"]
 
 
 def mimir(rows: int | Mapping[str, int] = 6, length: int = 40) -> dict[str, bytes]:
@@ -202,22 +202,21 @@ def mimir(rows: int | Mapping[str, int] = 6, length: int = 40) -> dict[str, byte
     `rows`: texts of each class, of all sets or by a set's name. `length`: words of a
     text.
     """
-    draw, rows_of = random.Random(3), _of_each(mimir_sets(), rows)
+    draw = random.Random(3)
+    rows_of = _of_each(mimir_sets(), rows)
     files = {"mimir.py": b"raise RuntimeError('the script was run')\n"}
     for name in mimir_sets():
         for folder in ("train", "test"):
-            made = [
-                f"{name} {folder} {number} " + words(draw, length)
-                for number in range(rows_of[name])
-            ]
-            near = [
-                [f"{other} near {text}" for other in range(NEIGHBOURS)] for text in made
-            ]
+            made = []
+            near = []
+            for number in range(rows_of[name]):
+                text = f"{name} {folder} {number} " + words(draw, length)
+                made.append(text)
+                near.append([f"{other} near {text}" for other in range(NEIGHBOURS)])
             place = f"cache_100_200_1000_512/{folder}"
             files[f"{place}/{name}.jsonl"] = jsonl(made)
-            files[f"{place}_neighbors/{name}_neighbors_25_bert_in_place_swap.jsonl"] = (
-                jsonl(near)
-            )
+            swaps = f"{name}_neighbors_25_bert_in_place_swap.jsonl"
+            files[f"{place}_neighbors/{swaps}"] = jsonl(near)
     return files
 
 
@@ -242,29 +241,27 @@ def decop(
     orders: `share_of_words` makes them shorter.
     """
     draw = random.Random(4)
+    sizes = {"small": 60, "medium": 120, "large": 240} if books else {"": 90}
     rows = []
     for document in range(documents):
         own_passages = int((document + 1) * passages) - int(document * passages)
-        book = dict(enumerate(NAMED_BOOKS)).get(
-            document, f"Title_{document}_-_Author_{document}"
-        )
-        for size, count in (
-            (("small", 60), ("medium", 120), ("large", 240)) if books else (("", 90),)
-        ):
+        name = f"Paper {document}"
+        if books:
+            name = f"Title_{document}_-_Author_{document}"
+            if document < len(NAMED_BOOKS):
+                name = NAMED_BOOKS[document]
+        for size, count in sizes.items():
             for _ in range(own_passages):
-                row = {
-                    f"Example_{letter}": _with_a_name(
-                        words(draw, int(share_of_words * count))
-                    )
-                    for letter in "ABCD"
-                }
-                row |= {
-                    "Answer": "A",
-                    "ID": book if books else f"Paper {document}",
-                    "Label": str(document % 2),
-                }
-                rows.append(row | ({"Length": size} if books else {}))
-    return ("" if books else "\ufeff").encode() + comma_separated(rows)
+                row = {}
+                for letter in "ABCD":
+                    text = words(draw, int(share_of_words * count))
+                    row[f"Example_{letter}"] = _with_a_name(text)
+                row |= {"Answer": "A", "ID": name, "Label": str(document % 2)}
+                if books:
+                    row["Length"] = size
+                rows.append(row)
+    byte_order_mark = "" if books else "\ufeff"
+    return byte_order_mark.encode() + comma_separated(rows)
 
 
 def _with_a_name(text: str) -> str:
@@ -279,12 +276,9 @@ def patents(rows: int = 8, characters: int = 1200) -> bytes:
     draw = random.Random(5)
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        made = [
-            {"input": chinese(draw, characters), "label": number % 2}
-            for number in range(rows)
-        ]
+        texts = [chinese(draw, characters) for _ in range(rows)]
         for name, data in {
-            "data/PatentMIA.jsonl": jsonl(made),
+            "data/PatentMIA.jsonl": jsonl(_by_turns(texts)),
             "data/BookMIA.jsonl": jsonl([{"input": "a", "label": 1}]),
             "__MACOSX/data/._PatentMIA.jsonl": b"\0\1",
         }.items():
@@ -302,72 +296,61 @@ def corpus_shard(
     documents: int, seed: int, field: str = "text", longest: int = 60
 ) -> list[dict[str, str]]:
     draw = random.Random(seed)
-    return [
-        {
-            field: words(draw, draw.randint(5, longest)),
-            "url": f"https://example.org/{number}",
-        }
-        for number in range(documents)
-    ]
+    rows = []
+    for number in range(documents):
+        text = words(draw, draw.randint(5, longest))
+        rows.append({field: text, "url": f"https://example.org/{number}"})
+    return rows
 
 
 def c4(shards: int = 20, documents: int = 20, longest: int = 60) -> dict[str, bytes]:
-    return {
-        f"en/c4-train.{shard:05d}-of-01024.json.gz": gzip.compress(
-            jsonl(corpus_shard(documents, shard, longest=longest)), mtime=0
-        )
-        for shard in range(shards)
-    }
+    files = {}
+    for shard in range(shards):
+        lines = jsonl(corpus_shard(documents, shard, longest=longest))
+        name = f"en/c4-train.{shard:05d}-of-01024.json.gz"
+        files[name] = gzip.compress(lines, mtime=0)
+    return files
 
 
 def chinesewebtext(shards: int = 5, documents: int = 20) -> dict[str, bytes]:
     draw = random.Random(6)
-    return {
-        f"cleaner_subset/2021-43/part-{shard:04d}.jsonl": jsonl(
-            [
-                {"title": "", "score": 0.9, "text": chinese(draw, 80), "url": ""}
-                for _ in range(documents)
-            ]
-        )
-        for shard in range(shards)
-    }
+    files = {}
+    for shard in range(shards):
+        rows = []
+        for _ in range(documents):
+            text = chinese(draw, 80)
+            rows.append({"title": "", "score": 0.9, "text": text, "url": ""})
+        files[f"cleaner_subset/2021-43/part-{shard:04d}.jsonl"] = jsonl(rows)
+    return files
 
 
 def case_law(
     shards: int = 19, documents: int = 20, longest: int = 60
 ) -> dict[str, bytes]:
-    return {
-        f"data/us-{shard:05d}-of-{shards:05d}.parquet": parquet(
-            corpus_shard(documents, shard, "document", longest)
-        )
-        for shard in range(shards)
-    }
+    files = {}
+    for shard in range(shards):
+        rows = corpus_shard(documents, shard, "document", longest)
+        files[f"data/us-{shard:05d}-of-{shards:05d}.parquet"] = parquet(rows)
+    return files
 
 
 def gutenberg(hub: Hub, books: int = 6, before: int = 2, *, length: int = 3200) -> None:
     """Project Gutenberg's catalogue and texts among the hub's pages: `before` of them
     are older than 2024."""
     draw = random.Random(7)
-    rows = []
+    out = io.StringIO()
+    catalogue = csv.writer(out)
+    catalogue.writerow(["Text#", "Type", "Issued", "Title", "Language", "Authors"])
     for number in range(books + before):
         released = "2023-12-31" if number < before else f"2024-0{number % 9 + 1}-01"
-        rows.append(
-            (
-                70000 + number,
-                "Text",
-                released,
-                f"Title {number}",
-                "en",
-                f"Author {number}",
-            )
-        )
-        text = gutenberg_text(f"Title {number}", words(draw, length))
-        hub.pages[f"/cache/epub/{70000 + number}/pg{70000 + number}.txt"] = text
-    rows.append((80000, "Sound", "2024-05-01", "A reading", "en", ""))
-    rows.append((80001, "Text", "2024-05-01", "Ein Buch", "de", ""))
-    columns = ("Text#", "Type", "Issued", "Title", "Language", "Authors")
-    catalogue = comma_separated([dict(zip(columns, row, strict=True)) for row in rows])
-    hub.pages["/cache/epub/feeds/pg_catalog.csv"] = catalogue
+        id = 70000 + number
+        title = f"Title {number}"
+        catalogue.writerow([id, "Text", released, title, "en", f"Author {number}"])
+        text = gutenberg_text(title, words(draw, length))
+        hub.pages[f"/cache/epub/{id}/pg{id}.txt"] = text
+    catalogue.writerow([80000, "Sound", "2024-05-01", "A reading", "en", ""])
+    catalogue.writerow([80001, "Text", "2024-05-01", "Ein Buch", "de", ""])
+    hub.pages["/cache/epub/feeds/pg_catalog.csv"] = out.getvalue().encode()
 
 
 def gutenberg_text(title: str, text: str) -> bytes:
@@ -390,14 +373,11 @@ def dolma(hub: Hub, books: int = 8, files: int = 2, *, length: int = 3200) -> No
     urls = []
     for file in range(files):
         page = f"/dolma-v1_5r1/books/books-{file:04d}.json.gz"
-        made = [
-            {
-                "id": f"{file}-{number}",
-                "source": "gutenberg",
-                "text": words(draw, length),
-            }
-            for number in range(books)
-        ]
+        made = []
+        for number in range(books):
+            id = f"{file}-{number}"
+            text = words(draw, length)
+            made.append({"id": id, "source": "gutenberg", "text": text})
         hub.pages[page] = gzip.compress(jsonl(made), mtime=0)
         urls.append(f"{hub.url}{page}")
     listed = "\n".join([f"{hub.url}/dolma-v1_5r1/wiki/wiki-0000.json.gz", *urls]) + "\n"
@@ -436,11 +416,8 @@ def alike(rows: int, **more: Any) -> PaperRows:
     """As many rows in each data set, for a miniature."""
     each = dict.fromkeys(LENGTHS, rows)
     sets = dict.fromkeys(mimir_sets(), rows)
-    return PaperRows(
-        **{"wikimia": each, "wikimia_24": each, "mimir": sets, "patents": rows}
-        | {"books": max(rows, 6)}
-        | more
-    )
+    more.setdefault("books", max(rows, 6))
+    return PaperRows(wikimia=each, wikimia_24=each, mimir=sets, patents=rows, **more)
 
 
 def as_released(share: float, share_of_small: float = 1) -> PaperRows:
@@ -451,17 +428,18 @@ def as_released(share: float, share_of_small: float = 1) -> PaperRows:
         return max(round(share * rows), least)
 
     def small(rows_of: Mapping[int, int]) -> dict[int, int]:
-        return {
-            length: max(round(share_of_small * rows), 24)
-            for length, rows in rows_of.items()
-        }
+        parts = {}
+        for length, rows in rows_of.items():
+            parts[length] = max(round(share_of_small * rows), 24)
+        return parts
 
-    sets = dict.fromkeys(mimir_sets(), 1000)
-    sets |= {f"{name}_ngram_7_0.2": rows for name, rows in MIMIR_FEWER_SHARED.items()}
+    sets = dict.fromkeys(mimir_sets(), part(1000, least=12))
+    for name, rows in MIMIR_FEWER_SHARED.items():
+        sets[f"{name}_ngram_7_0.2"] = part(rows, least=12)
     return PaperRows(
         wikimia=small(WIKIMIA),
         wikimia_24=small(WIKIMIA_24),
-        mimir={name: part(rows, least=12) for name, rows in sets.items()},
+        mimir=sets,
         patents=round(share_of_small * 10_000),
         books=100,
         snippets=part(99),
@@ -517,86 +495,63 @@ DOSES = (0, 1, 4, 16, 64, 256)
 def hubble(rows: int = 6, seed: int = 5) -> dict[str, bytes]:
     """`rows` texts of every dose, with the fields of the source as a JSON string."""
     draw = random.Random(seed)
-    made = {
-        dose: [
-            {
-                "text": words(draw, 24),
-                "meta": json.dumps({"uuid": f"{dose}-{number}"}),
-                "duplicates": dose,
-            }
-            for number in range(rows)
-        ]
-        for dose in DOSES
-    }
-    return split("train", [row for dose in DOSES[1:] for row in made[dose]]) | split(
-        "test", made[0]
-    )
+    made = []
+    for dose in DOSES:
+        for number in range(rows):
+            text = words(draw, 24)
+            meta = json.dumps({"uuid": f"{dose}-{number}"})
+            made.append({"text": text, "meta": meta, "duplicates": dose})
+    return split("train", made[rows:]) | split("test", made[:rows])
 
 
 def copyright_traps(rows: int = 6) -> dict[str, bytes]:
     """Nine splits by length and repetitions, members and non-members by turns."""
-    draw, files = random.Random(6), {}
+    draw = random.Random(6)
+    files = {}
     for length in (25, 50, 100):
         for times in (10, 100, 1000):
-            files |= split(
-                f"seq_len_{length}_n_rep_{times}",
-                [
-                    {
-                        "perplexity_bucket": 10 * number,
-                        "text": words(draw, length // 2),
-                        "label": number % 2,
-                    }
-                    for number in range(2 * rows)
-                ],
-            )
+            made = []
+            for number in range(2 * rows):
+                text = words(draw, length // 2)
+                bucket = {"perplexity_bucket": 10 * number}
+                made.append(bucket | {"text": text, "label": number % 2})
+            files |= split(f"seq_len_{length}_n_rep_{times}", made)
     return files
 
 
 def before_after(rows: int = 6) -> dict[str, bytes]:
     """Token ids and what they spell, before and after a checkpoint."""
     draw = random.Random(7)
-    member, nonmember = (
-        [
-            {"tokens": draw.choices(range(300), k=30), "text": words(draw, 30)}
-            for _ in range(rows)
-        ]
-        for _ in range(2)
-    )
-    return split("member", member) | split("nonmember", nonmember)
+    made = []
+    for _ in range(2 * rows):
+        tokens = draw.choices(range(300), k=30)
+        made.append({"tokens": tokens, "text": words(draw, 30)})
+    return split("member", made[:rows]) | split("nonmember", made[rows:])
 
 
 def dataset_inference(rows: int = 6) -> dict[str, bytes]:
     """Two of the twenty configurations, with two of the six columns of changed
     texts."""
     draw = random.Random(8)
-    columns, parts = (
-        ("text", "synonym_substitution", "butter_fingers"),
-        ("train", "val"),
-    )
-    configs = [
-        {
-            "config_name": fold,
-            "data_files": [
-                {"split": part, "path": f"{fold}/{part}-*"} for part in parts
-            ],
-        }
-        for fold in ("arxiv", "wikipedia")
-    ]
-    return {
-        "README.md": f"---\n{yaml.safe_dump({'configs': configs}, sort_keys=False)}---\n".encode()
-    } | {
-        f"{config['config_name']}/{part}-00000-of-00001.parquet": parquet(
-            [{column: words(draw, 40) for column in columns} for _ in range(rows)]
-        )
-        for config in configs
-        for part in parts
-    }
+    columns = ("text", "synonym_substitution", "butter_fingers")
+    configs = []
+    files = {}
+    for fold in ("arxiv", "wikipedia"):
+        data_files = []
+        for part in ("train", "val"):
+            data_files.append({"split": part, "path": f"{fold}/{part}-*"})
+            made = []
+            for _ in range(rows):
+                made.append({column: words(draw, 40) for column in columns})
+            files[f"{fold}/{part}-00000-of-00001.parquet"] = parquet(made)
+        configs.append({"config_name": fold, "data_files": data_files})
+    card = yaml.safe_dump({"configs": configs}, sort_keys=False)
+    return {"README.md": f"---\n{card}---\n".encode()} | files
 
 
 def frontier_study(hub: Hub, rows: int = 6) -> None:
-    for seed, name in enumerate(
-        ("biographies_yago", "passages_wikipedia", "testset_mmlu")
-    ):
+    hubbles = ("biographies_yago", "passages_wikipedia", "testset_mmlu")
+    for seed, name in enumerate(hubbles):
         hub.add("datasets", f"allegrolab/{name}", hubble(rows, seed))
     hub.add("datasets", "imperial-cpg/copyright-traps", copyright_traps(rows))
     hub.add(

@@ -210,8 +210,9 @@ def _flash(
 
 
 def _efficient(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: None, sums: bool,
-    dropout: float = 0.0, is_causal: bool = False, *, scale: float,
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, attn_bias: None,
+    compute_log_sumexp: bool, dropout: float = 0.0, is_causal: bool = False, *,
+    scale: float,
 ) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
     """As CUDA's efficient attention, which knows no grouped heads and fills up its
     sums."""

@@ -84,10 +84,8 @@ def tiny_tokenizer(start: str = "", *, qwen2: bool = False):
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     if qwen2:
         its = Qwen2Tokenizer().backend_tokenizer
-        tokenizer.normalizer, tokenizer.pre_tokenizer = (
-            its.normalizer,
-            its.pre_tokenizer,
-        )
+        tokenizer.normalizer = its.normalizer
+        tokenizer.pre_tokenizer = its.pre_tokenizer
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=300,
@@ -110,48 +108,55 @@ def tiny_tokenizer(start: str = "", *, qwen2: bool = False):
     )
 
 
+_GROUPED = {"intermediate_size": 64, "num_key_value_heads": 2}
+# The configuration of each kind, and what it has beside `SIZES`.
+_CONFIGS = {
+    "gpt_neox": ("GPTNeoXConfig", {"intermediate_size": 64}),
+    "llama": ("LlamaConfig", {"intermediate_size": 64}),
+    # As OPT-350m: embeddings narrower than the layers, so that a projection stands
+    # before the head.
+    "opt": ("OPTConfig", {"ffn_dim": 64, "word_embed_proj_dim": 16}),
+    "qwen2": ("Qwen2Config", _GROUPED),
+    "mistral": ("MistralConfig", _GROUPED | {"sliding_window": WINDOW}),
+    "mixtral": ("MixtralConfig", _GROUPED | {"num_local_experts": 4}),
+    "gpt_neo": (
+        "GPTNeoConfig",
+        {
+            "num_layers": 2,
+            "num_heads": 4,
+            "attention_types": [[["global", "local"], 1]],
+            "window_size": WINDOW,
+        },
+    ),
+    "gpt2": ("GPT2Config", {}),
+    "olmo": ("OlmoConfig", _GROUPED),
+    "gemma2": ("Gemma2Config", _GROUPED | {"sliding_window": WINDOW, "head_dim": 8}),
+    "mamba": ("MambaConfig", {"state_size": 8}),
+    "jamba": (
+        "JambaConfig",
+        _GROUPED
+        | {
+            "attn_layer_period": 2,
+            "attn_layer_offset": 1,
+            "num_experts": 2,
+            "mamba_d_state": 8,
+            "use_mamba_kernels": False,
+        },
+    ),
+    "rwkv": ("RwkvConfig", {}),
+}
+
+
 def _model(kind: str, vocabulary: int, context: int):
     import transformers
 
-    sizes = SIZES | {
-        "max_position_embeddings": context,
-        "bos_token_id": 1,
-        "eos_token_id": 0,
-    }
-    sizes |= {"vocab_size": vocabulary}
-    grouped = {"intermediate_size": 64, "num_key_value_heads": 2, **sizes}
-    config = {
-        "gpt_neox": lambda: transformers.GPTNeoXConfig(intermediate_size=64, **sizes),
-        "llama": lambda: transformers.LlamaConfig(intermediate_size=64, **sizes),
-        # As OPT-350m: embeddings narrower than the layers, so that a projection stands
-        # before the head.
-        "opt": lambda: transformers.OPTConfig(
-            ffn_dim=64, word_embed_proj_dim=16, **sizes
-        ),
-        "qwen2": lambda: transformers.Qwen2Config(**grouped),
-        "mistral": lambda: transformers.MistralConfig(sliding_window=WINDOW, **grouped),
-        "mixtral": lambda: transformers.MixtralConfig(num_local_experts=4, **grouped),
-        "gpt_neo": lambda: transformers.GPTNeoConfig(
-            num_layers=2,
-            num_heads=4,
-            attention_types=[[["global", "local"], 1]],
-            window_size=WINDOW,
-            **sizes,
-        ),
-        "gpt2": lambda: transformers.GPT2Config(**sizes),
-        "olmo": lambda: transformers.OlmoConfig(**grouped),
-        "gemma2": lambda: transformers.Gemma2Config(
-            sliding_window=WINDOW, head_dim=8, **grouped
-        ),
-        "mamba": lambda: transformers.MambaConfig(state_size=8, **sizes),
-        "jamba": lambda: transformers.JambaConfig(
-            attn_layer_period=2,
-            attn_layer_offset=1,
-            num_experts=2,
-            mamba_d_state=8,
-            use_mamba_kernels=False,
-            **grouped,
-        ),
-        "rwkv": lambda: transformers.RwkvConfig(**sizes),
-    }[kind]()
+    name, own = _CONFIGS[kind]
+    config = getattr(transformers, name)(
+        vocab_size=vocabulary,
+        max_position_embeddings=context,
+        bos_token_id=1,
+        eos_token_id=0,
+        **SIZES,
+        **own,
+    )
     return transformers.AutoModelForCausalLM.from_config(config)

@@ -10,25 +10,17 @@ from pretrace import workflow_folder
 def main() -> None:
     """Run `pretrace cut` or `pretrace key`; with other arguments, become Snakemake on
     the installed workflow."""
-    name, arguments = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
+    arguments = sys.argv[1:]
+    name = arguments[0] if arguments else ""
     if name == "cut":
         from pretrace.commands import cut
 
-        cut.main(arguments)
+        cut.main(arguments[1:])
     elif name == "key":
         from pretrace.commands import key
 
-        key.main(arguments)
+        key.main(arguments[1:])
     else:
-        snakefile = str(workflow_folder() / "Snakefile")
-        os.execv(
-            sys.executable,
-            [
-                sys.executable,
-                "-m",
-                "snakemake",
-                "--snakefile",
-                snakefile,
-                *sys.argv[1:],
-            ],
-        )
+        command = [sys.executable, "-m", "snakemake", "--snakefile"]
+        command.append(str(workflow_folder() / "Snakefile"))
+        os.execv(sys.executable, command + arguments)

@@ -35,7 +35,7 @@ from pretrace.questions.documents import document_units
 from pretrace.render.artifact import outputs
 from pretrace.render.results import read_csv, with_variants_named
 from pretrace.runtime.errors import InputError, nearest, shorten
-from pretrace.runtime.files import read_json, read_parquet
+from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import log, progress_on_stderr
 from pretrace.runtime.schema import read_yaml
 from pretrace.studies import Plan, load_study
@@ -102,12 +102,10 @@ def score(
     from pretrace.models.target import load_checkpoint
     from pretrace.passes import job
 
-    model = _checked(
-        "model", model, str | Path, "a name, an id of the hub, or a folder"
-    )
-    start_token = _checked(
-        "start_token", start_token, str, "'tokenizer', 'none', or the token itself"
-    )
+    needed = "a name, an id of the hub, or a folder"
+    model = _checked("model", model, str | Path, needed)
+    needed = "'tokenizer', 'none', or the token itself"
+    start_token = _checked("start_token", start_token, str, needed)
     if store is not None:
         store = Path(_checked("store", store, str | Path, "a folder"))
         if store.is_file():
@@ -132,8 +130,11 @@ def score(
         record, entry = _checkpoint(model, Path(folder))
         threads = entry.get("resources", {}).get("threads") or config["threads"]
         passes = Path(folder, "store") if store is None else Path(store)
-        options = {key: entry[key] for key in LOADING if key in entry}
-        target = load_checkpoint(record, **{"device": config["device"], **options})
+        options = {"device": config["device"]}
+        for key in LOADING:
+            if key in entry:
+                options[key] = entry[key]
+        target = load_checkpoint(record, **options)
         with torch_settings(threads), progress_on_stderr():
             manifest = job.run(
                 requests_of_methods(run, "original"),
@@ -156,10 +157,10 @@ def score(
     scores = scores.set_index(["method", "setting", "id"]).sort_index()
     wide = pd.DataFrame(index=ids)
     for column, item in columns.items():
-        wide[column] = scores["score"].get(
-            (item.method, setting_name(item.method, item.parameters))
-        )
-    if "blind" in wide and "blind" not in named and wide["blind"].isna().any():
+        setting = setting_name(item.method, item.parameters)
+        wide[column] = scores["score"].get((item.method, setting))
+    has_extra_blind = "blind" in wide and "blind" not in named
+    if has_extra_blind and wide["blind"].isna().any():
         log.warning(
             "score: no column blind, because the labels are too few to learn from in "
             "each fold"
@@ -201,17 +202,17 @@ def _written_methods(methods: Any) -> list[tuple[str, dict[str, Value]]]:
     if isinstance(methods, str):
         methods = [methods]
     elif isinstance(methods, Mapping):
-        methods = [{id: given} for id, given in methods.items()]
+        methods = [{id: changed} for id, changed in methods.items()]
     if not isinstance(methods, Iterable):
         raise InputError(f"score: methods is a {type(methods).__name__}; {_METHOD}.")
     written = []
     for item in methods:
-        given = {item: {}} if isinstance(item, str) else item
-        if not isinstance(given, Mapping) or not all(
-            isinstance(value, Mapping) for value in given.values()
-        ):
+        by_id = {item: {}} if isinstance(item, str) else item
+        values = by_id.values() if isinstance(by_id, Mapping) else [None]
+        if not all(isinstance(value, Mapping) for value in values):
             raise InputError(f"score: methods has {shorten(repr(item))}; {_METHOD}.")
-        written += [(id, dict(parameters)) for id, parameters in given.items()]
+        for id, parameters in by_id.items():
+            written.append((id, dict(parameters)))
     if not written:
         raise InputError(
             f"score: methods names none; {_METHOD}, or leave it out for all."
@@ -228,23 +229,23 @@ def _columns(
     """Return the methods by column, each at one setting; `InputError` for one that
     needs more than it is given."""
     columns = {}
-    for id, given in _written_methods([*METHODS] if methods is None else methods):
+    for id, changed in _written_methods([*METHODS] if methods is None else methods):
         if id in QUESTION_METHODS:
             raise InputError(
                 f"score: {id} asks questions about documents. Write a study: "
                 "docs/add_a_benchmark.md."
             )
-        method, hindered = find(id), obstacle(id, {}, language=language)
+        method = find(id)
+        hindered = obstacle(id, {}, language=language)
         reason, remedy = hindered or ("", "")
-        advice = (
-            f"in a study, {remedy}, and read the scores by pretrace.load"
-            if remedy
-            else "leave it out"
-        )
+        advice = "leave it out"
+        if remedy:
+            advice = f"in a study, {remedy}, and read the scores by pretrace.load"
         if "stream" in method.needs:
             reason = "only a model that is trained here has a known training stream"
         elif method.scope == "benchmark" and not labelled and not hindered:
-            reason, advice = "no text has a label", "give labels"
+            reason = "no text has a label"
+            advice = "give labels"
         if reason and methods is not None:
             raise InputError(
                 f"score: {id} needs more than the texts: {reason}; {advice} "
@@ -252,13 +253,13 @@ def _columns(
             )
         if not reason:
             grid = {name: method.defaults[name] for name in method.grid}
-            setting, *others = settings(id, grid | given)
+            setting, *others = settings(id, grid | changed)
             if others:
                 raise InputError(
                     f"score: give one value for each parameter of {id}, or name {id} "
                     "once for each value."
                 )
-            name = f"{id}({setting_name(id, setting)})" if given else id
+            name = f"{id}({setting_name(id, setting)})" if changed else id
             columns[name] = Chosen(method=id, parameters=setting)
     return columns
 
@@ -305,13 +306,13 @@ class Results:
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
-        """The (model, benchmark) pairs of the study's runs."""
+        """Return the (model, benchmark) pairs of the study's runs."""
         return [pair.slugs for pair in self.plan.pairs]
 
     def texts(self, benchmark: str) -> "pd.DataFrame":
         """Return a benchmark's texts: `text_id`, `text`, `label`, `subset`, `length`
         (words), `document`, `fold`."""
-        return read_parquet(self._pair(benchmark=benchmark).benchmark.table)
+        return read_parquet(self._pair(None, benchmark).benchmark.table)
 
     def scores(self, model: str, benchmark: str) -> "pd.DataFrame":
         """Return every score with the `label` (1 member, 0 non-member, missing),
@@ -319,17 +320,15 @@ class Results:
         """
         import pandas as pd
 
-        scores, texts = (
-            read_parquet(self._pair(model, benchmark).scores),
-            self.texts(benchmark),
-        )
+        scores = read_parquet(self._pair(model, benchmark).scores)
+        texts = self.texts(benchmark)
+        keys = ["unit", "id"]
         units = texts.rename(columns={"text_id": "id"}).assign(unit="text")
         if scores["unit"].eq("document").any():
-            units = pd.concat([units, document_units(texts).assign(unit="document")])
-        about = units[["unit", "id", "label", "subset", "length", "fold"]]
-        return scores.merge(
-            about, on=["unit", "id"], how="left", validate="many_to_one"
-        )
+            documents = document_units(texts).assign(unit="document")
+            units = pd.concat([units, documents])
+        about = units[[*keys, "label", "subset", "length", "fold"]]
+        return scores.merge(about, on=keys, how="left", validate="many_to_one")
 
     def metrics(self, model: str, benchmark: str) -> "pd.DataFrame":
         """Return the AUCs and true positive rates with their intervals.
@@ -338,9 +337,8 @@ class Results:
         tables, `min_k;window=3`, so that `method == 'min_k' and selection == 'default'`
         is one row of a metric; in rows of the grid each setting is one.
         """
-        return with_variants_named(
-            read_parquet(self._pair(model, benchmark).stage_file("metrics"))
-        )
+        file = self._pair(model, benchmark).stage_file("metrics")
+        return with_variants_named(read_parquet(file))
 
     def table(self, artifact: str) -> "pd.DataFrame":
         """Return the numbers of a table or figure, as in its CSV file:
@@ -351,9 +349,8 @@ class Results:
                 f"load: the study {self.plan.study.name} has no table or figure "
                 f"'{artifact}': {nearest(artifact, artifacts)}"
             )
-        path = outputs(artifacts[artifact], Path("results", self.plan.study.name))[
-            "csv"
-        ]
+        folder = Path("results", self.plan.study.name)
+        path = outputs(artifacts[artifact], folder)["csv"]
         if not path.is_file():
             raise InputError(f"load: {path} is not there: snakemake --cores all {path}")
         return read_csv(path)
@@ -371,10 +368,8 @@ class Results:
         import pandas as pd
 
         pair = self._pair(model, benchmark)
-        index = PassIndex(
-            read_json(str(pair.passes)) if pair.requests else {"views": []},
-            Path("results/passes/store"),
-        )
+        manifest = str(pair.passes) if pair.requests else None
+        index = PassIndex.of_files(manifest, "results/passes/store")
         wanted = {"altered": "", "prefix": ""} | reading
         tables = []
         for key in index.rows:
@@ -392,12 +387,11 @@ class Results:
             )
         return pd.concat(tables, ignore_index=True)
 
-    def _pair(self, model: str | None = None, benchmark: str | None = None) -> Pair:
+    def _pair(self, model: str | None, benchmark: str) -> Pair:
+        """Return the pair of a model, or of any (None), and a benchmark."""
         for pair in self.plan.pairs:
-            if model in (None, pair.model_slug) and benchmark in (
-                None,
-                pair.benchmark_slug,
-            ):
+            is_of_model = model in (None, pair.model_slug)
+            if is_of_model and benchmark == pair.benchmark_slug:
                 return pair
         pairs = "; ".join(f"{model} on {benchmark}" for model, benchmark in self.pairs)
         raise InputError(
@@ -419,9 +413,8 @@ def load(study: str) -> Results:
     """
     record = Path("results", study, "provenance.json")
     if not record.is_file():
-        finished = sorted(
-            path.parent.name for path in Path("results").glob("*/provenance.json")
-        )
+        records = Path("results").glob("*/provenance.json")
+        finished = sorted(path.parent.name for path in records)
         state = "has not finished" if record.parent.is_dir() else "is not there"
         raise InputError(
             f"load: the study '{shorten(study)}' {state} in {Path.cwd() / 'results'}, "

@@ -15,10 +15,19 @@ has none."""
 
 
 def parse_setting(method, setting):
-    given = {}
-    for name, value in (part.split("=") for part in setting.split(";") if part):
-        given[name] = float(value)
-    return {"k": float(GRIDS[method])} | given if method in GRIDS else given
+    params = {"k": float(GRIDS[method])} if method in GRIDS else {}
+    if setting:
+        for part in setting.split(";"):
+            name, value = part.split("=")
+            params[name] = float(value)
+    return params
+
+
+def method(default=None, convention=()):
+    if default is None:
+        return SimpleNamespace(convention=convention, grid={}, defaults={})
+    grid = {"k": tuple(range(1, 21))}
+    return SimpleNamespace(convention=convention, grid=grid, defaults={"k": default})
 
 
 SETTINGS = SimpleNamespace(
@@ -27,12 +36,11 @@ SETTINGS = SimpleNamespace(
     cross_fitted=lambda method: False,
     is_limit=lambda method, name, value: value == 20,
     METHODS={
-        name: SimpleNamespace(
-            convention=("k",) if name == "surprised" else (),
-            grid={"k": tuple(range(1, 21))} if name in GRIDS else {},
-            defaults={"k": GRIDS[name]} if name in GRIDS else {},
-        )
-        for name in ("tuned", "surprised", "plain", "other", "third")
+        "tuned": method(GRIDS["tuned"]),
+        "surprised": method(GRIDS["surprised"], convention=("k",)),
+        "plain": method(),
+        "other": method(),
+        "third": method(),
     },
 )
 
@@ -40,20 +48,18 @@ SETTINGS = SimpleNamespace(
 def texts(label, *, fold=None, document=None, subset="", length=64, text=None):
     label = np.asarray(label, dtype=float)
     ids = [f"{subset}{length}-{number:05d}" for number in range(len(label))]
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "text_id": ids,
             "text": ids if text is None else text,
-            "label": pd.array(
-                [None if np.isnan(value) else int(value) for value in label],
-                dtype="Int64",
-            ),
+            "label": label,
             "subset": subset,
-            "length": pd.array([length] * len(ids), dtype="Int64"),
+            "length": length,
             "document": "" if document is None else document,
             "fold": np.arange(len(ids)) % 5 if fold is None else fold,
         }
     )
+    return table.astype({"label": "Int64", "length": "Int64"})
 
 
 def scores(
@@ -75,11 +81,8 @@ def scores(
     for (method, setting), values in columns.items():
         score = np.asarray(values, dtype=float)
         blocks.append(own.assign(method=method, setting=setting, score=score))
-    return (
-        pd.concat(blocks, ignore_index=True)
-        .dropna(subset="score")
-        .reset_index(drop=True)
-    )
+    table = pd.concat(blocks, ignore_index=True)
+    return table.dropna(subset="score").reset_index(drop=True)
 
 
 def run(given, benchmark=None, *, resamples=50, settings=SETTINGS, **options):
@@ -116,8 +119,6 @@ def noise(*shape, seed=0):
 def auc(values, label):
     """By the definition: the share of pairs in which the member scores higher, ties by
     half."""
-    members = np.asarray(values)[label == 1]
-    nonmembers = np.asarray(values)[label == 0]
-    return (
-        (members[:, None] > nonmembers) + 0.5 * (members[:, None] == nonmembers)
-    ).mean()
+    values = np.asarray(values)
+    gaps = np.subtract.outer(values[label == 1], values[label == 0])
+    return (gaps > 0).mean() + 0.5 * (gaps == 0).mean()

@@ -35,36 +35,32 @@ NAMES = {"study": "study", "model": "tiny", "benchmark": "texts"}
 def request(**changes):
     """A pass over the texts as they are, log-probabilities alone, but for the
     changes."""
-    plain = {"view": "original", "start_token": "tokenizer", "statistics": "logprobs"}
-    return PassRequest.from_json(
-        plain | PLAIN | {"subsets": None, "lengths": None} | changes
-    )
+    usual = {
+        "view": "original",
+        "start_token": "tokenizer",
+        "statistics": "logprobs",
+        "subsets": None,
+        "lengths": None,
+    }
+    return PassRequest.from_json(PLAIN | usual | changes)
 
 
-def full_request(**changes):
-    return request(**{"statistics": "full"} | changes)
+def full_request(*, statistics="full", **changes):
+    return request(statistics=statistics, **changes)
 
 
 def benchmark_of(texts, length=None, subset=""):
     """Texts of alternating labels, in the columns of a benchmark's table."""
-    return pd.DataFrame(
-        {
-            "text_id": [f"t{number:03d}" for number in range(len(texts))],
-            "text": texts,
-            "label": pd.array(
-                [number % 2 for number in range(len(texts))], dtype="Int64"
-            ),
-            "subset": subset,
-            "length": pd.array([length] * len(texts), dtype="Int64"),
-            "document": "",
-            "fold": 0,
-        }
-    )
+    table = pd.DataFrame({"text": texts})
+    table.insert(0, "text_id", [f"t{number:03d}" for number in table.index])
+    columns = {"label": table.index % 2, "subset": subset, "length": length}
+    table = table.assign(**columns, document="", fold=0)
+    return table.astype({"label": "Int64", "length": "Int64"})
 
 
-def target_of(record, **how):
+def target_of(record, *, dtype="float32", device="cpu", **how):
     """The target that a record names, in float32 on the CPU unless it is said how."""
-    return load_checkpoint(record, **({"dtype": "float32", "device": "cpu"} | how))
+    return load_checkpoint(record, dtype=dtype, device=device, **how)
 
 
 def runner(tiny_checkpoint, folder):
@@ -80,12 +76,11 @@ def runner(tiny_checkpoint, folder):
         max_length=None,
         **changes,
     ):
+        checkpoint = tiny_checkpoint(kind)
         arguments = {
             "benchmark": benchmark_of(texts),
             "names": NAMES,
-            "target": target_of(
-                tiny_checkpoint(kind), dtype=dtype, max_length=max_length
-            ),
+            "target": target_of(checkpoint, dtype=dtype, max_length=max_length),
             "store": run.store,
             "manifest": run.manifest,
             "batch_tokens": 64,
@@ -99,23 +94,21 @@ def runner(tiny_checkpoint, folder):
 
 
 def rows(job, manifest, start_token="tokenizer", **keys):
-    plain = PLAIN | {
+    usual = {
         "view": "original",
         "start_token": start_token,
         "subset": "",
         "length": None,
     }
-    return (
-        PassIndex(manifest, job.store).read(PassKey.from_json(plain | keys)).to_pylist()
-    )
+    key = PassKey.from_json(PLAIN | usual | keys)
+    return PassIndex(manifest, job.store).read(key).to_pylist()
 
 
 def requests_of(texts, inner=()):
     requests = []
     for n, tokens in enumerate(texts):
-        requests.append(
-            Request(f"t{n}", 0, np.array([*inner, *tokens], np.int32), len(tokens))
-        )
+        ids = np.array([*inner, *tokens], np.int32)
+        requests.append(Request(f"t{n}", 0, ids, len(tokens)))
     return requests
 
 

@@ -54,13 +54,13 @@ def log_likelihood(benchmark: pd.DataFrame, kind: str, shots: int) -> np.ndarray
     with the shots."""
     member = benchmark["label"].to_numpy(dtype=float)
     own = np.random.default_rng(4).normal(size=len(benchmark)) * 0.5
-    lift = {
-        "": 0.0,
-        "member": 0.04 * shots * (1 - 0.5 * member),
-        "nonmember": 0.05 * shots * (1 - 0.9 * member),
-    }
+    lift = np.zeros(len(benchmark))
+    if kind == "member":
+        lift = 0.04 * shots * (1 - 0.5 * member)
+    if kind == "nonmember":
+        lift = 0.05 * shots * (1 - 0.9 * member)
     noise = np.random.default_rng([shots, len(kind)]).normal(size=len(benchmark))
-    return -3 + 0.35 * member + own + lift[kind] + noise * 0.02 * shots
+    return -3 + 0.35 * member + own + lift + noise * 0.02 * shots
 
 
 def scores(benchmark: pd.DataFrame) -> pd.DataFrame:
@@ -77,25 +77,19 @@ def scores(benchmark: pd.DataFrame) -> pd.DataFrame:
             for gamma in GAMMAS:
                 value = (nonmember - gamma * member) / plain + extra
                 columns["con_recall", f"gamma={gamma:g};shots={shots}", draw] = value
-        columns["con_recall", "gamma=0.5;shots=7;access=zero", draw] = rng.normal(
-            size=len(plain)
-        )
+        zero_access = rng.normal(size=len(plain))
+        columns["con_recall", "gamma=0.5;shots=7;access=zero", draw] = zero_access
     frames = []
     for (method, setting, draw), scores in columns.items():
+        keys = {"method": method, "setting": setting, "draw": draw}
         frames.append(
-            pd.DataFrame(
-                {
-                    "id": benchmark["text_id"],
-                    "method": method,
-                    "setting": setting,
-                    "draw": draw,
-                    "score": scores,
-                }
-            )
+            pd.DataFrame({"id": benchmark["text_id"]}).assign(**keys, score=scores)
         )
-    frame = pd.concat(frames, ignore_index=True).astype({"draw": "Int64"})
-    frame["shots_used"] = pd.array([pd.NA] * len(frame), "Int64")
-    return frame.assign(unit="text", view="original", start_token="none", reference="")
+    frame = pd.concat(frames, ignore_index=True)
+    frame = frame.assign(
+        shots_used=None, unit="text", view="original", start_token="none", reference=""
+    )
+    return frame.astype({"draw": "Int64", "shots_used": "Int64"})
 
 
 def make_study(folder: Path) -> Results:
@@ -114,30 +108,30 @@ def make_study(folder: Path) -> Results:
         evaluation_sets=sets,
         pooled=True,
     )
-    index = PassIndex(manifest(folder, benchmark), folder / "store")
+    written = manifest(folder, benchmark)
+    write_json(folder / "manifest.json", written)
+    index = PassIndex(written, folder / "store")
     passes = Passes(index, benchmark, sets, 60, f"{MODEL} on {BENCHMARK}")
-    statistics = {
-        "shift": made_up_results.statistic("shift", shifts(passes)),
-        "roc": made_up_results.statistic("roc", roc_curves(metrics, read, sets)),
-        "density": made_up_results.statistic(
-            "density", density_curves(metrics, read, sets)
-        ),
-    }
     frames = {
         "metrics": metrics,
         "tests": tests,
         "benchmarks": benchmark,
         "training": training(),
     }
-    for name, frame in (frames | statistics).items():
-        write_parquet(folder / f"{name}.parquet", frame)
-    write_json(folder / "manifest.json", manifest(folder, benchmark))
+    for name, rows in (
+        ("shift", shifts(passes)),
+        ("roc", roc_curves(metrics, read, sets)),
+        ("density", density_curves(metrics, read, sets)),
+    ):
+        frames[name] = made_up_results.statistic(name, rows)
     keys = {"benchmarks": BENCHMARK, "training": MODEL}
-    paths = {}
-    for kind in frames | statistics:
-        paths[kind] = {keys.get(kind, PAIR): folder / f"{kind}.parquet"}
+    paths = {"passes": {PAIR: folder / "manifest.json"}}
+    for kind, frame in frames.items():
+        path = folder / f"{kind}.parquet"
+        write_parquet(path, frame)
+        paths[kind] = {keys.get(kind, PAIR): path}
     entries = {BENCHMARK: {"title": "Two eras", "source": "eras", "language": "en"}}
-    return Results(paths | {"passes": {PAIR: folder / "manifest.json"}}, entries)
+    return Results(paths, entries)
 
 
 def manifest(folder: Path, benchmark: pd.DataFrame) -> dict[str, Any]:

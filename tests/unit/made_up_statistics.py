@@ -16,24 +16,24 @@ SPEECH = (
 
 
 def text_of(**statistics: Any) -> TokenStatistics:
-    plain = {"text", "neighbours", "shadows"}
-    lists: dict[str, Any] = {}
+    given: dict[str, Any] = {"text": SPEECH}
+    given["token_ids"] = np.arange(len(statistics["logprobs"]))
     for name, values in statistics.items():
-        if name not in plain:
-            lists[name] = np.array(values, dtype=float)
-    if "neighbours" in statistics:
-        neighbours = []
-        for values in statistics["neighbours"]:
-            neighbours.append(np.array(values, dtype=float))
-        lists["neighbours"] = tuple(neighbours)
-    if "shadows" in statistics:
-        lists["inputs"] = {
-            "shadows": [np.array(side, dtype=float) for side in statistics["shadows"]]
-        }
-    lists["token_ids"] = np.array(
-        statistics.get("token_ids", range(len(lists["logprobs"]))), dtype=int
-    )
-    return TokenStatistics(text=statistics.get("text", SPEECH), **lists)
+        if name == "text":
+            given["text"] = values
+        elif name == "token_ids":
+            given["token_ids"] = np.array(values, dtype=int)
+        elif name == "neighbours":
+            given["neighbours"] = tuple(floats_of(copy) for copy in values)
+        elif name == "shadows":
+            given["inputs"] = {"shadows": [floats_of(side) for side in values]}
+        else:
+            given[name] = floats_of(values)
+    return TokenStatistics(**given)
+
+
+def floats_of(values: Any) -> np.ndarray:
+    return np.array(values, dtype=float)
 
 
 def score(id: str, text: TokenStatistics, **params: Any) -> float:
@@ -46,10 +46,10 @@ def texts(draw: st.DrawFn) -> TokenStatistics:
     m = draw(st.integers(1, 16))
 
     def floats(size: int, low: float, high: float) -> list[float]:
-        return draw(
-            st.lists(st.floats(low, high, width=32), min_size=size, max_size=size)
-        )
+        number = st.floats(low, high, width=32)
+        return draw(st.lists(number, min_size=size, max_size=size))
 
+    neighbours = draw(st.integers(1, 3))
     return text_of(
         token_ids=draw(st.lists(st.integers(0, 9), min_size=n, max_size=n)),
         logprobs=floats(n, -40, 0),
@@ -60,7 +60,7 @@ def texts(draw: st.DrawFn) -> TokenStatistics:
         reference=floats(m, -40, 0),
         aligned_reference=floats(n, -40, 0),
         log_frequencies=floats(n, -25, -0.125),
-        neighbours=[floats(m, -40, 0) for _ in range(draw(st.integers(1, 3)))],
+        neighbours=[floats(m, -40, 0) for _ in range(neighbours)],
         given_nonmember=floats(n + 1, -40, 0),
         given_member=floats(n + 1, -40, 0),
         shadows=[floats(2, -40, 0), floats(2, -40, 0)],
@@ -76,9 +76,9 @@ def oracle_z(text: TokenStatistics) -> list[float]:
     for logprob, entropy, variance in zip(
         text.logprobs, text.entropies, text.variances, strict=True
     ):
-        mu = -entropy
+        mean = -entropy
         sigma = math.sqrt(max(variance, 1e-6))
-        z.append((logprob - mu) / sigma)
+        z.append((logprob - mean) / sigma)
     return z
 
 

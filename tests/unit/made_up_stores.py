@@ -54,13 +54,13 @@ class Store:
         return PassIndex(self.manifest, self.folder)
 
     def manifest_file(self) -> Path:
-        write_json(self.folder / f"{self.model}.json", self.manifest)
-        return self.folder / f"{self.model}.json"
+        path = self.folder / f"{self.model}.json"
+        write_json(path, self.manifest)
+        return path
 
     def row(self, id: str, altered: str = "", variant: int = 0) -> dict[str, Any]:
-        rng = np.random.default_rng(
-            [*id.encode(), *self.model.encode(), *altered.encode(), variant]
-        )
+        seed = [*id.encode(), *self.model.encode(), *altered.encode(), variant]
+        rng = np.random.default_rng(seed)
         n = int(rng.integers(5, 12))
         return {
             "text_id": id,
@@ -89,21 +89,18 @@ class Store:
         id."""
         beside = altered or (f"{prefix} {draw} {shots}" if prefix else "")
         full = not beside if full is None else full
+        changes = changes or {}
+        name = f"{self.model}-{view}-{beside}-{start_token.strip('<|>')}"
         for length, texts in self.benchmark.groupby("length", dropna=False):
             words = None if pd.isna(length) else int(length)
             rows = []
             for id in texts["text_id"]:
-                for variant in reversed(range(variants)):
-                    rows.append(
-                        self.row(id, beside, variant)
-                        | {"shots_used": shots}
-                        | (changes or {}).get(id, {})
-                    )
-            file = f"{self.model}-{view}-{beside}-{start_token.strip('<|>')}-{words}.parquet"
-            write_parquet(
-                self.folder / file,
-                _table([row for row in rows if "absent" not in row], full),
-            )
+                changed = {"shots_used": shots} | changes.get(id, {})
+                if "absent" not in changed:
+                    for variant in reversed(range(variants)):
+                        rows.append(self.row(id, beside, variant) | changed)
+            path = self.folder / f"{name}-{words}.parquet"
+            write_parquet(path, _table(rows, full))
             self.manifest["views"].append(
                 {
                     "view": view,
@@ -117,9 +114,7 @@ class Store:
                     "subset": "",
                     "length": words,
                     "statistics": "full" if full else "logprobs",
-                    "files": [
-                        {"file": file, "sha256": sha256_file(self.folder / file)}
-                    ],
+                    "files": [{"file": path.name, "sha256": sha256_file(path)}],
                 }
             )
         return self
@@ -154,9 +149,9 @@ def _table(rows: list[dict[str, Any]], full: bool) -> pa.Table:
 def a_run(*methods: str | dict[str, Any], **changes: Any) -> dict[str, Any]:
     chosen = []
     for method in methods:
-        chosen.append(
-            {"method": method, "parameters": {}} if isinstance(method, str) else method
-        )
+        if isinstance(method, str):
+            method = {"method": method, "parameters": {}}
+        chosen.append(method)
     return {
         "model": "tiny",
         "benchmark": "made_up",
@@ -180,24 +175,28 @@ def score_of(store: Store, *runs: dict[str, Any], **more: Any) -> pd.DataFrame:
 def statistics_of(store: Store, id: str, **more: Any) -> TokenStatistics:
     """What the store holds of a text, in float32 as written."""
     row = store.row(id)
-    arrays = {}
-    for name in ("logprobs", "entropies", "variances"):
-        arrays[name] = np.float32(row[name]).astype(float)
     text = store.benchmark.set_index("text_id")["text"][id]
     return TokenStatistics(
-        text=text, token_ids=np.array(row["token_ids"]), **arrays, **more
+        text=text,
+        token_ids=np.array(row["token_ids"]),
+        logprobs=as_written(row["logprobs"]),
+        entropies=as_written(row["entropies"]),
+        variances=as_written(row["variances"]),
+        **more,
     )
+
+
+def as_written(values: list[float]) -> np.ndarray:
+    return np.float32(values).astype(float)
 
 
 def mean_logprob(store: Store, id: str, beside: str = "", variant: int = 0) -> float:
     """Of a text of a pass, in float32 as written."""
-    return float(
-        np.mean(np.float32(store.row(id, beside, variant)["logprobs"]).astype(float))
-    )
+    logprobs = store.row(id, beside, variant)["logprobs"]
+    return float(as_written(logprobs).mean())
 
 
 def counts_file(path: Path, counts: dict[int, int]) -> Path:
-    write_parquet(
-        path, pa.table({"token_id": list(counts), "count": list(counts.values())})
-    )
+    columns = {"token_id": list(counts), "count": list(counts.values())}
+    write_parquet(path, pa.table(columns))
     return path

@@ -21,29 +21,16 @@ def row(
     label: int | None, document: str, *, seed: str, words: int = 64, **more
 ) -> dict:
     """A text of random words: no two share a run of eight."""
-    return {
-        "text": " ".join(random.Random(seed).choices(WORDS, k=words)),
-        "label": label,
-        "document": document,
-        **more,
-    }
+    text = " ".join(random.Random(seed).choices(WORDS, k=words))
+    return {"text": text, "label": label, "document": document, **more}
 
 
-def texts(
-    label: int | None, documents: int, each: int, *, words: int = 64, **more
-) -> list[dict]:
+def texts(label: int | None, documents: int, each: int, **more) -> list[dict]:
     rows = []
-    for document in range(documents):
-        for number in range(each):
-            rows.append(
-                row(
-                    label,
-                    f"{label}-{document}",
-                    seed=f"{label}-{document}-{number}",
-                    words=words,
-                    **more,
-                )
-            )
+    for number in range(documents):
+        document = f"{label}-{number}"
+        for passage in range(each):
+            rows.append(row(label, document, seed=f"{document}-{passage}", **more))
     return rows
 
 
@@ -54,21 +41,20 @@ WITHHELD = texts(0, 20, 2)
 
 
 def changed(rows: list[dict], *numbers: int, **values) -> list[dict]:
-    changed_rows = []
-    for number, row in enumerate(rows):
-        changed_rows.append({**row, **(values if number in numbers else {})})
+    changed_rows = [*rows]
+    for number in numbers:
+        changed_rows[number] = rows[number] | values
     return changed_rows
 
 
 def overlapping(words: int, *numbers: int) -> list[dict]:
     """The suspects, some of which begin with the first words of the known text of the
     same number."""
-    rows = [*SUSPECTS]
+    rows = SUSPECTS
     for number in numbers:
         known = KNOWN[number]["text"].split()
         own = rows[number]["text"].split()
-        text = " ".join(known[:words] + own[words:])
-        rows[number] = {**rows[number], "text": text}
+        rows = changed(rows, number, text=" ".join(known[:words] + own[words:]))
     return rows
 
 
@@ -84,24 +70,19 @@ def audited(folder: Path, rows: list[dict], language: str = "en") -> list[str]:
 
 def test_good_files_have_no_remark(tmp_path):
     assert audited(tmp_path, SUSPECTS + KNOWN) == []
-    assert (
-        check_audit(
-            written(tmp_path / "a.jsonl", SUSPECTS),
-            written(tmp_path / "b.jsonl", KNOWN),
-        )
-        == []
-    )
-    assert check_audit(written(tmp_path / "a.jsonl", SUSPECTS), None) == []
-    assert audited(tmp_path, PUBLISHED + WITHHELD) == [], (
-        "label 1 is in question where no text has null"
-    )
-    links = []
-    for n in range(20):
-        links.append(f"[![{'badge' * 9}](https://img.example.org/{n})")
-    badges = " ".join(links)
-    remarks = audited(tmp_path, changed(SUSPECTS, 0, text=badges) + KNOWN)
-    for remark in remarks:
-        assert "without spaces" not in remark, "links are long words"
+    suspects = written(tmp_path / "a.jsonl", SUSPECTS)
+    known = written(tmp_path / "b.jsonl", KNOWN)
+    assert check_audit(suspects, known) == []
+    assert check_audit(suspects, None) == []
+    label_1_is_in_question = PUBLISHED + WITHHELD
+    assert audited(tmp_path, label_1_is_in_question) == []
+
+
+def test_links_are_long_words(tmp_path):
+    links = [f"[![{'badge' * 9}](https://img.example.org/{n})" for n in range(20)]
+    rows = changed(SUSPECTS, 0, text=" ".join(links))
+    for remark in audited(tmp_path, rows + KNOWN):
+        assert "without spaces" not in remark
 
 
 AUDIT_ERRORS = {
@@ -118,7 +99,7 @@ AUDIT_ERRORS = {
     ),
     "the same text twice, folded": (
         [
-            {**KNOWN[3], "label": None, "text": KNOWN[3]["text"].replace(" ", " \n")},
+            KNOWN[3] | {"label": None, "text": KNOWN[3]["text"].replace(" ", " \n")},
             *SUSPECTS,
             *KNOWN,
         ],
@@ -126,7 +107,7 @@ AUDIT_ERRORS = {
         r"known non-members \(label 0\)\. Decide which it is, and remove the other row\.",
     ),
     "three such texts": (
-        [*({**row, "label": None} for row in KNOWN[:3]), *KNOWN],
+        changed(KNOWN, 0, 1, 2, label=None)[:3] + KNOWN,
         r"t\.jsonl:1 and .*t\.jsonl:4 hold the same text.* \(2 more such texts\)\.",
     ),
     "most suspects overlap": (
@@ -234,7 +215,7 @@ AUDIT_REMARKS = {
         [
             *SUSPECTS,
             *KNOWN,
-            {**KNOWN[0], "document": "x", "text": KNOWN[0]["text"] + " more"},
+            KNOWN[0] | {"document": "x", "text": KNOWN[0]["text"] + " more"},
         ],
         r"the documents '0-0' and 'x' of the known .* share at least 50% of their runs of 8 words.* same document",
     ),
@@ -256,7 +237,7 @@ AUDIT_REMARKS = {
         r"a document of the suspects .* has 12 passages, one of the known .* 4 \(medians\)\. Give more passages of the",
     ),
     "longer words": (
-        [{**row, "text": row["text"].replace(" ", "s ")} for row in SUSPECTS] + KNOWN,
+        [row | {"text": row["text"].replace(" ", "s ")} for row in SUSPECTS] + KNOWN,
         r"the suspects .* have \d+ characters on average, the known non-members .* \d+\. The check of sizes will",
     ),
 }
@@ -275,22 +256,18 @@ def test_a_short_shared_run_is_not_remarked(tmp_path):
 
 def test_the_known_texts_of_another_file_are_named_with_that_file(tmp_path):
     ours = written(tmp_path / "ours.jsonl", SUSPECTS)
-    (remark,) = check_audit(
-        ours, written(tmp_path / "theirs.jsonl", [*KNOWN, KNOWN[0]])
-    )
+
+    def with_known(rows: list[dict]) -> list[str]:
+        return check_audit(ours, written(tmp_path / "theirs.jsonl", rows))
+
+    (remark,) = with_known([*KNOWN, KNOWN[0]])
     assert "theirs.jsonl:51 that of" in remark
-    with pytest.raises(
-        InputError, match=r"ours\.jsonl:1 and .*theirs\.jsonl:51 hold the same text"
-    ):
-        check_audit(
-            ours,
-            written(tmp_path / "theirs.jsonl", [*KNOWN, {**SUSPECTS[0], "label": 0}]),
-        )
-    with pytest.raises(
-        InputError,
-        match=r"theirs\.jsonl: the audit has no known non-members: it has 40 texts with",
-    ):
-        check_audit(ours, written(tmp_path / "theirs.jsonl", PUBLISHED))
+    says = r"ours\.jsonl:1 and .*theirs\.jsonl:51 hold the same text"
+    with pytest.raises(InputError, match=says):
+        with_known([*KNOWN, SUSPECTS[0] | {"label": 0}])
+    says = r"theirs\.jsonl: the audit has no known non-members: it has 40 texts with"
+    with pytest.raises(InputError, match=says):
+        with_known(PUBLISHED)
 
 
 def test_non_members_of_another_source_leave_the_checks_of_the_suspects(tmp_path):
@@ -310,32 +287,24 @@ def test_texts_without_spaces_are_measured_in_characters(tmp_path):
 
     longer = [chinese(None, 200) for _ in range(5)]
     known = [chinese(0, 64) for _ in range(30)]
-    with pytest.raises(
-        InputError, match=r"have 200 characters, the known non-members .* 64"
-    ):
+    says = r"have 200 characters, the known non-members .* 64"
+    with pytest.raises(InputError, match=says):
         audited(tmp_path, longer + known, "zh")
     first, *others = (chinese(None, 64) for _ in range(8))
     first["text"] = known[0]["text"][:40] + first["text"][40:]
-    rows = [first, *known, *others]
-    (remark,) = audited(tmp_path, rows, "zh")
-    assert re.search(
-        r"1 of 8 suspects .*20% of their runs of 16 characters .*:1, 51%, mostly with .*:2\.",
-        remark,
-    )
+    (remark,) = audited(tmp_path, [first, *known, *others], "zh")
+    assert re.search(r"1 of 8 suspects .*20% of their runs of 16 characters", remark)
+    assert re.search(r":1, 51%, mostly with .*:2\.", remark)
 
 
 def twins(published: int, unpublished: int) -> list[dict]:
     """Canaries that are one word apart from their twins."""
     rows = []
-    for document in map(str, range(published)):
+    for document in range(published):
         for number in range(1 + unpublished):
-            rows.append(
-                {
-                    "text": f"the same words of every canary, and then {WORDS[number]}",
-                    "label": int(not number),
-                    "document": document,
-                }
-            )
+            text = f"the same words of every canary, and then {WORDS[number]}"
+            label = 1 if number == 0 else 0
+            rows.append({"text": text, "label": label, "document": str(document)})
     return rows
 
 

@@ -47,25 +47,23 @@ configs:
 """
 
 
-def rows(count, seed, **more):
+def rows(count, seed):
     draw = random.Random(seed)
     made_rows = []
     for number in range(count):
-        made_rows.append(
-            {
-                "snippet": made.words(draw, 12),
-                "seen": number % 2,
-                "book": f"book {number // 3}",
-                **more,
-            }
-        )
+        snippet = made.words(draw, 12)
+        book = f"book {number // 3}"
+        made_rows.append({"snippet": snippet, "seen": number % 2, "book": book})
     return made_rows
 
 
+def snippets(rows):
+    return [row["snippet"] for row in rows]
+
+
 PARTS = [rows(5, 0), rows(4, 1), rows(6, 2)]
-PAGES = [
-    [{"snippet": row["snippet"]} for row in part] for part in (rows(4, 3), rows(3, 4))
-]
+KNOWN_PAGES = [{"snippet": snippet} for snippet in snippets(rows(4, 3))]
+NEW_PAGES = [{"snippet": snippet} for snippet in snippets(rows(3, 4))]
 COLUMNS = {"text": "snippet", "label": "seen"}
 
 
@@ -88,17 +86,19 @@ FORMATS = ENCODED | {
 def books(ending="parquet"):
     """Two configurations, one of them in parts; only the README says what is what."""
     parts = {"all/part-0": PARTS[0], "all/part-1": PARTS[1], "all/held_out": PARTS[2]}
-    parts |= {"pages/known": PAGES[0], "pages/new": PAGES[1]}
-    files = {f"{name}.{ending}": ENCODED[ending](part) for name, part in parts.items()}
-    return files | {"README.md": CARD.encode(), "picture.png": b"not asked for"}
+    parts |= {"pages/known": KNOWN_PAGES, "pages/new": NEW_PAGES}
+    files = {"README.md": CARD.encode(), "picture.png": b"not asked for"}
+    for name, part in parts.items():
+        files[f"{name}.{ending}"] = ENCODED[ending](part)
+    return files
 
 
 def table_of(folder, **keys):
     """The table of an entry, fetched from the hub where it names one, else read from
     `folder`."""
-    entry = (
-        {"source": "dataset"} | ({} if "hub" in keys else {"path": str(folder)}) | keys
-    )
+    entry = {"source": "dataset"} | keys
+    if "hub" not in keys:
+        entry["path"] = str(folder)
     parse_entries({"mine": entry}, BENCHMARKS, "test")
     if "hub" in keys:
         fetch_dataset(entry, "texts", folder / "texts", seed=0, attempts=2)
@@ -108,8 +108,9 @@ def table_of(folder, **keys):
 
 def written(folder, files):
     for name, data in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(data)
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
     return folder
 
 
@@ -120,15 +121,13 @@ def test_a_split_of_a_configuration_is_what_the_readme_says(hub, tmp_path, endin
     table = table_of(
         tmp_path, hub=NAME, hub_config="snippets", splits=["train"], columns=columns
     )
-    wanted = PARTS[0] + PARTS[1]
-    assert table["text"].tolist() == [row["snippet"] for row in wanted], (
-        "in the parts' order"
-    )
-    assert table["label"].tolist() == [row["seen"] for row in wanted]
-    assert table["document"].tolist() == [row["book"] for row in wanted]
-    assert table["text_id"].tolist() == [f"{number:06d}" for number in range(1, 10)], (
-        "as in a local file"
-    )
+    wanted = PARTS[0] + PARTS[1]  # in the parts' order
+    assert len(table) == len(wanted) == 9
+    for number, row in table.iterrows():
+        assert row["text_id"] == f"{number + 1:06d}", "as in a local file"
+        assert row["text"] == wanted[number]["snippet"]
+        assert row["label"] == wanted[number]["seen"]
+        assert row["document"] == wanted[number]["book"]
     (repository,) = read_json(tmp_path / "texts" / "files.json")["repositories"]
     assert repository["commit"] == sha
     assert "picture.png" not in repository["files"]
@@ -148,11 +147,10 @@ def test_splits_may_be_the_classes(hub, tmp_path, ending):
         columns={"text": "snippet"},
         splits=splits,
     )
-    by_label = {label: part["text"].tolist() for label, part in table.groupby("label")}
-    expected = {}
-    for label, part in zip((1, 0), PAGES, strict=True):
-        expected[label] = [row["snippet"] for row in part]
-    assert by_label == expected
+    members, nonmembers = table[table["label"] == 1], table[table["label"] == 0]
+    assert members["text"].tolist() == snippets(KNOWN_PAGES)
+    assert nonmembers["text"].tolist() == snippets(NEW_PAGES)
+    assert len(table) == 7
     assert table["text_id"].tolist()[:2] == ["members-000001", "members-000002"]
     assert table.groupby("subset")["label"].first().to_dict() == {"a": 1, "b": 0}
     assert table["length"].dropna().tolist() == [12] * 4
@@ -169,17 +167,13 @@ def test_nonmembers_stand_in_every_subset_of_the_members(hub, tmp_path):
         labels=labels,
         shared_nonmembers=True,
     )
-    counts = table.groupby(["subset", "label"]).size().to_dict()
-    expected = {}
-    for dose in ("1", "16", "4"):
-        for label in (0, 1):
-            expected[dose, label] = 3
-    assert counts == expected
+    members = table[table["label"] == 1]
+    assert members["subset"].value_counts().to_dict() == {"1": 3, "4": 3, "16": 3}
     nonmembers = table[table["label"] == 0]
+    assert nonmembers["subset"].value_counts().to_dict() == {"1": 3, "4": 3, "16": 3}
     assert nonmembers["text"].nunique() == 3
-    assert (
-        nonmembers["text_id"].str.startswith(("1-test-", "4-test-", "16-test-")).all()
-    )
+    for row in nonmembers.itertuples():
+        assert row.text_id.startswith(f"{row.subset}-test-")
 
 
 @pytest.mark.parametrize("ending", FORMATS)
@@ -187,11 +181,9 @@ def test_every_format_gives_the_same_table(tmp_path, ending):
     given = []
     for row, label in zip(PARTS[0], (1, 0, None, 1, 0), strict=True):
         given.append(row | {"label": label})
-    files = {f"test.{ending}": FORMATS[ending](given)}
-    table = table_of(
-        written(tmp_path, files), columns={"text": "snippet", "label": "label"}
-    )
-    assert table["text"].tolist() == [row["snippet"] for row in given]
+    folder = written(tmp_path, {f"test.{ending}": FORMATS[ending](given)})
+    table = table_of(folder, columns={"text": "snippet", "label": "label"})
+    assert table["text"].tolist() == snippets(given)
     assert table["label"].fillna(-1).tolist() == [1, 0, -1, 1, 0]
 
 
@@ -203,20 +195,18 @@ def test_classes_with_names_are_not_taken_by_their_numbers(tmp_path):
     given = {"text": ["a b", "c d", "e f"], "label": [0, 1, None]}
     table = datasets.Dataset.from_dict(given, features=features)
     table.to_parquet(str(tmp_path / "train.parquet"))
-    with pytest.raises(
-        InputError, match=r"row 1: label is 'member'; say under labels what it means"
-    ):
+    says = r"row 1: label is 'member'; say under labels what it means"
+    with pytest.raises(InputError, match=says):
         table_of(tmp_path)
     table = table_of(tmp_path, labels={"member": 1, "nonmember": 0})
     assert table["label"].fillna(-1).tolist() == [1, 0, -1]
-    with pytest.raises(
-        InputError, match=r"row 2: label is 'nonmember', .*did you mean 'non-member'"
-    ):
+    says = r"row 2: label is 'nonmember', .*did you mean 'non-member'"
+    with pytest.raises(InputError, match=says):
         table_of(tmp_path, labels={"member": 1, "non-member": 0})
     for first, second in ((True, False), (2, 3), ("yes", "no")):
         given = []
-        for number, label in enumerate((first, second, first, second)):
-            given.append({"text": f"text {number}", "label": label})
+        for label in (first, second, first, second):
+            given.append({"text": f"text {len(given)}", "label": label})
         folder = written(tmp_path / str(first), {"train.jsonl": made.jsonl(given)})
         labels = {first: 0, second: 1}
         assert table_of(folder, labels=labels)["label"].tolist() == [0, 1, 0, 1]
@@ -242,10 +232,13 @@ def zipped(name, data):
 
 def cells(separator=",", header=True, encoding="utf-8"):
     lines = made.comma_separated(WORDS, separator).decode().splitlines()
-    return "".join(f"{line}\n" for line in lines[0 if header else 1 :]).encode(encoding)
+    if not header:
+        del lines[0]
+    return ("\n".join(lines) + "\n").encode(encoding)
 
 
 NAMES = [*WORDS[0]]
+BY_COLUMN = {name: [row[name] for row in WORDS] for name in NAMES}
 AS_WRITTEN = {
     "tabs": ("train.tsv", cells("\t"), {}),
     "packed": ("train.csv.xz", lzma.compress(cells()), {}),
@@ -280,11 +273,8 @@ AS_WRITTEN = {
     "an array": ("train.json", json.dumps(WORDS).encode(), {}),
     "an array by field": ("train.json", json.dumps({"rows": WORDS}).encode(),
                           {"field": "rows"}),
-    "an array of columns": (
-        "train.json",
-        json.dumps({"d": {name: [row[name] for row in WORDS] for name in NAMES}}).encode(),
-        {"field": "d"},
-    ),
+    "an array of columns": ("train.json", json.dumps({"d": BY_COLUMN}).encode(),
+                            {"field": "d"}),
     "lines in an archive": ("train.zip", zipped("train.jsonl", made.jsonl(WORDS)), {}),
 }  # fmt: skip
 
@@ -297,20 +287,17 @@ def readme(data_files, **settings):
 @pytest.mark.parametrize("case", AS_WRITTEN)
 def test_cells_are_text_as_written_whatever_the_format_and_the_settings(tmp_path, case):
     name, data, settings = AS_WRITTEN[case]
-    card = (
-        {"README.md": readme([{"split": "train", "path": name}], **settings)}
-        if settings
-        else {}
-    )
-    table = table_of(written(tmp_path, {name: data} | card)).set_index("text_id")
-    expected = {
-        row["id"]: (row["text"], int(row["label"]), row["document"]) for row in WORDS
-    }
-    if case == "quoting":
-        expected["001"] = ('"null', 1, "007")
-    assert {
-        id: (row["text"], row["label"], row["document"]) for id, row in table.iterrows()
-    } == expected
+    files = {name: data}
+    if settings:
+        files["README.md"] = readme([{"split": "train", "path": name}], **settings)
+    table = table_of(written(tmp_path, files)).set_index("text_id")
+    assert set(table.index) == {row["id"] for row in WORDS}
+    for row in WORDS:
+        is_quoted = case == "quoting" and row["text"] == "null"
+        text = '"null' if is_quoted else row["text"]
+        expected = [text, int(row["label"]), row["document"]]
+        assert table.loc[row["id"], ["text", "label", "document"]].tolist() == expected
+    assert len(table) == len(WORDS)
 
 
 NOT_READ = {
@@ -338,59 +325,53 @@ def test_a_row_that_does_not_fit_its_header_is_refused_with_any_settings(
 def test_files_of_a_split_have_the_same_columns_and_those_of_another_format_are_read_or_named(
     tmp_path, warnings
 ):
-    own = {
-        f"train/{name}.csv": f"text,label\nfrom {name},1\n".encode() for name in "acef"
+    files = {
+        "b.jsonl": made.jsonl([{"text": "from lines", "label": 0}]),
+        "meta.json": b'{\n"by": "hand"}',
+        "LICENSE.txt": b"Free.",
+        "d.jsonl": b'{"words": 1}\n',
     }
-    other = {"train/b.jsonl": made.jsonl([{"text": "from lines", "label": 0}])}
-    left_out = {
-        "train/meta.json": b'{\n"by": "hand"}',
-        "train/LICENSE.txt": b"Free.",
-        "train/d.jsonl": b'{"words": 1}\n',
-    }
-    table = table_of(written(tmp_path / "mixed", own | other | left_out))
-    assert sorted(table["text"]) == [
-        "from a",
-        "from c",
-        "from e",
-        "from f",
-        "from lines",
-    ]
+    for name in "acef":
+        files[f"{name}.csv"] = f"text,label\nfrom {name},1\n".encode()
+    written(tmp_path / "mixed" / "train", files)
+    table = table_of(tmp_path / "mixed")
+    own = ["from a", "from c", "from e", "from f"]
+    assert sorted(table["text"]) == [*own, "from lines"]
     assert warnings().count("are not read") == 1
     assert "3 files are not read" in warnings()
-    for name in left_out:
-        assert name.rpartition("/")[2] in warnings()
-    for ending, write in (
-        ("csv", made.comma_separated),
-        ("jsonl", made.jsonl),
-        ("parquet", made.parquet),
-    ):
-        one = [{"text": "a b", "label": 1}]
-        two = [{"text": "c d", "labels": 0}]
-        files = {f"train/a.{ending}": write(one), f"train/b.{ending}": write(two)}
-        told = rf"a\.{ending} has 'label', and b\.{ending} has not|b\.{ending}: no column is called label"
-        with pytest.raises(InputError, match=told):
-            table_of(written(tmp_path / ending, files))
+    for name in ("meta.json", "LICENSE.txt", "d.jsonl"):
+        assert name in warnings()
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_column_that_another_file_of_the_split_lacks_is_named(tmp_path, ending):
+    first = FORMATS[ending]([{"text": "a b", "label": 1}])
+    second = FORMATS[ending]([{"text": "c d", "labels": 0}])
+    files = {f"train/a.{ending}": first, f"train/b.{ending}": second}
+    told = rf"a\.{ending} has 'label', and b\.{ending} has not|b\.{ending}: no column is called label"
+    with pytest.raises(InputError, match=told):
+        table_of(written(tmp_path, files))
 
 
 def test_what_links_of_a_data_set_lead_to_is_read_or_named(tmp_path, warnings):
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "b.csv").write_text("text,label\nfrom elsewhere,1\n")
-    folder = written(tmp_path / "own", {"train/a.csv": b"text,label\nfrom here,0\n"})
-    (folder / "train" / "linked.csv").symlink_to(tmp_path / "elsewhere" / "b.csv")
-    (folder / "train" / "series").symlink_to(tmp_path / "elsewhere")
-    (folder / "train" / "broken.csv").symlink_to(tmp_path / "nowhere")
-    assert sorted(table_of(folder)["text"]) == ["from elsewhere", "from here"]
+    elsewhere = tmp_path / "elsewhere"
+    written(elsewhere, {"b.csv": b"text,label\nfrom elsewhere,1\n"})
+    train = tmp_path / "own" / "train"
+    written(train, {"a.csv": b"text,label\nfrom here,0\n"})
+    (train / "linked.csv").symlink_to(elsewhere / "b.csv")
+    (train / "series").symlink_to(elsewhere)
+    (train / "broken.csv").symlink_to(tmp_path / "nowhere")
+    texts = table_of(tmp_path / "own")["text"]
+    assert sorted(texts) == ["from elsewhere", "from here"]
     assert "2 files are not read" in warnings()
     assert "train/broken.csv, train/series/b.csv" in warnings()
 
 
 def test_rows_that_the_readme_skips_are_counted(tmp_path, warnings):
+    card = readme("train.csv", sep=";", on_bad_lines="skip")
     data = b"text;label\na b;1\nc;d;0\ne f;0\n"
-    files = {
-        "train.csv": data,
-        "README.md": readme("train.csv", sep=";", on_bad_lines="skip"),
-    }
-    assert len(table_of(written(tmp_path, files))) == 2
+    folder = written(tmp_path, {"train.csv": data, "README.md": card})
+    assert len(table_of(folder)) == 2
     assert "1 rows have more cells than the header: left out" in warnings()
 
 
@@ -408,34 +389,35 @@ WRITTEN_CLASSES = {
 }  # fmt: skip
 
 
+def write_classes(folder, ending, rows):
+    return written(folder, {f"train.{ending}": WRITTEN_CLASSES[ending](rows)})
+
+
 @pytest.mark.parametrize("ending", WRITTEN_CLASSES)
 @pytest.mark.parametrize("names", CLASSES)
 def test_a_number_in_a_column_of_classes_is_the_place_of_its_name_in_every_format(
     tmp_path, ending, names
 ):
-    given = [{"text": f"text {number}", "label": number % 2} for number in range(4)]
-    label = {
-        "name": "label",
-        "dtype": {"class_label": {"names": dict(enumerate(CLASSES[names]))}},
-    }
-    info = {"dataset_info": {"features": [{"name": "text", "dtype": "string"}, label]}}
+    first, second = CLASSES[names]
+    classes = {"class_label": {"names": {0: first, 1: second}}}
+    text = {"name": "text", "dtype": "string"}
+    features = [text, {"name": "label", "dtype": classes}]
+    info = {"dataset_info": {"features": features}}
     card = f"---\n{yaml.safe_dump(info)}---\n".encode()
-    folder = written(
-        tmp_path, {f"train.{ending}": WRITTEN_CLASSES[ending](given), "README.md": card}
-    )
+    folder = written(tmp_path, {"README.md": card})
+    given = [{"text": f"text {number}", "label": number % 2} for number in range(4)]
+    write_classes(folder, ending, given)
     if names == "numbers":
         assert table_of(folder)["label"].tolist() == [1, 0, 1, 0]
         return
-    with pytest.raises(
-        InputError,
-        match=rf"label is '{CLASSES[names][0]}'; say under labels what it means",
-    ):
+    says = rf"label is '{first}'; say under labels what it means"
+    with pytest.raises(InputError, match=says):
         table_of(folder)
     meaning = {"member": 1, "nonmember": 0}
-    expected = [meaning[CLASSES[names][number % 2]] for number in range(4)]
+    expected = [meaning[first], meaning[second]] * 2
     assert table_of(folder, labels=meaning)["label"].tolist() == expected
     given[0]["label"] = 2
-    written(folder, {f"train.{ending}": WRITTEN_CLASSES[ending](given)})
+    write_classes(folder, ending, given)
     with pytest.raises(InputError, match=r"label is 2, and the classes are 0 to 1"):
         table_of(folder, labels=meaning)
 
@@ -446,27 +428,14 @@ def test_characters_under_length_and_names_that_are_missing_are_checked_as_in_a_
 ):
     given = []
     for n in range(40):
-        given.append(
-            {
-                "text": f"text {n}",
-                "label": n % 2,
-                "length": 50 + n,
-                "document": "A " if n % 2 else "A",
-            }
-        )
-    folder = written(
-        tmp_path / "a", {f"train.{ending}": WRITTEN_CLASSES[ending](given)}
-    )
-    with pytest.raises(
-        InputError, match=r"the column length has 40 values for 40 texts"
-    ):
-        table_of(folder)
-    same = [row | {"length": 2} for row in given]
-    assert set(
-        table_of(written(folder, {f"train.{ending}": WRITTEN_CLASSES[ending](same)}))[
-            "document"
-        ]
-    ) == {"A"}
+        row = {"text": f"text {n}", "label": n % 2, "length": 50 + n}
+        given.append(row | {"document": "A " if n % 2 else "A"})
+    write_classes(tmp_path, ending, given)
+    says = r"the column length has 40 values for 40 texts"
+    with pytest.raises(InputError, match=says):
+        table_of(tmp_path)
+    write_classes(tmp_path, ending, [row | {"length": 2} for row in given])
+    assert set(table_of(tmp_path)["document"]) == {"A"}
 
 
 @pytest.mark.parametrize("ending", ["parquet", "saved"])
@@ -491,17 +460,15 @@ def test_a_folder_that_save_to_disk_wrote_is_read(tmp_path, splits):
     import datasets
 
     saved = datasets.Dataset.from_list(PARTS[0])
-    keys = {"splits": ["test"]} if splits else {}
-    written = (
-        datasets.DatasetDict(test=saved, train=saved.select([0])) if splits else saved
-    )
-    written.save_to_disk(str(tmp_path / "saved"))
-    before = sorted(path.name for path in (tmp_path / "saved").rglob("*"))
-    table = table_of(tmp_path / "saved", columns=COLUMNS, **keys)
-    assert table["text"].tolist() == [row["snippet"] for row in PARTS[0]]
-    assert sorted(path.name for path in (tmp_path / "saved").rglob("*")) == before, (
-        "nothing is written there"
-    )
+    keys = {"columns": COLUMNS}
+    if splits:
+        keys["splits"] = ["test"]
+        saved = datasets.DatasetDict(test=saved, train=saved.select([0]))
+    saved.save_to_disk(str(tmp_path))
+    before = set(tmp_path.rglob("*"))
+    table = table_of(tmp_path, **keys)
+    assert table["text"].tolist() == snippets(PARTS[0])
+    assert set(tmp_path.rglob("*")) == before, "nothing is written there"
 
 
 def test_rows_without_words_are_left_out_and_other_columns_than_the_named_are_not_read(
@@ -509,9 +476,8 @@ def test_rows_without_words_are_left_out_and_other_columns_than_the_named_are_no
 ):
     given = [row | {"length": -1.5, "id": "same"} for row in PARTS[0]]
     given += [{"snippet": " \n", "seen": 1}, {"snippet": None, "seen": 0}]
-    table = table_of(
-        written(tmp_path, {"train.jsonl": made.jsonl(given)}), columns=COLUMNS
-    )
+    written(tmp_path, {"train.jsonl": made.jsonl(given)})
+    table = table_of(tmp_path, columns=COLUMNS)
     assert len(table) == 5
     assert "split train: 2 of 7 rows have no words: left out" in warnings()
     assert table["length"].isna().all()
@@ -552,32 +518,25 @@ def test_nothing_is_asked_and_nothing_is_left_behind(tmp_path):
         "'splits': ['test'], 'columns': {'text': 'snippet', 'label': 'seen'}}\n"
         "print(len(build('mine', entry, [Path(sys.argv[1])])))"
     )
+    environment = {
+        "HOME": str(tmp_path / "home"),
+        "TMPDIR": str(tmp_path / "tmp"),
+        "PYTHONPATH": str(ROOT / "src"),
+    }
+    for name, value in os.environ.items():
+        if not name.startswith("HF_"):
+            environment.setdefault(name, value)
+    command = [sys.executable, "-c", program, str(tmp_path / "data")]
     for offline in ({}, {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}):
-        environment = {}
-        for name, value in os.environ.items():
-            if not name.startswith("HF_"):
-                environment[name] = value
-        environment |= {
-            "HOME": str(tmp_path / "home"),
-            "TMPDIR": str(tmp_path / "tmp"),
-            **offline,
-        }
-        environment["PYTHONPATH"] = str(ROOT / "src")
         done = subprocess.run(
-            [sys.executable, "-c", program, str(tmp_path / "data")],
-            env=environment,
-            capture_output=True,
-            text=True,
+            command, env=environment | offline, capture_output=True, text=True
         )
         assert done.returncode == 0, done.stderr
         assert done.stdout.split()[-1] == "6"
         assert "it/s" not in done.stderr
-    left = []
     for name in ("home", "tmp"):
         for path in (tmp_path / name).rglob("*"):
-            if path.is_file():
-                left.append(path)
-    assert not left
+            assert not path.is_file(), path
 
 
 MISTAKES = [
@@ -625,40 +584,32 @@ def test_the_splits_of_a_saved_folder_are_known_while_planning(tmp_path, several
     from datasets import Dataset, DatasetDict
 
     table = Dataset.from_dict({"text": ["a b"], "label": [1]}, split="test")
-    (DatasetDict({"test": table}) if several else table).save_to_disk(
-        str(tmp_path / "saved")
-    )
-    folder = tmp_path / "saved"
-    check_splits(DataSet(source="dataset", path=str(folder), splits=["test"]), folder)
+    if several:
+        table = DatasetDict({"test": table})
+    table.save_to_disk(str(tmp_path))
+    keys = {"source": "dataset", "path": str(tmp_path)}
+    check_splits(DataSet(splits=["test"], **keys), tmp_path)
     with pytest.raises(InputError, match="has no split 'train': valid: test"):
-        check_splits(
-            DataSet(source="dataset", path=str(folder), splits=["train"]), folder
-        )
+        check_splits(DataSet(splits=["train"], **keys), tmp_path)
 
 
 def test_a_broken_file_is_named_where_its_split_is_read(tmp_path):
-    folder = written(tmp_path, books() | {"all/held_out.parquet": b"PAR1 broken"})
-    with pytest.raises(
-        InputError, match=r"held_out\.parquet: cannot be read as Parquet"
-    ):
-        table_of(folder, hub_config="snippets", splits=["test"], columns=COLUMNS)
-    assert (
-        len(table_of(folder, hub_config="snippets", splits=["train"], columns=COLUMNS))
-        == 9
-    )
+    written(tmp_path, books() | {"all/held_out.parquet": b"PAR1 broken"})
+    keys = {"hub_config": "snippets", "columns": COLUMNS}
+    says = r"held_out\.parquet: cannot be read as Parquet"
+    with pytest.raises(InputError, match=says):
+        table_of(tmp_path, splits=["test"], **keys)
+    assert len(table_of(tmp_path, splits=["train"], **keys)) == 9
 
 
 @pytest.mark.parametrize("place", ["../outside.jsonl", "{folder}/outside.jsonl"])
 def test_a_readme_leads_to_no_other_files(tmp_path, place):
-    (tmp_path / "outside.jsonl").write_bytes(
-        made.jsonl([{"text": "secret", "label": 1}])
-    )
-    configs = [{"config_name": "a", "data_files": place.format(folder=tmp_path)}]
-    card = f"---\n{yaml.safe_dump({'configs': configs})}---\n"
-    folder = written(tmp_path / "data", {"README.md": card.encode()})
-    with pytest.raises(
-        InputError, match=r"its configs name .*outside\.jsonl, which is not in it"
-    ):
+    secret = made.jsonl([{"text": "secret", "label": 1}])
+    written(tmp_path, {"outside.jsonl": secret})
+    card = readme(place.format(folder=tmp_path))
+    folder = written(tmp_path / "data", {"README.md": card})
+    says = r"its configs name .*outside\.jsonl, which is not in it"
+    with pytest.raises(InputError, match=says):
         table_of(folder)
 
 
@@ -666,10 +617,8 @@ def test_a_repository_of_a_script_alone_is_refused_and_its_code_not_fetched(
     hub, tmp_path
 ):
     hub.add("datasets", NAME, {"README.md": b"# hi", "books.py": b"raise SystemExit"})
-    with pytest.raises(
-        InputError,
-        match=r"only a script \(books.py\), and scripts are never run.*refs/convert",
-    ):
+    says = r"only a script \(books.py\), and scripts are never run.*refs/convert"
+    with pytest.raises(InputError, match=says):
         table_of(tmp_path, hub=NAME)
     for _, path, _ in hub.asked:
         assert not ("resolve" in path and path.endswith(".py"))
@@ -682,7 +631,6 @@ def test_a_path_that_is_no_folder_is_refused(tmp_path):
     (tmp_path / "a.csv").write_text("text,label\na,1\n")
     with pytest.raises(InputError, match="is not a folder"):
         table_of(tmp_path / "a.csv")
-    with pytest.raises(
-        InputError, match=r"cannot read a folder with \[ \] in its path"
-    ):
+    says = r"cannot read a folder with \[ \] in its path"
+    with pytest.raises(InputError, match=says):
         table_of(written(tmp_path / "a[1]", books()))

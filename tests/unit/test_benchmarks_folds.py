@@ -3,7 +3,7 @@ in another."""
 
 import random
 from collections import Counter, defaultdict
-from itertools import pairwise
+from itertools import combinations, groupby
 
 import pandas as pd
 import pytest
@@ -35,23 +35,16 @@ def test_texts_without_documents_are_stratified_by_label_subset_and_length():
     rng = random.Random(0)
     texts = []
     for i in range(997):
-        texts.append(
-            text(
-                i,
-                rng.choice([0, 0, 1, None]),
-                subset=rng.choice("ab"),
-                length=rng.choice([32, 64]),
-            )
-        )
+        label = rng.choice([0, 0, 1, None])
+        subset = rng.choice("ab")
+        length = rng.choice([32, 64])
+        texts.append(text(i, label, subset=subset, length=length))
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "document"
-    for keys, slack in (
-        (("label", "subset", "length"), 2),
-        (("label", "subset"), 2),
-        (("label",), 4),
-    ):
+    slack = {("label", "subset", "length"): 2, ("label", "subset"): 2, ("label",): 4}
+    for keys, most in slack.items():
         for sizes in counts(texts, folds.numbers, *keys).values():
-            assert max(sizes) - min(sizes) <= slack
+            assert max(sizes) - min(sizes) <= most
 
 
 def test_folds_depend_on_seed_and_ids_and_not_on_the_order_of_the_texts():
@@ -87,10 +80,8 @@ def test_documents_and_matched_ones_stay_whole_where_each_class_has_five(
 ):
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "document"
-    where = defaultdict(set)
-    for item, fold in zip(texts, folds.numbers, strict=True):
-        where[getattr(item, whole)].add(fold)
-    assert all(len(fold) == 1 for fold in where.values())
+    for sizes in counts(texts, folds.numbers, whole).values():
+        assert sizes.count(0) == 4, "all texts lie in one fold"
     expected = {(0,): [each] * 5, (1,): [each] * 5}
     assert counts(texts, folds.numbers, "label") == expected
 
@@ -99,16 +90,15 @@ def test_blocks_of_matched_documents_share_a_fold_by_their_place():
     """Two documents of each class are too few to stay whole."""
     texts = []
     for i in range(40):
-        texts.append(
-            text(i, i // 10 % 2, document=f"d{i // 10}", matched=f"p{i // 20}")
-        )
+        document = i // 10
+        pair = document // 2
+        texts.append(text(i, document % 2, document=f"d{document}", matched=f"p{pair}"))
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "block"
-    for pair in (0, 20):
-        member = folds.numbers[pair : pair + 10]
-        other = folds.numbers[pair + 10 : pair + 20]
-        assert member == other
-        assert len(set(member)) == 5
+    first, second, third, fourth = (folds.numbers[i : i + 10] for i in (0, 10, 20, 30))
+    assert first == second
+    assert third == fourth
+    assert set(first) == set(third) == {0, 1, 2, 3, 4}
 
 
 def test_a_class_of_few_documents_means_blocks_in_the_order_of_the_document():
@@ -117,9 +107,8 @@ def test_a_class_of_few_documents_means_blocks_in_the_order_of_the_document():
         texts.append(text(i, int(i < 50), document="one" if i < 50 else f"d{i % 7}"))
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "block"
-    runs = folds.numbers[:50]
-    assert Counter(runs) == dict.fromkeys(range(5), 10)
-    assert sum(a != b for a, b in pairwise(runs)) == 4
+    runs = [(fold, len([*same])) for fold, same in groupby(folds.numbers[:50])]
+    assert sorted(runs) == [(fold, 10) for fold in range(5)]
 
 
 def test_overlapping_spans_share_a_fold():
@@ -132,10 +121,9 @@ def test_overlapping_spans_share_a_fold():
     texts = [text(i, 0, document="one", span=span) for i, span in enumerate(spans)]
     folds = assign_folds(texts, seed=1).numbers
     assert set(folds) == {0, 1, 2, 3, 4}
-    for a, fold_a in zip(spans, folds, strict=True):
-        for b, fold_b in zip(spans, folds, strict=True):
-            if a[0] < b[1] and b[0] < a[1]:
-                assert fold_a == fold_b
+    for (a, fold_a), (b, fold_b) in combinations(zip(spans, folds, strict=True), 2):
+        if a[0] < b[1] and b[0] < a[1]:
+            assert fold_a == fold_b
 
 
 def test_without_spans_a_text_shares_the_fold_of_the_longer_ones_that_contain_it():
@@ -143,15 +131,9 @@ def test_without_spans_a_text_shares_the_fold_of_the_longer_ones_that_contain_it
     texts = []
     for length in (16, 32, 64):
         for start in range(0, 448, length):
-            texts.append(
-                Text(
-                    f"{length}-{start}",
-                    " ".join(words[start : start + length]),
-                    1,
-                    length=length,
-                    document="one",
-                )
-            )
+            own = " ".join(words[start : start + length])
+            id = f"{length}-{start}"
+            texts.append(Text(id, own, 1, length=length, document="one"))
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "block"
     assert set(folds.numbers) == {0, 1, 2, 3, 4}
@@ -165,27 +147,19 @@ def test_without_spans_a_text_shares_the_fold_of_the_longer_ones_that_contain_it
 def test_equal_texts_share_a_fold_across_documents_and_classes(documents):
     texts = []
     for i in range(100):
-        texts.append(
-            Text(
-                f"{i:05d}",
-                f"text {i % 90}",
-                int(i % documents % 2),
-                document=f"d{i % documents}",
-            )
-        )
+        document = i % documents
+        words = f"text {i % 90}"
+        texts.append(Text(f"{i:05d}", words, document % 2, document=f"d{document}"))
     folds = assign_folds(texts, seed=1).numbers
     assert folds[90:] == folds[:10]
 
 
 def test_unlabelled_texts_and_fewer_than_folds_get_folds_too():
-    expected = dict.fromkeys(range(5), 2)
-    assert (
-        Counter(assign_folds([text(i, None) for i in range(10)], seed=1).numbers)
-        == expected
-    )
-    assert set(
-        assign_folds([text(0, 1), text(1, 0), text(2, None)], seed=1).numbers
-    ) <= {0, 1, 2, 3, 4}
+    unlabelled = [text(i, None) for i in range(10)]
+    folds = assign_folds(unlabelled, seed=1).numbers
+    assert Counter(folds) == dict.fromkeys(range(5), 2)
+    few = [text(0, 1), text(1, 0), text(2, None)]
+    assert set(assign_folds(few, seed=1).numbers) <= {0, 1, 2, 3, 4}
 
 
 def test_a_class_has_few_documents_below_five_and_a_text_without_one_counts_as_one():

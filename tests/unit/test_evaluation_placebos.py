@@ -57,29 +57,17 @@ def scored(benchmark: pd.DataFrame, draws: tuple[int, ...] = ()) -> pd.DataFrame
 
 
 def learned(table: pd.DataFrame) -> dict[str, float]:
-    labels = table["label"].astype(int).tolist()
-    return blind(
-        LabelledTexts(
-            table["text_id"].tolist(),
-            table["text"].tolist(),
-            labels,
-            table["fold"].tolist(),
-            "en",
-        )
-    )
+    labels = table["label"].astype(int)
+    columns = [table["text_id"], table["text"], labels, table["fold"]]
+    return blind(LabelledTexts(*map(list, columns), "en"))
 
 
 def computed(
     table: pd.DataFrame, benchmark: pd.DataFrame, prefixes: pd.DataFrame | None = None
 ) -> pd.DataFrame:
     sets = evaluation_sets(benchmark, prefixes)
-    return placebos(
-        scores_of([table], benchmark),
-        benchmark,
-        name="b",
-        evaluation_sets=sets,
-        settings=known,
-    )
+    read = scores_of([table], benchmark)
+    return placebos(read, benchmark, name="b", evaluation_sets=sets, settings=known)
 
 
 def placebo_table(benchmark: pd.DataFrame, document: str) -> pd.DataFrame:
@@ -94,10 +82,17 @@ def placebo_table(benchmark: pd.DataFrame, document: str) -> pd.DataFrame:
 
 
 def values_of(table: pd.DataFrame, **keys: Any) -> pd.DataFrame:
-    keys = {"metric": "auc", "selection": "default", "evaluation_set": "all"} | keys
-    return table[
-        np.logical_and.reduce([table[key] == value for key, value in keys.items()])
-    ].set_index("document")
+    usual = {"metric": "auc", "selection": "default", "evaluation_set": "all"}
+    for key, value in (usual | keys).items():
+        table = table[table[key] == value]
+    return table.set_index("document")
+
+
+def scores_by_id(scores: pd.DataFrame, method: str, draw: Any = None) -> pd.Series:
+    rows = scores[scores["method"] == method]
+    if draw is not None:
+        rows = rows[rows["draw"] == draw]
+    return rows.set_index("id")["score"]
 
 
 @pytest.fixture(scope="module")
@@ -109,14 +104,14 @@ def test_each_documents_value_is_the_auc_of_the_other_members_against_it(
     texts_table, table
 ):
     """What learns from labels learns from the placebo's labels."""
-    loss = scored(texts_table).query("method == 'loss'").set_index("id")["score"]
-    rows = {method: values_of(table, method=method) for method in ("loss", "blind")}
-    assert set(rows["loss"].index) == set(DOCUMENTS)
+    scores = {"loss": scores_by_id(scored(texts_table), "loss")}
+    assert set(values_of(table, method="loss").index) == set(DOCUMENTS)
     for document in DOCUMENTS[1:]:
         placebo = placebo_table(texts_table, document)
-        for method, own in (("loss", loss), ("blind", pd.Series(learned(placebo)))):
-            row = rows[method].loc[document]
-            expected = roc_auc_score(placebo["label"], own[placebo["text_id"]])
+        scores["blind"] = pd.Series(learned(placebo))
+        for method, score in scores.items():
+            row = values_of(table, method=method).loc[document]
+            expected = roc_auc_score(placebo["label"], score[placebo["text_id"]])
             assert row["value"] == pytest.approx(expected, abs=1e-12)
             assert row["n_members"] == 5 * OF_EACH
             assert row["n_nonmembers"] == OF_EACH
@@ -127,21 +122,21 @@ def test_the_real_documents_rows_are_those_of_the_metrics(texts_table, table):
     keys = [key for key in PLACEBO_KEYS if key != "length"]
     real = table[~table["placebo"]].set_index(keys)["value"]
     assert len(real) > 10
-    expected = (
-        metrics[metrics["selection"] != "grid"].set_index(keys)["value"].loc[real.index]
-    )
+    chosen = metrics[metrics["selection"] != "grid"]
+    expected = chosen.set_index(keys)["value"].loc[real.index]
     pd.testing.assert_series_equal(expected, real)
 
 
 def test_rank_mean_and_spread_are_of_the_placebos(table):
     rows = values_of(table, method="loss")
-    placebo = rows.loc[list(DOCUMENTS[1:]), "value"].to_numpy(dtype=float)
-    own = rows.loc["new"]
-    assert own["placebos"] == 6
-    assert own["mean"] == pytest.approx(placebo.mean())
-    assert own["sd"] == pytest.approx(placebo.std(ddof=1))
-    assert own["rank"] == 1 + (placebo >= own["value"]).sum()
-    assert rows.loc[list(DOCUMENTS[1:]), "rank"].isna().all()
+    real = rows.loc["new"]
+    placebos = rows.drop("new")
+    values = placebos["value"].to_numpy(dtype=float)
+    assert real["placebos"] == len(placebos) == 6
+    assert real["mean"] == pytest.approx(values.mean())
+    assert real["sd"] == pytest.approx(values.std(ddof=1))
+    assert real["rank"] == 1 + (values >= real["value"]).sum()
+    assert placebos["rank"].isna().all()
 
 
 def test_a_draw_of_prefixes_belongs_to_the_document_of_its_shots(texts_table):
@@ -155,18 +150,18 @@ def test_a_draw_of_prefixes_belongs_to_the_document_of_its_shots(texts_table):
         if chosen.name == "without_prefixes":
             ids[chosen.draw] = chosen.ids
     given = scored(texts_table, draws=(0, 1, 2))
-    of_recall = given[given["method"] == "recall"]
-    recall = of_recall.set_index(["draw", "id"])["score"]
     rows = computed(given, texts_table, prefixes)
     rows = values_of(rows, method="recall", evaluation_set="without_prefixes")
     assert set(rows.index) == set(documents.values())
     for draw, document in documents.items():
         own = texts_table if document == "new" else placebo_table(texts_table, document)
         own = own[own["text_id"].isin(ids[draw])]
-        expected = roc_auc_score(own["label"].astype(int), recall[draw][own["text_id"]])
-        assert rows.loc[document, "value"] == pytest.approx(expected)
-        assert rows.loc[document, "n_members"] == 8
-        assert rows.loc[document, "n_nonmembers"] == 8
+        recall = scores_by_id(given, "recall", draw)[own["text_id"]]
+        row = rows.loc[document]
+        expected = roc_auc_score(own["label"].astype(int), recall)
+        assert row["value"] == pytest.approx(expected)
+        assert row["n_members"] == 8
+        assert row["n_nonmembers"] == 8
         assert not set(own["text_id"]) & excluded_ids(prefixes, texts_table, draw)
 
 
@@ -184,25 +179,24 @@ def test_shots_of_a_placebo_come_from_its_document_and_from_the_other_members(
 
 def test_too_many_documents_of_non_members_or_placebos_are_refused(texts_table):
     several = texts_table.assign(document=texts_table["text_id"])
-    with pytest.raises(
-        InputError, match="benchmark 'b': placebos need non-members of one document"
-    ):
+    says = "benchmark 'b': placebos need non-members of one document"
+    with pytest.raises(InputError, match=says):
         computed(scored(texts_table), several)
-    with pytest.raises(
-        InputError,
-        match="7 placebos are asked for, and the members come from 6 documents",
-    ):
+    says = "7 placebos are asked for, and the members come from 6 documents"
+    with pytest.raises(InputError, match=says):
         draw_prefixes(texts_table, pool=3, draws=1, seed=0, placebos=7)
 
 
 def test_how_many_documents_are_first_for_at_least_one_method():
-    values = pd.DataFrame(
-        {"loss": [3, 2, 1], "zlib": [1, 3, 3], "min_k": [3, 1, 2]},
-        index=["d0", "d1", "d2"],
-    )
-    frame = (
-        values.rename_axis("document").reset_index().melt("document", var_name="method")
-    )
-    assert first_of_any(frame) == (3, 3), "a tie counts for both"
-    assert first_of_any(frame[frame["method"] != "zlib"]) == (1, 3)
+    values = {"loss": [3, 2, 1], "min_k": [3, 1, 2], "zlib": [1, 3, 3]}
+    wide = pd.DataFrame({"document": ["d0", "d1", "d2"]} | values)
+    assert first_of_any(by_method(wide)) == (3, 3), "a tie counts for both"
+    assert first_of_any(by_method(wide.drop(columns="zlib"))) == (1, 3)
+
+
+def by_method(wide: pd.DataFrame) -> pd.DataFrame:
+    return wide.melt("document", var_name="method")
+
+
+def test_the_ends_of_time_are_the_first_and_the_last_document():
     assert ends_of_time(["2008-b", "2005-a", "2020-c"]) == ("2005-a", "2020-c")

@@ -28,10 +28,13 @@ def all_weights(groups, resamples=200, seed=1):
 
 def test_every_class_keeps_its_size_and_draws_are_binomial():
     weights = all_weights(groups_of(members=7, nonmembers=10), resamples=4000)
-    assert (weights[:7].sum(axis=0) == 7).all()
-    assert (weights[7:].sum(axis=0) == 10).all()
-    assert weights[7].var() == pytest.approx(0.9, rel=0.1)
-    assert abs(np.corrcoef(weights[0], weights[7])[0, 1]) < 0.06
+    members, nonmembers = weights[:7], weights[7:]
+    assert set(members.sum(axis=0)) == {7}
+    assert set(nonmembers.sum(axis=0)) == {10}
+    # Of a binomial of ten draws with probability 1/10.
+    assert nonmembers[0].var() == pytest.approx(0.9, rel=0.1)
+    correlation = np.corrcoef(members[0], nonmembers[0])[0, 1]
+    assert abs(correlation) < 0.06
 
 
 TEN = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
@@ -66,8 +69,8 @@ def test_documents_of_one_class_alone_are_drawn_within_it():
     groups = groups_of(document=document, members=10, nonmembers=11)
     weights = all_weights(groups)
     assert (weights[:5] == weights[10:15]).all()
-    for rows, count in ((slice(0, 5), 5), (slice(5, 10), 5), (slice(15, 21), 6)):
-        assert (weights[rows].sum(axis=0) == count).all()
+    for kind in (weights[:5], weights[5:10], weights[15:]):
+        assert set(kind.sum(axis=0)) == {len(kind)}
 
 
 def test_few_documents_of_one_class_alone_are_drawn_with_those_of_both():
@@ -77,7 +80,7 @@ def test_few_documents_of_one_class_alone_are_drawn_with_those_of_both():
     weights = all_weights(groups_of(document=document, members=6, nonmembers=7))
     assert weights[12].var() > 0.5
     assert (weights[:6] == weights[6:12]).all()
-    assert (weights[6:].sum(axis=0) == 7).all()
+    assert set(weights[6:].sum(axis=0)) == {7}
 
 
 def test_a_class_of_few_documents_is_drawn_apart_from_the_other():
@@ -90,7 +93,7 @@ def test_a_class_of_few_documents_is_drawn_apart_from_the_other():
     assert (weights[0] != weights[1]).any()
     assert (weights[0] != weights[6]).any()
     assert (weights[6:29] == weights[29:]).all()
-    assert (weights[:6].sum(axis=0) == 6).all()
+    assert set(weights[:6].sum(axis=0)) == {6}
 
 
 def test_a_class_of_few_documents_is_drawn_by_text_and_marked():
@@ -109,19 +112,20 @@ def test_few_texts_without_a_document_are_not_marked():
 
 
 def test_memory_is_bounded_for_a_million_texts():
-    groups = resampling.Groups(
-        np.arange(1_000_000) // 2, np.arange(1_000_000) % 2, False
-    )
-    assert next(resample(groups, 2000, 1)).shape == (1_000_000, 8)
+    text = np.arange(1_000_000)
+    groups = resampling.Groups(text // 2, text % 2, False)
+    first_part = next(resample(groups, 2000, 1))
+    assert first_part.shape == (1_000_000, 8)
 
 
 def aucs(scores, label, groups, resamples, seed):
     """The AUC under each resample."""
     ranking = Ranking.of(scores, label, np.arange(len(label)))
-    counts = [ranking.counts(weights) for weights in resample(groups, resamples, seed)]
-    return np.concatenate(
-        [numerators[:1] / pairs for numerators, pairs in counts], axis=1
-    )[0]
+    parts = []
+    for weights in resample(groups, resamples, seed):
+        numerators, pairs = ranking.counts(weights)
+        parts.append(numerators[0] / pairs)
+    return np.concatenate(parts)
 
 
 def covered(texts, documents, shift, repetitions, share, *, both=False):
@@ -133,14 +137,16 @@ def covered(texts, documents, shift, repetitions, share, *, both=False):
     document = np.full(texts, NO_DOCUMENT)
     if documents:
         document = np.where(label | both, 0, documents) + np.arange(texts) % documents
+    true_auc = ndtr(shift / np.sqrt(2))
     hits = 0
     for seed in range(repetitions):
         scores = np.sqrt(1 - share) * rng.normal(size=texts) + shift * label
         if documents:
             scores += np.sqrt(share) * rng.normal(size=2 * documents)[document]
         groups = resampling_groups(np.arange(texts), document, label)
-        low, high = percentile_interval(aucs(scores, label, groups, 400, seed)[None])
-        hits += bool(low[0] <= ndtr(shift / np.sqrt(2)) <= high[0])
+        resampled = aucs(scores, label, groups, 400, seed)
+        low, high = percentile_interval(resampled[None])
+        hits += bool(low[0] <= true_auc <= high[0])
     return hits
 
 
@@ -156,11 +162,9 @@ def covered(texts, documents, shift, repetitions, share, *, both=False):
 def test_intervals_cover_in_95_percent(texts, documents, shift, both):
     """Neither less nor more: documents of both classes, drawn apart, would have
     intervals that never miss."""
-    repetitions = 300
-    hits = covered(
-        texts, documents, shift, repetitions, share=0.4 if documents else 0.0, both=both
-    )
-    low, high = binom.interval(0.999, repetitions, 0.94)
+    share = 0.4 if documents else 0.0
+    hits = covered(texts, documents, shift, 300, share, both=both)
+    low, high = binom.interval(0.999, 300, 0.94)
     assert low <= hits <= high
 
 
@@ -178,16 +182,19 @@ def test_each_document_keeps_its_number_of_members_and_any_of_its_texts_may_be_o
     assert (labels[:, 0] == label).all()
     for document in range(25):
         rows = document == DOCUMENT
-        assert (labels[rows].sum(axis=0) == label[rows].sum()).all()
-        means = labels[rows, 1:].mean(axis=1)
-        assert means == pytest.approx(np.full(8, label[rows].mean()), abs=0.12)
-    assert (labels[DOCUMENT < 2] == label[DOCUMENT < 2, None]).all()
+        drawn, given = labels[rows], label[rows]
+        assert set(drawn.sum(axis=0)) == {given.sum()}
+        share_of_members = drawn[:, 1:].mean(axis=1)
+        np.testing.assert_allclose(share_of_members, given.mean(), atol=0.12, rtol=0)
+        if document < 2:  # all its texts are of one class
+            assert (drawn == given[0]).all()
 
 
 def test_texts_without_a_document_exchange_their_labels():
-    labels = all_relabellings(LABEL, np.full(200, -1))
-    assert (labels.sum(axis=0) == 100).all()
-    assert labels[:, 1:].mean(axis=1) == pytest.approx(np.full(200, 0.5), abs=0.12)
+    labels = all_relabellings(LABEL, np.full(200, NO_DOCUMENT))
+    assert set(labels.sum(axis=0)) == {100}
+    share_of_members = labels[:, 1:].mean(axis=1)
+    np.testing.assert_allclose(share_of_members, 0.5, atol=0.12, rtol=0)
 
 
 @pytest.mark.parametrize(
@@ -199,8 +206,9 @@ def test_texts_without_a_document_exchange_their_labels():
     ids=["resamples", "relabellings"],
 )
 def test_draws_do_not_depend_on_the_parts_they_come_in(monkeypatch, drawn):
-    whole = np.concatenate([*drawn()], axis=1)
+    whole = np.concatenate(list(drawn()), axis=1)
     monkeypatch.setattr(resampling, "_CHUNK_BYTES", 8 * 200 * 9)
     parts = list(drawn())
-    assert max(part.shape[1] for part in parts) in (8, 9)
+    widest = max(part.shape[1] for part in parts)
+    assert widest in (8, 9)
     assert (np.concatenate(parts, axis=1) == whole).all()

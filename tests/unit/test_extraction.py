@@ -29,36 +29,21 @@ from pretrace.models.tokens import (
 from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 
-TEXT = (
-    "The state of the union is strong, and the people of the United States know it. "
-    * 3
-)
+ALL_TEXTS = [{"subsets": None, "lengths": None}]
 EXTRACTION = {
-    "suffix": 50, "context": 20, "threshold": 0.001, "tries": 100,
-    "parts": [{"subsets": None, "lengths": None}],
+    "suffix": 50, "context": 20, "threshold": 0.001, "tries": 100, "parts": ALL_TEXTS,
 }  # fmt: skip
 
 
 def whole_requests(start_token="none"):
     """The passes behind windows that have the whole text before them as context."""
-    requests = []
-    for past_context in (False, True):
-        requests.append(
-            request(
-                statistics="top40", past_context=past_context, start_token=start_token
-            )
-        )
-    return requests
+    keys = {"statistics": "top40", "start_token": start_token}
+    return [request(**keys), request(**keys, past_context=True)]
 
 
-def extraction(start_token="none", **keys):
+def extraction(start_token="none", *, parts=ALL_TEXTS, stride=1, **keys):
     """What a job is told of a run's extraction."""
-    return {
-        "start_token": start_token,
-        "parts": [{"subsets": None, "lengths": None}],
-        "stride": 1,
-        **keys,
-    }
+    return {"start_token": start_token, "parts": parts, "stride": stride, **keys}
 
 
 @pytest.fixture
@@ -68,9 +53,8 @@ def windows(job, tiny_checkpoint):
     def of(requests, benchmark, measured, *, kind="llama", max_length=None):
         manifest = job(requests, kind=kind, benchmark=benchmark, max_length=max_length)
         decode = decoder_of(load_encoder(tiny_checkpoint(kind)))
-        return manifest, windows_of(
-            PassIndex(manifest, job.store), benchmark, measured, decode
-        )
+        passes = PassIndex(manifest, job.store)
+        return manifest, windows_of(passes, benchmark, measured, decode)
 
     return of
 
@@ -82,12 +66,10 @@ def by_brute_force(model, read, suffix, most):
     for token in suffix:
         with torch.no_grad():
             p = model(torch.tensor([read])).logits[0, -1].double().softmax(-1)
-        likeliest = torch.where(p >= p.topk(most).values[-1], p, 0.0)
-        total += (
-            math.log(likeliest[token] / likeliest.sum())
-            if likeliest[token] > 0
-            else -math.inf
-        )
+        lowest = p.topk(most).values[-1]
+        if p[token] < lowest:
+            return -math.inf
+        total += math.log(p[token] / p[p >= lowest].sum())
         read = [*read, token]
     return total
 
@@ -110,8 +92,9 @@ def test_a_window_in_context_has_the_probabilities_of_its_tokens_after_all_token
     stride = 3
     measured = extraction(start_token, suffix=size, context=context, stride=stride)
     texts = benchmark_of([NEW, "A", "The state of the union"])
+    requests = whole_requests(start_token)
     manifest, windows = windows(
-        whole_requests(start_token), texts, measured, kind=kind, max_length=max_length
+        requests, texts, measured, kind=kind, max_length=max_length
     )
     ids = tokenizer(NEW, add_special_tokens=False)["input_ids"]
     start = list(start_token_ids(tokenizer, start_token))
@@ -122,9 +105,8 @@ def test_a_window_in_context_has_the_probabilities_of_its_tokens_after_all_token
     expected = list(range(context - len(start), len(ids) - size + 1, stride))
     assert long["at"].tolist() == expected
     assert set(long["tokens"]) == {len(ids)}
-    assert (len(ids) > room) == any(
-        entry["past_context"] for entry in manifest["views"]
-    )
+    is_read_on = any(entry["past_context"] for entry in manifest["views"])
+    assert is_read_on == (len(ids) > room)
     for row in long.iloc[::4].itertuples():
         whole = top = 0.0
         for place in range(row.at, row.at + size):
@@ -132,43 +114,31 @@ def test_a_window_in_context_has_the_probabilities_of_its_tokens_after_all_token
             read = [*start, *ids[place - before : place]]
             whole += by_brute_force(model, read, [ids[place]], model.config.vocab_size)
             top += by_brute_force(model, read, [ids[place]], 40)
+        if math.isinf(top):
+            top = math.nan
         assert row.log_p == pytest.approx(whole, abs=1e-3)
-        assert (
-            math.isnan(row.log_p_top)
-            if math.isinf(top)
-            else row.log_p_top == pytest.approx(top, abs=1e-3)
-        )
+        assert row.log_p_top == pytest.approx(top, abs=1e-3, nan_ok=True)
     assert windows["log_p_top"].notna().any() or size > 1
     told = windows[windows["passage"] != ""]
-    assert all(
-        row.passage == tokenizer.decode(ids[row.at : row.at + size])
-        for row in told.itertuples()
-    )
+    for row in told.itertuples():
+        assert row.passage == tokenizer.decode(ids[row.at : row.at + size])
     assert told["log_p_top"].notna().all()
     assert told["at"].diff().dropna().abs().ge(size).all(), "passages do not overlap"
 
 
 def test_a_context_that_no_token_past_the_models_context_has_is_refused(windows):
-    with pytest.raises(
-        InputError,
-        match=r"exceed the model's context of 48 tokens.* Give context: 24 at most",
-    ):
-        windows(
-            whole_requests(),
-            benchmark_of([NEW]),
-            extraction(suffix=2, context=25),
-            max_length=48,
-        )
+    measured = extraction(suffix=2, context=25)
+    says = r"exceed the model's context of 48 tokens.* Give context: 24 at most"
+    with pytest.raises(InputError, match=says):
+        windows(whole_requests(), benchmark_of([NEW]), measured, max_length=48)
 
 
 def test_only_the_texts_that_the_run_reads_have_windows(windows):
-    texts = [benchmark_of([NEW], subset=subset) for subset in ("a", "b")]
-    benchmark = pd.concat(
-        [texts[0], texts[1].assign(text_id="other")], ignore_index=True
-    )
-    measured = extraction(
-        suffix=2, context=5, parts=[{"subsets": ["b"], "lengths": None}]
-    )
+    first = benchmark_of([NEW], subset="a")
+    other = benchmark_of([NEW], subset="b").assign(text_id="other")
+    benchmark = pd.concat([first, other], ignore_index=True)
+    subset_b = [{"subsets": ["b"], "lengths": None}]
+    measured = extraction(suffix=2, context=5, parts=subset_b)
     _, found = windows(whole_requests(), benchmark, measured)
     assert set(found["text_id"]) == {"other"}
 
@@ -217,8 +187,8 @@ def test_the_tokens_in_words_make_up_the_text(tiny_checkpoint):
     decode = decoder_of(load_encoder(record))
     ids = np.array(tokenizer(text, add_special_tokens=False)["input_ids"])
     assert "".join(pieces(ids, decode)) == text
-    expected = decode([ids[:1].tolist()])[0]
-    assert "".join(pieces(ids[:1], decode)) == expected
+    first = ids[:1]
+    assert "".join(pieces(first, decode)) == decode([first.tolist()])[0]
 
     def without_first_space(several):
         return [decode([ids])[0].removeprefix(" ") for ids in several]
@@ -235,10 +205,11 @@ def test_texts_without_a_window_are_not_measurable_and_a_warning_says_what_would
     assert list(found) == WINDOWS
     assert len(found) == 0
     assert re.search("has the 9 tokens .* longer texts", caplog.text)
-    numbers = summarise(found, benchmark, measured)[
-        ["texts", "short", "tokens", "least"]
-    ]
-    assert numbers.to_numpy().tolist() == [[1, 1, 0, 9]] * 2
+    whole, document = summarise(found, benchmark, measured).to_dict("records")
+    for row in (whole, document):
+        assert row["texts"] == row["short"] == 1
+        assert row["tokens"] == 0
+        assert row["least"] == 9
 
 
 def windows_table(*documents):
@@ -247,20 +218,21 @@ def windows_table(*documents):
     rows = []
     for document, label, shares in documents:
         for place, p in enumerate(shares):
+            log_p = math.log(p) if p else math.nan
             rows.append(
                 {
                     "subset": "",
-                    "length": pd.NA,
+                    "length": None,
                     "document": document,
                     "label": label,
                     "text_id": document,
                     "tokens": 500,
                     "at": 50 + 50 * place,
                     "suffix": 50,
-                    "log_p": math.log(p) - 1 if p else -500.0,
-                    "log_p_top": math.log(p) if p else np.nan,
+                    "log_p": log_p - 1 if p else -500.0,
+                    "log_p_top": log_p,
                     "greedy": p > 0.5,
-                    "log_p_fifty": math.log(p / 3) if p else np.nan,
+                    "log_p_fifty": log_p - math.log(3),
                     "repeats": False,
                     "token": "",
                     "passage": "words",
@@ -272,24 +244,11 @@ def windows_table(*documents):
 def texts_of(windows, *short):
     """The benchmark of these windows: a text each document, and further texts
     (document, label) without a window."""
-    texts = windows[
-        ["subset", "length", "document", "label", "text_id"]
-    ].drop_duplicates()
-    more = []
+    columns = ["subset", "length", "document", "label", "text_id"]
+    texts = windows[columns].drop_duplicates()
     for number, (document, label) in enumerate(short):
-        more.append(
-            {
-                "text_id": f"short {number}",
-                "document": document,
-                "label": label,
-                "subset": "",
-                "length": pd.NA,
-            }
-        )
-    return pd.concat(
-        [texts, pd.DataFrame(more, columns=texts.columns).astype(texts.dtypes)],
-        ignore_index=True,
-    )
+        texts.loc[f"short {number}"] = ["", pd.NA, document, label, f"short {number}"]
+    return texts.reset_index(drop=True)
 
 
 KNOWN = [
@@ -305,25 +264,21 @@ def test_shares_are_of_a_works_tokens():
     frame = summarise(windows, texts_of(windows), EXTRACTION)
     assert list(frame) == SUMMARY
     members, nonmembers = frame[frame["unit"] == "class"].to_dict("records")
-    assert [members[key] for key in ("label", "tokens", "measured", "extractable")] == [
-        1,
-        500,
-        0.4,
-        0.3,
-    ]
+    assert members["label"] == 1
+    assert members["tokens"] == 500
+    assert members["measured"] == 0.4
+    assert members["extractable"] == 0.3
     assert members["windows"] == 4
     assert members["extractable_windows"] == 3
     assert members["least"] == 70
     assert members["sampled"] == 0.2, "0.0021 / e is below the threshold"
     assert members["fifty"] == 0.2, "0.0021 / 3 too"
     assert members["greedy"] == 0.1
-    assert members["in_tries"] == 0.2, (
-        "0.9, and 0.01: at least once in 100 samples with 1 - 0.99^100 = 0.63"
-    )
+    # 0.9, and 0.01: at least once in 100 samples with 1 - 0.99^100 = 0.63
+    assert members["in_tries"] == 0.2
     assert members["longest_run"] == 150
-    assert (
-        nonmembers["extractable"] == members["nonmembers"] == pytest.approx(50 / 1500)
-    )
+    assert nonmembers["extractable"] == members["nonmembers"]
+    assert members["nonmembers"] == pytest.approx(50 / 1500)
     p = frame[frame["unit"] == "document"].set_index("document")["p"]
     assert p["m"] == 1 / 4
     assert p["n1"] == 1 / 3, "not compared with itself"
@@ -343,9 +298,9 @@ def test_windows_that_repeat_their_text_count_nowhere_and_are_counted_apart():
     windows = windows_table(
         ("m", 1, [0.9, 0.9, 0, 0]), ("n1", 0, [0.9, 0]), ("n2", 0, [0.9])
     )
-    windows["repeats"] = [True, False, False, False, True, False, True]
+    windows["repeats"] = windows["at"] == 50  # the first of each
     frame = summarise(windows, texts_of(windows), EXTRACTION)
-    documents = frame.set_index(["unit", "document"]).loc["document"]
+    documents = frame[frame["unit"] == "document"].set_index("document")
     member = documents.loc["m"]
     assert member["windows"] == 3
     assert member["repeats"] == 1
@@ -375,16 +330,16 @@ def test_texts_that_are_too_short_for_a_window_have_no_share():
     assert of_another == [1, 1, 0]
     assert pd.isna(extractable), "nothing is not 0"
     short = windows.assign(tokens=99)
-    assert summarise(short, texts_of(short), EXTRACTION)["fifty"].isna().all(), (
-        "50 after 50 take 100 tokens"
-    )
+    fifty = summarise(short, texts_of(short), EXTRACTION)["fifty"]
+    assert fifty.isna().all(), "50 after 50 take 100 tokens"
 
 
 def test_known_non_members_of_another_benchmark():
     windows = windows_table(("book", None, [0.9, 0, 0.9, 0]))
     frame = summarise(windows, texts_of(windows), EXTRACTION, windows_table(*KNOWN))
     whole, book = frame.to_dict("records")
-    assert whole["nonmembers"] == book["nonmembers"] == pytest.approx(50 / 1500)
+    assert whole["nonmembers"] == pytest.approx(50 / 1500)
+    assert book["nonmembers"] == pytest.approx(50 / 1500)
     assert pd.isna(book["label"])
     assert book["longest_run"] == 50
     assert book["p"] == 1 / 4

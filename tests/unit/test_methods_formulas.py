@@ -46,6 +46,8 @@ L = 3.2
 L_LOWER = 3.0
 L_REF = 2.75
 L_NON, L_MEM = 4.0, 2.5  # after the prefix of non-members and of members
+MEAN_OF_SHADOWS = (math.exp(-2) + math.exp(-3) + math.exp(-4) + math.exp(-5)) / 4
+COMPRESSED = len(zlib.compress(SPEECH.encode()))  # in bytes
 
 
 @pytest.mark.parametrize(
@@ -53,12 +55,8 @@ L_NON, L_MEM = 4.0, 2.5  # after the prefix of non-members and of members
     [
         ("loss", {}, -L),
         ("loss", {"form": "perplexity"}, -math.exp(L)),
-        ("zlib", {}, -L / len(zlib.compress(SPEECH.encode()))),
-        (
-            "zlib",
-            {"form": "perplexity"},
-            -math.exp(L) / len(zlib.compress(SPEECH.encode())),
-        ),
+        ("zlib", {}, -L / COMPRESSED),
+        ("zlib", {"form": "perplexity"}, -math.exp(L) / COMPRESSED),
         ("lowercase", {}, -L / L_LOWER),
         ("lowercase", {"form": "perplexity"}, -math.exp(L) / math.exp(L_LOWER)),
         ("ref", {}, -(L - L_REF)),
@@ -66,12 +64,7 @@ L_NON, L_MEM = 4.0, 2.5  # after the prefix of non-members and of members
         ("ref", {"form": "con_recall_code"}, -L - math.exp(-L_REF)),
         ("neighbor", {}, -(L - (5.0 + 3.0 + 2.0) / 3)),
         ("neighbor", {"neighbours": 2}, -(L - (5.0 + 3.0) / 2)),
-        (
-            "rmia",
-            {},
-            -L
-            - math.log((math.exp(-2) + math.exp(-3) + math.exp(-4) + math.exp(-5)) / 4),
-        ),
+        ("rmia", {}, -L - math.log(MEAN_OF_SHADOWS)),
         ("option_likelihood", {}, -L + 2.0),
         ("option_likelihood", {"form": "likeliest"}, 0.0),
         ("recall", {}, -L_NON / -L),
@@ -119,11 +112,10 @@ def test_min_k_and_min_k_pp_are_means_of_the_exact_share_of_lowest_values(
     text, percent
 ):
     count = max(1, math.floor(Fraction(percent, 100) * len(text.logprobs)))
-    for id, values in (("min_k", list(text.logprobs)), ("min_k_pp", oracle_z(text))):
+    for id, values in (("min_k", text.logprobs), ("min_k_pp", oracle_z(text))):
         expected = average(sorted(values)[:count])
-        assert score(id, text, k=percent / 100) == pytest.approx(
-            expected, rel=1e-9, abs=1e-9
-        )
+        actual = score(id, text, k=percent / 100)
+        assert actual == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 @few
@@ -135,9 +127,8 @@ def test_min_k_and_min_k_pp_are_means_of_the_exact_share_of_lowest_values(
 def test_surp_is_the_mean_over_confident_and_unlikely_tokens(text, eps, percent):
     for empty in (0.0, -100.0):
         expected = oracle_surp(text, eps, percent, empty)
-        assert score(
-            "surp", text, eps=eps, percentile=percent, empty=empty
-        ) == pytest.approx(expected, abs=1e-9)
+        actual = score("surp", text, eps=eps, percentile=percent, empty=empty)
+        assert actual == pytest.approx(expected, abs=1e-9)
 
 
 @few
@@ -203,24 +194,20 @@ def test_edge_cases_score_finite_numbers_in_every_setting(
         ranks=[0.0] * len(logprobs),
         aligned_reference=logprobs,
     )
-    others = {
+    form_of_loss = {"form": ["log_perplexity", "perplexity"]}
+    grids = {
+        "loss": form_of_loss,
+        "zlib": form_of_loss,
+        "lowercase": form_of_loss,
+        "ref": {"form": ["difference", "ratio", "con_recall_code"]},
+        "option_likelihood": {"form": ["margin", "likeliest"]},
         "max_renyi": {"entropy": ["shannon", "min"]},
         "wbc": {"widths": ["paper", "code", "one"]},
         "ez_mia": {"edge": ["paper", "code"]},
         "min_k": {"window": [1, 3]},
     }
-    forms = {
-        "loss": ["log_perplexity", "perplexity"],
-        "ref": ["difference", "ratio", "con_recall_code"],
-    }
-    forms |= {
-        "zlib": forms["loss"],
-        "lowercase": forms["loss"],
-        "option_likelihood": ["margin", "likeliest"],
-    }
     for id in TEXT_METHODS:
-        grid = {"form": forms[id]} if id in forms else others.get(id, {})
-        for params in settings(id, grid):
+        for params in settings(id, grids.get(id, {})):
             assert math.isfinite(score(id, text, **params)), (id, params)
 
 
@@ -235,7 +222,7 @@ def test_a_text_that_the_model_knows_scores_higher(id):
 
 
 def test_zlib_counts_bytes_of_the_utf8_text():
-    chinese = text_of(text="人民日报" * 9, logprobs=[-2.0])
-    assert score("zlib", chinese) == -2.0 / len(
-        zlib.compress(("人民日报" * 9).encode("utf-8"))
-    )
+    chinese = "人民日报" * 9
+    compressed = zlib.compress(chinese.encode("utf-8"))
+    text = text_of(text=chinese, logprobs=[-2.0])
+    assert score("zlib", text) == -2.0 / len(compressed)

@@ -35,18 +35,20 @@ COPIES = [
     ],
 )
 def test_gap_k_gives_the_values_of_the_authors_function(params, expected):
-    text = text_of(
-        logprobs=LOGPROBS, highest=HIGHEST, variances=[sigma**2 for sigma in SIGMAS]
-    )
+    variances = [sigma**2 for sigma in SIGMAS]
+    text = text_of(logprobs=LOGPROBS, highest=HIGHEST, variances=variances)
     assert score("gap_k", text, **params) == pytest.approx(expected, abs=1e-6)
 
 
-def lowest(values: list[float], share: float) -> list[float]:
-    return sorted(values)[: max(1, int(share * len(values)))]
-
-
-def windows(values: list[float], width: int) -> list[list[float]]:
-    return [values[start : start + width] for start in range(len(values) - width + 1)]
+def lowest_windows(values: list[float], width: int) -> float:
+    """The mean of the lowest fifth of the windows, or of the values of a text that is
+    shorter than a window."""
+    windows = []
+    for end in range(width, len(values) + 1):
+        windows.append(average(values[end - width : end]))
+    ascending = sorted(windows or values)
+    fifth = max(1, int(0.2 * len(ascending)))
+    return average(ascending[:fifth])
 
 
 @few
@@ -58,14 +60,11 @@ def test_gap_k_and_windowed_min_k_equal_their_oracles(text):
     ):
         gaps.append((own - highest) / math.sqrt(max(variance, 1e-8)))
     for width in (1, 3, 6):
-        smooth = [average(part) for part in windows(gaps, width)] or gaps
-        expected = average(lowest(smooth, 0.2))
         gap_k = score("gap_k", text, window=width)
+        expected = lowest_windows(gaps, width)
         assert gap_k == pytest.approx(expected, rel=1e-9, abs=1e-6)
-        logprobs = list(text.logprobs)
-        smooth = [average(part) for part in windows(logprobs, width)] or logprobs
-        expected = average(lowest(smooth, 0.2))
         min_k = score("min_k", text, window=width)
+        expected = lowest_windows(list(text.logprobs), width)
         assert min_k == pytest.approx(expected, abs=1e-9)
 
 
@@ -79,18 +78,21 @@ def test_max_renyi_is_the_mean_of_the_highest_entropies_whatever_the_tokens_are(
     assert score("max_renyi", replace(text, logprobs=text.logprobs / 2)) == -4.0
 
 
-def test_pac_gives_the_values_of_the_authors_function():
-    assert score("pac", text_of(logprobs=LOGPROBS, neighbours=COPIES)) == pytest.approx(
-        0.525, abs=1e-6
-    )
-    long = [-number / 10 for number in range(1, 41)]
-    assert score("pac", text_of(logprobs=long, neighbours=[[-1.0]])) == pytest.approx(
-        -3.3, abs=1e-6
-    )
-    assert score("pac", text_of(logprobs=[-1.0], neighbours=[[-7.0]])) == 0.0
+@pytest.mark.parametrize(
+    ("logprobs", "copies", "expected"),
+    [
+        (LOGPROBS, COPIES, 0.525),
+        ([-number / 10 for number in range(1, 41)], [[-1.0]], -3.3),
+        ([-1.0], [[-7.0]], 0.0),
+    ],
+)
+def test_pac_gives_the_values_of_the_authors_function(logprobs, copies, expected):
+    text = text_of(logprobs=logprobs, neighbours=copies)
+    assert score("pac", text) == pytest.approx(expected, abs=1e-6)
 
 
-SEVEN = [1, 2, 0.5, 3, 1.5, 0.8, 2.2], [1.6, 1.5, 0.3, 3.6, 1.2, 0.4, 2.7]
+SEVEN = [-1, -2, -0.5, -3, -1.5, -0.8, -2.2]
+SEVEN_OF_REFERENCE = [-1.6, -1.5, -0.3, -3.6, -1.2, -0.4, -2.7]
 
 
 @pytest.mark.parametrize(
@@ -99,14 +101,9 @@ SEVEN = [1, 2, 0.5, 3, 1.5, 0.8, 2.2], [1.6, 1.5, 0.3, 3.6, 1.2, 0.4, 2.7]
         (LOGPROBS, REFERENCE, "one", 0.625),
         (LOGPROBS, REFERENCE, "code", 0.9238095),
         (LOGPROBS, REFERENCE, "paper", 0.9238095),
-        ([-loss for loss in SEVEN[0]], [-loss for loss in SEVEN[1]], "code", 0.7366667),
-        (
-            [-loss for loss in SEVEN[0]],
-            [-loss for loss in SEVEN[1]],
-            "paper",
-            0.8033333,
-        ),
-        ([-loss for loss in SEVEN[0]], [-loss for loss in SEVEN[1]], "one", 0.4285714),
+        (SEVEN, SEVEN_OF_REFERENCE, "code", 0.7366667),
+        (SEVEN, SEVEN_OF_REFERENCE, "paper", 0.8033333),
+        (SEVEN, SEVEN_OF_REFERENCE, "one", 0.4285714),
         ([-1, -2], [-2, -1], "code", 0.0),
         ([-0.1, -0.2], [-0.3, -0.0], "code", 0.0),  # a tie but for rounding
     ],
@@ -140,14 +137,15 @@ def test_ez_mia_gives_the_values_of_the_code_and_of_the_paper(positions, code, p
 
 
 def test_a_reference_of_other_tokens_gives_no_aligned_log_probabilities():
+    logprobs = [-4, -5, -6]
     text = text_of(token_ids=[1, 2, 3], logprobs=[-1, -2, -3])
-    same = text_of(token_ids=[1, 2, 3], logprobs=[-4, -5, -6])
-    assert aligned_logprobs(text, same).tolist() == [-4, -5, -6]
-    other = text_of(token_ids=[1, 2, 4], logprobs=[-4, -5, -6])
+    same = text_of(token_ids=[1, 2, 3], logprobs=logprobs)
+    assert aligned_logprobs(text, same).tolist() == logprobs
+    other = text_of(token_ids=[1, 2, 4], logprobs=logprobs)
     assert aligned_logprobs(text, other) is None
     shorter = text_of(token_ids=[1, 2], logprobs=[-4, -5])
     assert aligned_logprobs(text, shorter) is None
-    unknown = text_of(token_ids=[-1, -1, -1], logprobs=[-4, -5, -6])
+    unknown = text_of(token_ids=[-1, -1, -1], logprobs=logprobs)
     assert aligned_logprobs(unknown, unknown) is None
     assert aligned_logprobs(text, "no scored token") is None
 
@@ -157,15 +155,17 @@ def test_transpositions_keep_the_words_and_move_some():
         "We the people of the United States in order to form a more perfect "
         "union\nestablish justice"
     )
-    copies = VIEWS["transpositions-5"].variants(text, 7)
-    assert (
-        copies
-        == VIEWS["transpositions-5"].variants(text, 7)
-        != VIEWS["transpositions-5"].variants(text, 8)
-    )
+    variants = VIEWS["transpositions-5"].variants
+    copies = variants(text, 7)
+    assert copies == variants(text, 7)
+    assert copies != variants(text, 8)
     assert len(set(copies)) == 5
+    words = text.split(" ")
     for copy in copies:
-        assert sorted(copy.split(" ")) == sorted(text.split(" "))
-        moved = [a != b for a, b in zip(copy.split(" "), text.split(" "), strict=True)]
-        assert 0 < sum(moved) <= 2 * 4  # 16 words, line breaks within them: 4 swaps
-    assert VIEWS["transpositions-5"].variants("Justice", 7) == ["Justice"] * 5
+        words_of_copy = copy.split(" ")
+        assert sorted(words_of_copy) == sorted(words)
+        moved = 0
+        for word, word_of_copy in zip(words, words_of_copy, strict=True):
+            moved += word != word_of_copy
+        assert 0 < moved <= 2 * 4  # 16 words, line breaks within them: 4 swaps
+    assert variants("Justice", 7) == ["Justice"] * 5

@@ -21,11 +21,14 @@ def spare_register(monkeypatch):
 
 def test_a_costly_parameter_stays_at_its_default_unless_a_run_lists_values():
     """Each number of shots is a forward pass over every text; gamma is arithmetic."""
-    names = []
-    for values in methods.settings("con_recall"):
-        names.append(methods.setting_name("con_recall", values))
-    assert names == [f"gamma={i / 10:g};shots=7" for i in range(1, 11)]
-    assert len([*methods.settings("recall", {"shots": list(range(1, 11))})]) == 10
+    expected = [f"gamma={i / 10:g};shots=7" for i in range(1, 11)]
+    assert setting_names("con_recall") == expected
+    assert len(setting_names("recall", shots=list(range(1, 11)))) == 10
+
+
+def setting_names(id, **parameters):
+    settings = methods.settings(id, parameters)
+    return [methods.setting_name(id, values) for values in settings]
 
 
 @pytest.mark.parametrize(
@@ -45,10 +48,7 @@ def test_a_costly_parameter_stays_at_its_default_unless_a_run_lists_values():
     ],
 )
 def test_parameters_narrow_and_extend_the_grid(parameters, expected):
-    assert [
-        methods.setting_name("dc_pdd", values)
-        for values in methods.settings("dc_pdd", parameters)
-    ] == expected
+    assert setting_names("dc_pdd", **parameters) == expected
 
 
 @pytest.mark.parametrize(

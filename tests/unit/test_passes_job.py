@@ -21,6 +21,13 @@ from pretrace.runtime import provenance
 from pretrace.runtime.errors import InputError
 
 
+def stored_file(manifest, altered=""):
+    """The name and digest of the one file that a pass left."""
+    (view,) = (entry for entry in manifest["views"] if entry["altered"] == altered)
+    (file,) = view["files"]
+    return file
+
+
 @pytest.mark.parametrize("kind", tiny_models.KINDS)
 @pytest.mark.parametrize("start_token", ["none", "<|endoftext|>", "tokenizer"])
 def test_stored_statistics_are_those_of_one_text_at_a_time(
@@ -28,32 +35,30 @@ def test_stored_statistics_are_those_of_one_text_at_a_time(
 ):
     tokenizer = load_tokenizer(tiny_checkpoint(kind))
     start = list(start_token_ids(tokenizer, start_token))
-    stored = rows(job, job([request(start_token=start_token)], kind=kind), start_token)
-    assert [row["text_id"] for row in stored] == [
-        f"t{number:03d}" for number in range(len(TEXTS))
-    ]
-    for text, row in zip(TEXTS, stored, strict=True):
+    manifest = job([request(start_token=start_token)], kind=kind)
+    stored = rows(job, manifest, start_token)
+    for number, (text, row) in enumerate(zip(TEXTS, stored, strict=True)):
         tokens = tokenizer(text, add_special_tokens=False)["input_ids"]
+        assert row["text_id"] == f"t{number:03d}"
         assert row["n_tokens"] == len(tokens)
         assert row["token_ids"] == (tokens if start else tokens[1:])
+        statistics = [row[name] for name in TOKEN_STATISTICS["full"]]
         expected = expected_statistics(tiny_model(kind), start, tokens)[:5]
-        np.testing.assert_allclose(
-            [row[name] for name in TOKEN_STATISTICS["full"]], expected, atol=1e-4
-        )
+        np.testing.assert_allclose(statistics, expected, atol=1e-4)
 
 
 def test_texts_beyond_the_context_are_cut_and_marked(job):
     long = "the people of the union " * 60
-    for start_token, room in (
-        ("none", tiny_models.CONTEXT),
-        ("<s>", tiny_models.CONTEXT - 1),
-    ):
+    # Without a start token the first token has no log-probability; with one, it takes
+    # a place of the context.
+    scored = tiny_models.CONTEXT - 1
+    for start_token in ("none", "<s>"):
         manifest = job([request(start_token=start_token)], texts=[long, "short"])
         entry = manifest["views"][0]
         first, second = rows(job, manifest, start_token)
         assert first["truncated"]
-        assert first["n_tokens"] > room
-        assert len(first["token_ids"]) == room - (start_token == "none")
+        assert first["n_tokens"] > tiny_models.CONTEXT
+        assert len(first["token_ids"]) == scored
         assert not second["truncated"]
         assert entry["truncated"] == 1
         assert entry["texts"] == 2
@@ -75,11 +80,10 @@ def test_texts_with_nothing_to_score_are_kept_with_the_reason(job):
 def test_views_of_log_probabilities_have_null_columns_for_the_rest(job):
     manifest = job([request(altered="lowercase", statistics="logprobs")])
     lower = rows(job, manifest, altered="lowercase")
-    others = set(TOKEN_STATISTICS["top40"]) - {"logprobs"}
-    assert {row[name] for row in lower for name in others} == {None}
-    assert lower[0]["logprobs"] == pytest.approx(
-        rows(job, job(texts=[text.lower() for text in TEXTS]))[0]["logprobs"], abs=1e-5
-    )
+    for name in set(TOKEN_STATISTICS["top40"]) - {"logprobs"}:
+        assert {row[name] for row in lower} == {None}
+    full = rows(job, job(texts=[text.lower() for text in TEXTS]))
+    assert lower[0]["logprobs"] == pytest.approx(full[0]["logprobs"], abs=1e-5)
 
 
 def test_each_subset_and_length_is_a_cell_of_its_own(job):
@@ -104,20 +108,11 @@ def test_a_request_for_less_is_answered_by_one_for_more(job):
 
 def test_a_pass_that_lacks_a_number_is_read_again_and_no_other_is(job):
     lower = request(altered="lowercase", statistics="logprobs")
-    first = {}
-    for entry in job([request(), lower])["views"]:
-        first[entry["altered"]] = entry["files"][0]["file"]
+    first = job([request(), lower])
     again = job([request(), request(statistics="top40"), lower])
-    files = {entry["altered"]: entry["files"][0]["file"] for entry in again["views"]}
-    assert files["lowercase"] == first["lowercase"]
-    assert files[""] != first[""]
+    assert stored_file(again, "lowercase") == stored_file(first, "lowercase")
+    assert stored_file(again) != stored_file(first)
     for row in rows(job, again):
-        assert (
-            len(row["top40"])
-            == len(row["ranks"])
-            == len(row["highest"])
-            == len(row["logprobs"])
-        )
         for own, highest, rank, top in zip(
             row["logprobs"], row["highest"], row["ranks"], row["top40"], strict=True
         ):
@@ -144,26 +139,26 @@ def test_a_pass_that_another_job_stores_meanwhile_is_not_run(job, monkeypatch):
 def test_equal_texts_run_once_and_are_stored_each(job, monkeypatch):
     ran = []
     run = Engine._run
-    monkeypatch.setattr(
-        Engine,
-        "_run",
-        lambda self, batch, *rest: ran.extend(batch) or run(self, batch, *rest),
-    )
+
+    def watched(self, batch, *rest):
+        ran.extend(batch)
+        return run(self, batch, *rest)
+
+    monkeypatch.setattr(Engine, "_run", watched)
     stored = rows(job, job(texts=["one text", "another", "one text", "one text"]))
     assert len(ran) == 2
-    assert (
-        stored[0]["logprobs"]
-        == stored[2]["logprobs"]
-        == stored[3]["logprobs"]
-        != stored[1]["logprobs"]
-    )
+    first, another, third, fourth = (row["logprobs"] for row in stored)
+    assert first == third == fourth
+    assert first != another
 
 
 def test_a_text_that_alone_does_not_fit_is_an_error_that_names_it(job, monkeypatch):
+    message = (
+        "DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"
+    )
+
     def no_memory(self, *rest):
-        raise RuntimeError(
-            "DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"
-        )
+        raise RuntimeError(message)
 
     monkeypatch.setattr(Engine, "_run", no_memory)
     with pytest.raises(InputError, match=r"tiny/texts: text 't001' .* max_length"):
@@ -205,12 +200,12 @@ def test_no_more_than_two_chunks_of_requests_are_alive(job, monkeypatch):
 
     monkeypatch.setattr(Request, "__init__", made)
     monkeypatch.setattr(Request, "__del__", gone, raising=False)
-    manifest = job(
-        texts=[f"text number {number}" for number in range(200)], chunk_tokens=60
-    )
-    files = [job.store / stored["file"] for stored in manifest["views"][0]["files"]]
-    sizes = [pq.read_metadata(file).num_rows for file in files]
-    assert len(files) > 10
+    texts = [f"text number {number}" for number in range(200)]
+    manifest = job(texts=texts, chunk_tokens=60)
+    sizes = []
+    for stored in manifest["views"][0]["files"]:
+        sizes.append(pq.read_metadata(job.store / stored["file"]).num_rows)
+    assert len(sizes) > 10
     assert sum(sizes) == 200
     assert alive == 0
     assert most <= 2 * max(sizes) + 1
@@ -232,10 +227,11 @@ def loaded(monkeypatch):
 
 def test_the_store_is_asked_by_everything_that_the_numbers_depend_on(job, tmp_path):
     def key(*arguments, **changes):
-        return job(*arguments, **changes)["views"][0]["files"][0]["file"]
+        return stored_file(job(*arguments, **changes))["file"]
 
     usual = key()
-    assert key() == key(batch_tokens=32, threads=2) == usual
+    assert key() == usual
+    assert key(batch_tokens=32, threads=2) == usual
     reseeded = tiny_models.tiny_model("llama", tmp_path / "reseeded", seed=1)
     register_local(reseeded, tmp_path / "reseeded.json")
     *first, fifth, sixth = TEXTS
@@ -268,22 +264,14 @@ def test_weights_are_not_loaded_when_all_is_stored(job, loaded):
 
 def test_a_damaged_stored_pass_or_one_without_a_record_is_computed_again(job, loaded):
     first = job()
-    file = job.store / first["views"][0]["files"][0]["file"]
+    file = job.store / stored_file(first)["file"]
     whole = file.read_bytes()
-    for damaged in (
-        whole[:-10],
-        whole[:50] + bytes([whole[50] ^ 1]) + whole[51:],
-        b"",
-        None,
-    ):
-        if damaged is None:
-            file.unlink()
-        else:
+    with_another_byte = whole[:50] + bytes([whole[50] ^ 1]) + whole[51:]
+    for damaged in (whole[:-10], with_another_byte, b"", None):
+        file.unlink()
+        if damaged is not None:
             file.write_bytes(damaged)
-        assert (
-            job()["views"][0]["files"][0]["sha256"]
-            == first["views"][0]["files"][0]["sha256"]
-        )
+        assert stored_file(job()) == stored_file(first)
         assert file.read_bytes() == whole
     file.with_suffix(".json").unlink()
     job()
@@ -293,14 +281,13 @@ def test_a_damaged_stored_pass_or_one_without_a_record_is_computed_again(job, lo
 @pytest.mark.parametrize("damage", ["cut", "missing"])
 def test_a_reader_of_a_damaged_pass_makes_the_same_command_repair_it(job, damage):
     manifest = job()
-    file = job.store / manifest["views"][0]["files"][0]["file"]
+    file = job.store / stored_file(manifest)["file"]
     whole = file.read_bytes()
     file.unlink()
     if damage == "cut":
         file.write_bytes(whole[:-1])
-    with pytest.raises(
-        InputError, match=rf"{file.name} is (damaged|missing).*same command"
-    ):
+    says = rf"{file.name} is (damaged|missing).*same command"
+    with pytest.raises(InputError, match=says):
         rows(job, manifest)
     assert not file.exists()
     assert not job.manifest.exists()
@@ -320,8 +307,17 @@ def manifest(job):
     return job(texts=["one two"])
 
 
+def listed_passes(manifest, changes):
+    """What is told of passes that are the manifest's but for each of the changes."""
+    (view,) = manifest["views"]
+    views = [view | changed for changed in changes]
+    (listed,) = provenance.passes([manifest | {"views": views}])
+    return listed
+
+
 def test_a_pass_on_the_cpu_names_no_gpu(manifest):
-    assert [view["gpu"] for view in manifest["views"]] == [None]
+    (view,) = manifest["views"]
+    assert view["gpu"] is None
     (listed,) = provenance.passes([manifest])
     assert listed["device"] == "cpu"
     assert listed["gpu"] == ""
@@ -333,17 +329,21 @@ def test_a_pass_names_the_gpu_that_computed_it(monkeypatch):
         torch.cuda, "get_device_name", lambda device: f"the GPU of {device}"
     )
     assert gpu_name("cuda:1") == "the GPU of cuda:1"
-    assert gpu_name("cpu") is gpu_name("api") is None
+    assert gpu_name("cpu") is None
+    assert gpu_name("api") is None
 
 
 def test_shots_that_do_not_fit_are_said_by_length_and_number(manifest):
-    (view,) = manifest["views"]
-    used = [(64, 7, 1), (64, 7, 3), (32, 7, 7), (128, 1, 0), (32, None, None)]
-    views = []
-    for words, shots, fit in used:
-        views.append(view | {"length": words, "shots": shots, "shots_used": fit})
-    (listed,) = provenance.passes([manifest | {"views": views}])
-    assert listed["remarks"] == [
+    changes = []
+    for words, shots, fit in (
+        (64, 7, 1),
+        (64, 7, 3),
+        (32, 7, 7),
+        (128, 1, 0),
+        (32, None, None),
+    ):
+        changes.append({"length": words, "shots": shots, "shots_used": fit})
+    assert listed_passes(manifest, changes)["remarks"] == [
         "128 words: 0 of 1 shots fit into the model's context, so methods with 1 shots "
         "have a dash",
         "64 words: 1 of 7 shots fit into the model's context, so methods with 7 shots "
@@ -363,12 +363,7 @@ def test_a_text_that_is_read_past_the_context_is_one_text_and_not_truncated(job)
 
 
 def test_every_gpu_of_a_model_is_listed_once(manifest):
-    (view,) = manifest["views"]
-    gpus = ["H200", "H100", None, "H100"]
-    (listed,) = provenance.passes(
-        [manifest | {"views": [view | {"gpu": gpu} for gpu in gpus]}]
-    )
-    assert listed["gpu"] == "H100, H200"
-    # a record of an older version
-    before = {key: value for key, value in view.items() if key != "gpu"}
-    assert provenance.passes([manifest | {"views": [before]}])[0]["gpu"] == ""
+    gpus = [{"gpu": gpu} for gpu in ("H200", "H100", None, "H100")]
+    assert listed_passes(manifest, gpus)["gpu"] == "H100, H200"
+    del manifest["views"][0]["gpu"]  # a record of an older version
+    assert listed_passes(manifest, [{}])["gpu"] == ""

@@ -19,29 +19,31 @@ from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.sharing import SharedCache, SteppedState
 
 TOLERANCE = 1e-4
-WAYS = dict.fromkeys(tiny_models.CACHES, SharedCache) | dict.fromkeys(
-    ("mamba", "jamba"), SteppedState
-)
-WAYS |= {"rwkv": None}
+WAYS = dict.fromkeys(tiny_models.CACHES, SharedCache)
+WAYS |= {"mamba": SteppedState, "jamba": SteppedState, "rwkv": None}
 GENERATOR = np.random.default_rng(0)
-SHOTS = tuple(
-    tuple(GENERATOR.integers(4, 300, size).tolist()) for size in (17, 9, 1, 14)
-)
-TEXTS = [
-    GENERATOR.integers(4, 300, size).tolist() for size in (23, 5, 1, 12, 12, 30, 2)
-]
 
 
-def check(engine, model, prompt_prefix, texts=TEXTS):
-    computed = engine.statistics(
-        requests_of(texts, prompt_prefix.inner), prompt_prefix, statistics="logprobs"
-    )
-    for tokens, values in zip(texts, computed, strict=True):
-        assert values.shape == (1, len(tokens) + len(prompt_prefix.inner))
-        expected = expected_statistics(
-            model, prompt_prefix.ids, [*prompt_prefix.inner, *tokens]
-        )[:1]
-        np.testing.assert_allclose(values, expected, atol=TOLERANCE, rtol=0)
+def token_ids(*sizes):
+    return [GENERATOR.integers(4, 300, size).tolist() for size in sizes]
+
+
+SHOTS = tuple(map(tuple, token_ids(17, 9, 1, 14)))
+TEXTS = token_ids(23, 5, 1, 12, 12, 30, 2)
+
+
+def logprobs(engine, prompt_prefix):
+    """Log-probabilities [1, tokens] of each text."""
+    requests = requests_of(TEXTS, prompt_prefix.inner)
+    return engine.statistics(requests, prompt_prefix, statistics="logprobs")
+
+
+def check(engine, model, prompt_prefix):
+    for text, computed in zip(TEXTS, logprobs(engine, prompt_prefix), strict=True):
+        tokens = [*prompt_prefix.inner, *text]
+        expected = expected_statistics(model, prompt_prefix.ids, tokens)[:1]
+        assert computed.shape == expected.shape == (1, len(tokens))
+        np.testing.assert_allclose(computed, expected, atol=TOLERANCE, rtol=0)
 
 
 @pytest.mark.parametrize("kind", tiny_models.CACHES)
@@ -60,12 +62,11 @@ def test_a_pass_leaves_nothing_that_waits_for_the_garbage_collector(tiny_model, 
     would fill a GPU."""
     engine = Engine(tiny_model(kind), "tiny", 60)
     for prompt_prefix in (PromptPrefix((0,)), PromptPrefix((0,), SHOTS)):
-        # verifies the way
-        engine.statistics(requests_of(TEXTS), prompt_prefix, statistics="logprobs")
+        logprobs(engine, prompt_prefix)  # verifies the way
         gc.collect()
         gc.disable()
         try:
-            engine.statistics(requests_of(TEXTS), prompt_prefix, statistics="logprobs")
+            logprobs(engine, prompt_prefix)
             gc.set_debug(gc.DEBUG_SAVEALL)
             gc.collect()
             assert not [left for left in gc.garbage if isinstance(left, torch.Tensor)]
@@ -93,10 +94,9 @@ def test_equal_with_the_attention_of_bfloat16_on_a_cpu(tiny_model, kind, monkeyp
     prompt_prefix = PromptPrefix((0,), SHOTS)
     check(engine, model, prompt_prefix)
     assert engine.sharing is WAYS[kind]
-    takes_sdpa = (
-        model.config._attn_implementation == "sdpa" and WAYS[kind] is SharedCache
-    )
-    assert (len(prompt_prefix.ids) in computed) == (takes_sdpa and kind != "mistral")
+    takes_sdpa = model.config._attn_implementation == "sdpa"
+    is_read_here = takes_sdpa and WAYS[kind] is SharedCache and kind != "mistral"
+    assert (len(prompt_prefix.ids) in computed) == is_read_here
 
 
 @pytest.mark.parametrize("heads", [(4, 4), (6, 2), (8, 1)])
@@ -116,17 +116,17 @@ def test_attention_to_a_shared_prefix_is_that_of_torch(
     query = torch.randn(texts, heads[0], tokens, width, generator=drawn)
     sizes = (2, texts, heads[1], past + tokens, width)
     key, value = torch.randn(sizes, generator=drawn)
+    own = []
     for states in (key, value):
-        states[:, :, :past] = states[:1, :, :past].clone()
+        shared = states[:1, :, :past].clone()
+        states[:, :, :past] = shared
+        own.append(put_ahead(shared, states[:, :, past:]))
     seen = torch.ones(tokens, past + tokens, dtype=torch.bool).tril(past)
     if window:
         seen = seen.triu(past + 1 - window)
     mask = seen.expand(texts, 1, -1, -1)
     module = torch.nn.Module()
     module.num_key_value_groups = heads[0] // heads[1]
-    own = []
-    for states in (key, value):
-        own.append(put_ahead(states[:1, :, :past], states[:, :, past:]))
     computed, _ = attention.attention_to_shared_prefix(
         module, query, *own, mask if window else None, scaling=0.7
     )
@@ -156,14 +156,13 @@ def test_fewer_shots_are_those_of_a_prefix_of_their_own(tiny_model, kind):
 @pytest.mark.parametrize("kind", ["llama", "gemma2"])
 def test_a_shot_without_tokens_changes_nothing(tiny_model, kind):
     engine = Engine(tiny_model(kind), "tiny", 60)
-    requests = requests_of(TEXTS)
-    two = PromptPrefix((0,), SHOTS[:2])
-    plain = engine.statistics(requests, two, statistics="logprobs")
-    four = PromptPrefix((0,), ((), SHOTS[0], (), SHOTS[1]))
-    with_empty = engine.statistics(requests, four, statistics="logprobs")
+    plain = logprobs(engine, PromptPrefix((0,), SHOTS[:2]))
+    empty = ()
+    shots = (empty, SHOTS[0], empty, SHOTS[1])
+    with_empty = logprobs(engine, PromptPrefix((0,), shots))
     for alone, other in zip(plain, with_empty, strict=True):
         np.testing.assert_array_equal(alone, other)
-    check(engine, tiny_model(kind), PromptPrefix((0,), ((),)))
+    check(engine, tiny_model(kind), PromptPrefix((0,), (empty,)))
 
 
 @pytest.mark.parametrize("kind", ["llama", "jamba"])
@@ -172,24 +171,21 @@ def test_a_way_that_misleads_is_not_taken_and_the_warning_has_numbers(
 ):
     """As a sliding-window cache that forgets, or a state that is ignored: concatenation
     is right then."""
-    monkeypatch.setattr(
-        sharing,
-        "copied_ahead",
-        lambda shared, own: torch.cat(
-            [shared.expand(len(own), -1, -1, -1) * 0, own], -2
-        ),
-    )
-    monkeypatch.setattr(
-        SteppedState,
-        "read",
-        lambda self, inputs, parts: self._features(inputs, use_cache=False),
-    )
+
+    def forget(shared, own):
+        zeros = torch.zeros_like(shared).expand(len(own), -1, -1, -1)
+        return torch.cat([zeros, own], -2)
+
+    def ignore(self, inputs, parts):
+        return self._features(inputs, use_cache=False)
+
+    monkeypatch.setattr(sharing, "copied_ahead", forget)
+    monkeypatch.setattr(SteppedState, "read", ignore)
     engine = Engine(tiny_model(kind), "tiny", 60)
     check(engine, tiny_model(kind), PromptPrefix((0,), SHOTS))
     assert engine.sharing is None
-    assert re.search(
-        r"off by [\d.]+ of their norm .* \(tolerance 0.001\)", log_lines.text
-    )
+    warning = r"off by [\d.]+ of their norm .* \(tolerance 0.001\)"
+    assert re.search(warning, log_lines.text)
 
 
 ROPE = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
@@ -198,18 +194,17 @@ ROPE = {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}
 @pytest.mark.parametrize("kind", ["llama", "gemma3"])
 def test_positions_that_stretch_with_the_input_are_not_shared(tiny_model, kind):
     config = tiny_model("gemma2" if kind == "gemma3" else kind).config
-    sizes = {}
-    for key, value in config.to_diff_dict().items():
-        if key not in ("layer_types", "model_type"):
-            sizes[key] = value
+    keys = config.to_diff_dict()
+    keys.pop("model_type")
+    keys.pop("layer_types", None)
+    keys["rope_parameters"] = ROPE
     if kind == "gemma3":  # one rotary embedding for each kind of layer
         plain = {"rope_type": "default", "rope_theta": 10000.0}
-        rope = {"sliding_attention": plain, "full_attention": ROPE}
-        config = transformers.Gemma3TextConfig(
-            **sizes | {"rope_parameters": rope, "layer_types": list(rope)}
-        )
+        keys["rope_parameters"] = {"sliding_attention": plain, "full_attention": ROPE}
+        keys["layer_types"] = list(keys["rope_parameters"])
+        config = transformers.Gemma3TextConfig(**keys)
     else:
-        config = transformers.LlamaConfig(**sizes | {"rope_parameters": ROPE})
+        config = transformers.LlamaConfig(**keys)
     model = transformers.AutoModelForCausalLM.from_config(config).eval()
     engine = Engine(model, "tiny", 60)
     check(engine, model, PromptPrefix((0,), SHOTS))

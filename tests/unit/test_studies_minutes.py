@@ -46,10 +46,11 @@ def pair_of(tmp_path, monkeypatch):
 def work(pair, stage, left, share=""):
     """A job of a stage, killed when this share of its work is left, or at its end if
     nothing is."""
-    requests = {"passes": pair.pass_requests, "answers": pair.answer_requests}[stage]
+    requests = pair.pass_requests if stage == "passes" else pair.answer_requests
+    output = pair.output(stage, share)
     with (
         suppress(KeyboardInterrupt),
-        work_left(pair.output(stage, share), requests, [BENCHMARK, CHECKPOINT]) as note,
+        work_left(output, requests, [BENCHMARK, CHECKPOINT]) as note,
     ):
         note(left)
         if left:
@@ -78,7 +79,8 @@ def test_a_job_asks_for_the_time_that_is_left_and_for_no_more_than_the_limit(
     assert len(pair.shares_of(stage)) == (jobs if jobs > 1 else 0)
     if left is not None:
         work(pair, stage, left, share)
-    assert [minutes_of(pair, stage, share, attempt) for attempt in (1, 2, 3)] == minutes
+    for attempt, expected in enumerate(minutes, start=1):
+        assert minutes_of(pair, stage, share, attempt) == expected
 
 
 LENGTH_20 = {"lengths": [20]}
@@ -107,10 +109,8 @@ def test_what_is_added_to_a_study_is_left_to_do(
     pair_of, stage, before, now, new, jobs, share, left
 ):
     work(pair_of(before, jobs=jobs), stage, left, share)
-    expected = new + (1 - new) * left
-    assert share_left(pair_of(now, jobs=jobs), stage, share) == pytest.approx(
-        expected, abs=1e-3
-    )
+    measured = share_left(pair_of(now, jobs=jobs), stage, share)
+    assert measured == pytest.approx(new + (1 - new) * left, abs=1e-3)
 
 
 def change_texts():
@@ -126,16 +126,16 @@ def write_notes(content):
         note.write_text(content, encoding="utf-8")
 
 
+NOTES = [
+    '{"left": 0.5',
+    '{"left": 0.5, "requests": [], "read": []}',
+    '{"left": 0.5, "requests": [{"of": "another version"}], "read": {}}',
+    '{"left": 0.5}',
+]
 CHANGES = [
     change_texts,
     change_weights,
-    partial(write_notes, '{"left": 0.5'),
-    partial(write_notes, '{"left": 0.5, "requests": [], "read": []}'),
-    partial(
-        write_notes,
-        '{"left": 0.5, "requests": [{"of": "another version"}], "read": {}}',
-    ),
-    partial(write_notes, '{"left": 0.5}'),
+    *(partial(write_notes, note) for note in NOTES),
 ]
 
 

@@ -66,36 +66,29 @@ def test_a_causal_model_makes_synonyms_and_neighbours_from_its_embeddings(
     causal, name, variants, changed
 ):
     made = make_view(name, BENCHMARK, causal)
-    expected = []
-    for i in range(6):
-        for v in range(variants):
-            expected.append([f"t{i}", v])
-    assert made[["text_id", "variant"]].values.tolist() == expected
-    for row in made.itertuples():
-        before = TEXTS[int(row.text_id[1:])]
-        assert (
-            sum(a != b for a, b in zip(before.split(), row.text.split(), strict=True))
-            == changed
-        )
+    assert len(made) == 6 * variants
+    for number, row in enumerate(made.itertuples()):
+        text = number // variants
+        assert row.text_id == f"t{text}"
+        assert row.variant == number % variants
+        words = zip(TEXTS[text].split(), row.text.split(), strict=True)
+        assert sum(before != after for before, after in words) == changed
     if name.startswith("substitution"):
         assert not made.duplicated(["text_id", "text"]).any()
     alone = make_view(name, BENCHMARK.iloc[[3]], causal)
-    pd.testing.assert_frame_equal(
-        alone, made[made["text_id"].eq("t3")].reset_index(drop=True)
-    )
+    beside_others = made[made["text_id"] == "t3"].reset_index(drop=True)
+    pd.testing.assert_frame_equal(alone, beside_others)
 
 
 def test_a_masked_model_makes_neighbours_by_masking_and_nothing_else(tmp_path):
     masked_model(tmp_path / "bert", WORDS)
-    register_local(tmp_path / "bert", tmp_path / "bert.json")
-    made = make_view(
-        "neighbours_by_bert-4", BENCHMARK, tmp_path / "bert.json", device="cpu"
-    )
+    checkpoint = tmp_path / "bert.json"
+    register_local(tmp_path / "bert", checkpoint)
+    made = make_view("neighbours_by_bert-4", BENCHMARK, checkpoint, device="cpu")
     assert len(made) == 24
-    with pytest.raises(
-        InputError, match="is a masked language model; it makes neighbours"
-    ):
-        make_view("synonym_by_bert-10", BENCHMARK, tmp_path / "bert.json")
+    says = "is a masked language model; it makes neighbours"
+    with pytest.raises(InputError, match=says):
+        make_view("synonym_by_bert-10", BENCHMARK, checkpoint)
 
 
 def brought(
@@ -123,10 +116,9 @@ def test_a_benchmark_brings_paraphrases_in_a_file(tmp_path, log_lines):
         ("t2", 0, "a"),
         ("t2", 1, "b"),
     ]
-    assert [*made.itertuples(index=False, name=None)] == texts
-    assert (
-        "view paraphrase: 6 texts in 5 variants, 3 texts without one" in log_lines.text
-    )
+    assert list(made.itertuples(index=False, name=None)) == texts
+    counted = "view paraphrase: 6 texts in 5 variants, 3 texts without one"
+    assert counted in log_lines.text
 
 
 @pytest.mark.parametrize(
@@ -174,22 +166,18 @@ def test_an_altered_text_is_sent_in_all_variants_of_the_targets_view():
     assert read(view="paraphrase", altered="lowercase") == [("t0", 0, "zero")]
     near = [("t0", 0, "near"), ("t0", 1, "nearer"), ("t1", 0, "close")]
     assert read(view="original", altered="neighbours-2") == near
+    both = rendered_texts(
+        ["t0"], TEXTS[:1], view="delete-20", altered="transpositions-3", stored={}
+    )
     [shorter] = VIEWS["delete-20"].variants(TEXTS[0], seed_of("delete-20", "t0"))
-    swapped = VIEWS["transpositions-3"].variants(
-        shorter, seed_of("transpositions-3", "delete-20", "t0")
-    )
-    both = list(
-        rendered_texts(
-            ["t0"], TEXTS[:1], view="delete-20", altered="transpositions-3", stored={}
-        )
-    )
-    assert both == [("t0", variant, text) for variant, text in enumerate(swapped)]
+    seed = seed_of("transpositions-3", "delete-20", "t0")
+    first, second, third = VIEWS["transpositions-3"].variants(shorter, seed)
+    assert list(both) == [("t0", 0, first), ("t0", 1, second), ("t0", 2, third)]
 
 
 def test_a_stored_view_is_needed_and_a_stored_altered_text_stands_beside_the_original_alone():
-    with pytest.raises(
-        InputError, match="'paraphrase' is a stored table, and it is not among"
-    ):
+    says = "'paraphrase' is a stored table, and it is not among"
+    with pytest.raises(InputError, match=says):
         read(view="paraphrase", stored={})
     with pytest.raises(InputError, match="cannot be combined with view 'delete-10'"):
         read(view="delete-10", altered="neighbours-2")
@@ -220,15 +208,17 @@ def test_the_target_completes_each_prompt_greedily_to_as_many_tokens_as_the_text
     model = target.load()
     tokenizer = target.tokenizer
     for row in made.itertuples():
-        ids = tokenizer(prompts[row.position])["input_ids"]
-        new: list[int] = []
-        while len(new) < row.length and tokenizer.eos_token_id not in new:
+        prompt = prompts[row.position]
+        ids = tokenizer(prompt)["input_ids"]
+        for _ in range(row.length):
             with torch.no_grad():
-                new.append(int(model(torch.tensor([ids + new])).logits[0, -1].argmax()))
-        assert row.text.startswith(prompts[row.position])
-        assert tokenizer(row.text)["input_ids"] == ids + [
-            id for id in new if id != tokenizer.eos_token_id
-        ]
+                logits = model(torch.tensor([ids])).logits[0, -1]
+            likeliest = int(logits.argmax())
+            if likeliest == tokenizer.eos_token_id:
+                break
+            ids.append(likeliest)
+        assert row.text.startswith(prompt)
+        assert tokenizer(row.text)["input_ids"] == ids
 
 
 def test_a_view_that_is_a_function_of_the_text_has_no_table(causal):
@@ -240,24 +230,28 @@ def test_a_view_that_cannot_be_made_has_no_texts_and_says_why(tmp_path, log_line
     def refuse() -> pd.DataFrame:
         raise InputError("there is no data.")
 
-    paths = [tmp_path / f"{name}.parquet" for name in ("synonym-10", "paraphrase")]
-    write_view(paths[0], refuse)
-    write_view(paths[1], lambda: view_table({"t0": ["Zero"]}))
-    assert [unmade_reason(path) for path in paths] == ["there is no data.", None]
-    views = read_views(paths)
+    unmade = tmp_path / "synonym-10.parquet"
+    write_view(unmade, refuse)
+    assert unmade_reason(unmade) == "there is no data."
+    made = tmp_path / "paraphrase.parquet"
+    write_view(made, lambda: view_table({"t0": ["Zero"]}))
+    assert unmade_reason(made) is None
+    views = read_views([unmade, made])
     assert views == {"synonym-10": {}, "paraphrase": {"t0": ["Zero"]}}
     assert read(view="synonym-10", stored=views) == []
-    assert (
+    warning = (
         "view 'synonym-10' could not be made, so no text of it is read: there is no "
-        "data." in log_lines.text
+        "data."
     )
+    assert warning in log_lines.text
 
 
 def test_synonyms_that_change_no_text_are_no_view(monkeypatch, tmp_path):
     made_up = replace(VIEWS["synonym-10"], function=lambda text, seed: [text])
     monkeypatch.setitem(VIEWS, "synonym-10", made_up)
-    write_view(tmp_path / "v.parquet", lambda: computed_view("synonym-10", BENCHMARK))
-    assert "changes none of" in (unmade_reason(tmp_path / "v.parquet") or "")
+    path = tmp_path / "v.parquet"
+    write_view(path, lambda: computed_view("synonym-10", BENCHMARK))
+    assert "changes none of" in (unmade_reason(path) or "")
 
 
 def test_synonyms_are_stored_as_the_function_of_each_text_gives_them(monkeypatch):
@@ -266,7 +260,7 @@ def test_synonyms_are_stored_as_the_function_of_each_text_gives_them(monkeypatch
     )
     monkeypatch.setitem(VIEWS, "synonym-10", made_up)
     made = computed_view("synonym-10", BENCHMARK)
-    expected = [
-        f"{seed_of('synonym-10', f't{i}')} {text}" for i, text in enumerate(TEXTS)
-    ]
-    assert made["text"].tolist() == expected
+    assert len(made) == len(TEXTS)
+    for i, text in enumerate(TEXTS):
+        seed = seed_of("synonym-10", f"t{i}")
+        assert made["text"][i] == f"{seed} {text}"

@@ -16,7 +16,13 @@ from pathlib import Path
 
 from pretrace.benchmarks.documents import DOCUMENT_FORMATS
 from pretrace.benchmarks.layout import without_lines
-from pretrace.benchmarks.passages import cut_documents, documents, first_names, not_read
+from pretrace.benchmarks.passages import (
+    Document,
+    cut_documents,
+    documents,
+    first_names,
+    not_read,
+)
 from pretrace.benchmarks.signs import ALL_KINDS, write_alike
 from pretrace.commands.numbers import count
 from pretrace.runtime.errors import InputError
@@ -73,37 +79,30 @@ def main(arguments: Sequence[str]) -> None:
     )
     options = parser.parse_args(arguments)
     label = None if options.label == "none" else int(options.label)
-    unit, size = (
-        ("words", options.words)
-        if options.words
-        else ("characters", options.characters)
-    )
+    unit = "words" if options.words else "characters"
+    size = options.words or options.characters
     try:
-        given, left_out = documents(options.files, whole=options.document)
+        works, left_out = documents(options.files, whole=options.document)
         if options.alike:
-            given = (
-                document._replace(
-                    text=write_alike(without_lines(document.text), ALL_KINDS)
-                )
-                for document in given
-            )
-        rows, short = cut_documents(given, size, label, options.most, unit)
+            works = map(_written_alike, works)
+        rows, short = cut_documents(works, size, label, options.most, unit)
     except InputError as error:
         sys.exit(f"error: {error}")
     for row in rows:
         print(json.dumps(row))
     texts = len({row["document"] for row in rows})
-    print(
-        f"{len(rows)} passages of {size} {unit} from {texts} "
-        f"document{'s' * (texts != 1)}",
-        file=sys.stderr,
-    )
+    what = "document" if texts == 1 else "documents"
+    print(f"{len(rows)} passages of {size} {unit} from {texts} {what}", file=sys.stderr)
     for line in not_read(map(str, left_out)):
         print(f"left out of folders: {line}", file=sys.stderr)
     if short:
-        which = (
-            "document is shorter and has"
-            if len(short) == 1
-            else "documents are shorter and have"
-        )
+        which = "documents are shorter and have"
+        if len(short) == 1:
+            which = "document is shorter and has"
         print(f"{len(short)} {which} no passage: {first_names(short)}", file=sys.stderr)
+
+
+def _written_alike(document: Document) -> Document:
+    """Return a document in one line, its quotes and dashes as people type them."""
+    text = write_alike(without_lines(document.text), ALL_KINDS)
+    return document._replace(text=text)

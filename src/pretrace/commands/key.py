@@ -75,20 +75,16 @@ def drawn_from(
     if options.command == "wordings":
         passages = draw_wordings(options.passages, rng)
         return passages, [passage.name for passage in passages]
-    words = (
-        words_of_list(options.words)
-        if options.words
-        else words_of_text(options.words_from)
-    )
+    if options.words:
+        words = words_of_list(options.words)
+    else:
+        words = words_of_text(options.words_from)
     templates = templates_of(options.templates) if options.templates else [TEMPLATE]
     canaries = draw_canaries(words, templates, options.count, options.twins, rng)
-    shares = [
-        100 * (number + 1) / (options.count + 1) for number in range(options.count)
-    ]
-    places = [
-        f"{canary.name}, after about {share:.0f} % of the book"
-        for canary, share in zip(canaries, shares, strict=True)
-    ]
+    places = []
+    for number, canary in enumerate(canaries, 1):
+        share = 100 * number / (options.count + 1)
+        places.append(f"{canary.name}, after about {share:.0f} % of the book")
     return canaries, places
 
 
@@ -101,9 +97,8 @@ def main(arguments: Sequence[str]) -> None:
     except InputError as error:
         sys.exit(f"error: {error}")
     private = sum(len(document.texts) - 1 for document in drawn)
-    print(f"{len(drawn)} texts to publish: {options.out / 'publish.txt'}")
-    print(
-        f"{private} private texts and the key, which stays private: "
-        f"{options.out / 'key.jsonl'}"
-    )
+    public_file = options.out / "publish.txt"
+    key_file = options.out / "key.jsonl"
+    print(f"{len(drawn)} texts to publish: {public_file}")
+    print(f"{private} private texts and the key, which stays private: {key_file}")
     print(f"SHA-256 of the key: {digest}")

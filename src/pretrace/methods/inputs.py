@@ -135,11 +135,12 @@ def _arrays(batch: "pa.RecordBatch", column: str, dtype: Any) -> list[Any]:
     flat = lists.flatten().to_numpy(zero_copy_only=False).astype(dtype)
     lengths = lists.value_lengths().fill_null(0)
     ends = np.cumsum(lengths.to_numpy(zero_copy_only=False))
-    for bad in np.flatnonzero(~np.isfinite(flat))[:1]:
-        row = int(np.searchsorted(ends, bad, side="right"))
+    bad = np.flatnonzero(~np.isfinite(flat))
+    if len(bad):
+        row = int(np.searchsorted(ends, bad[0], side="right"))
         id = batch["text_id"][row]
         raise InputError(
-            f"the model gave {column} of text '{id}' that are {flat[bad]}. Run the "
+            f"the model gave {column} of text '{id}' that are {flat[bad[0]]}. Run the "
             "model with dtype: float32."
         )
     return np.split(flat, ends[:-1])
@@ -205,9 +206,9 @@ class Inputs:
             for id, text in zip(part["text_id"], part["text"], strict=True):
                 row = rows.only(id) or absent
                 if isinstance(row, TokenStatistics):
-                    logprobs: dict[str, Any] = {
-                        need: reader.logprobs(id) for need, reader in altered.items()
-                    }
+                    logprobs: dict[str, Any] = {}
+                    for need, reader in altered.items():
+                        logprobs[need] = reader.logprobs(id)
                     row = replace(row, text=text or ABSENT, **logprobs)
                 texts[id] = row
             yield texts
@@ -277,14 +278,14 @@ class Inputs:
         if plain in self._texts:
             return self._texts[plain]
         rows = plain.slice.rows(self.benchmark)
-        frame = self.benchmark[rows].sort_values("text_id")
+        table = self.benchmark[rows].sort_values("text_id")
         view = plain.reading.view
         if view != "original":
-            ids = frame["text_id"].tolist()
-            seen = dict(view_texts(view, ids, frame["text"].tolist(), self.views))
-            frame = frame.assign(text=[seen.get(id, "") for id in ids])
-        self._texts[plain] = frame
-        return frame
+            ids, originals = table["text_id"].tolist(), table["text"].tolist()
+            seen = dict(view_texts(view, ids, originals, self.views))
+            table = table.assign(text=[seen.get(id, "") for id in ids])
+        self._texts[plain] = table
+        return table
 
     def shot_texts(self, plain: PassKey, shots: Shots) -> tuple[str, ...]:
         """Return the texts of shots that are drawn from the benchmark."""

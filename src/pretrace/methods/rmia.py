@@ -31,7 +31,10 @@ def _by_text(path: Path) -> Mapping[str, tuple[Floats, Floats]]:
     table = read_parquet(path)
     trained_on_it = _by_text_of(table[table["in"]])
     not_trained = _by_text_of(table[~table["in"]])
-    return {id: (within, not_trained[id]) for id, within in trained_on_it.items()}
+    by_text = {}
+    for id, log_likelihoods in trained_on_it.items():
+        by_text[id] = (log_likelihoods, not_trained[id])
+    return by_text
 
 
 def _by_text_of(table: "pd.DataFrame") -> dict[str, Floats]:

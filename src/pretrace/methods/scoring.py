@@ -79,7 +79,8 @@ def score(
         )
     if not scores:
         log.info("no text is scored by what the model reads")
-        yield from _frames(ScoreBlock([Column()], [], [], np.empty((0, 1))))
+        without_texts = ScoreBlock([Column()], [], [], np.empty((0, 1)))
+        yield from _frames(without_texts)
         return
     log.info(
         "%d scores of %d texts in %.1f s", scores, len(texts), time.monotonic() - start
@@ -176,12 +177,12 @@ def _frames(block: ScoreBlock) -> Iterator["pd.DataFrame"]:
         columns = block.columns[start:end]
         keys = pd.DataFrame(columns).astype({"draw": "Int64"})
         keys["draw"] = keys["draw"].mask(keys["draw"] < 0)
-        frame = keys.loc[keys.index.repeat(texts)].reset_index(drop=True)
-        frame["unit"] = "text"
-        frame["id"] = block.ids * len(columns)
-        frame["shots_used"] = pd.array(block.shots_used * len(columns), dtype="Int64")
-        frame["score"] = block.scores[:, start:end].T.ravel()
-        yield frame[SCORE_COLUMNS].astype(_WORDS)
+        rows = keys.loc[keys.index.repeat(texts)].reset_index(drop=True)
+        rows["unit"] = "text"
+        rows["id"] = block.ids * len(columns)
+        rows["shots_used"] = pd.array(block.shots_used * len(columns), dtype="Int64")
+        rows["score"] = block.scores[:, start:end].T.ravel()
+        yield rows[SCORE_COLUMNS].astype(_WORDS)
 
 
 def _blocks(
@@ -298,8 +299,8 @@ class _TextScores:
                 self._ids.append(id)
                 self._used.append(text.shots_used)
                 scores.append([function(text, **params) for params in settings])
-        shape = len(scores), len(settings)
-        self._scores.append(np.array(scores, dtype=float).reshape(shape))
+        table = np.array(scores, dtype=float)
+        self._scores.append(table.reshape(len(scores), len(settings)))
 
     def _obstacle(self, text: TokenStatistics | str) -> str:
         """Return why the method cannot score a text, or ""."""
@@ -312,7 +313,8 @@ class _TextScores:
         return ""
 
     def block(self) -> ScoreBlock:
-        scores = np.concatenate([np.empty((0, len(self._group.named))), *self._scores])
+        of_no_text = np.empty((0, len(self._group.named)))
+        scores = np.concatenate([of_no_text, *self._scores])
         return self._group.block(self._ids, self._used, scores)
 
 
@@ -354,7 +356,8 @@ class _BenchmarkScores:
         table = np.empty((len(ids), len(columns)))
         for place, scores in enumerate(columns):
             table[:, place] = [scores[id] for id in ids]
-        used = max((drawn.count for drawn in shots.values()), default=None)
+        counts = [drawn.count for drawn in shots.values()]
+        used = max(counts, default=None)
         return self._group.block(ids, [used] * len(ids), table)
 
     def _shots(self) -> dict[str, Shots]:
@@ -382,11 +385,14 @@ class _BenchmarkScores:
 
 
 def _check_finite(block: ScoreBlock) -> None:
-    for row, place in np.argwhere(~np.isfinite(block.scores))[:1]:
-        column = block.columns[place]
-        raise InputError(
-            f"{column.method} (setting '{column.setting}'): the score of text "
-            f"'{block.ids[row]}' is {block.scores[row, place]} (view {column.view}, "
-            f"start token {column.start_token}). A method must give every text a "
-            "finite number."
-        )
+    bad = np.argwhere(~np.isfinite(block.scores))
+    if not len(bad):
+        return
+    row, place = bad[0]
+    column = block.columns[place]
+    raise InputError(
+        f"{column.method} (setting '{column.setting}'): the score of text "
+        f"'{block.ids[row]}' is {block.scores[row, place]} (view {column.view}, "
+        f"start token {column.start_token}). A method must give every text a "
+        "finite number."
+    )

@@ -154,10 +154,10 @@ ABILITIES = {
 
 def can(entry: ModelEntry, ability: str) -> bool:
     """Return whether a model can do something, by its entry's source and keys."""
-    _, _, sources, keys = ABILITIES[ability]
-    if entry.source in sources:
+    needed = ABILITIES[ability]
+    if entry.source in needed.sources:
         return True
-    return any(_fits(entry, key) for key in keys.get(entry.source, ()))
+    return any(_fits(entry, key) for key in needed.keys.get(entry.source, ()))
 
 
 def _fits(entry: ModelEntry, key: str) -> bool:
@@ -191,10 +191,14 @@ def refusal(
     ability: str, slug: str, source: str, where: str, remedy: str = ""
 ) -> InputError:
     """Return the error for a model `slug` of a source that cannot do something."""
-    verb, usual, _, keys = ABILITIES[ability]
-    named = keys.get(source, ())
-    lacking = [key for key in named if not key.startswith("no ")]
-    in_the_way = [key.removeprefix("no ") for key in named if key.startswith("no ")]
+    needed = ABILITIES[ability]
+    lacking = []
+    in_the_way = []
+    for key in needed.keys.get(source, ()):
+        if key.startswith("no "):
+            in_the_way.append(key.removeprefix("no "))
+        else:
+            lacking.append(key)
     condition = ""
     if lacking:
         condition = f" without {' or '.join(lacking)} in its entry"
@@ -202,7 +206,7 @@ def refusal(
         condition = f" with {' or '.join(in_the_way)} in its entry"
     return InputError(
         f"{where}: {slug} {KINDS[source]} (source: {source}) and cannot "
-        f"{verb}{condition}. {remedy or usual}"
+        f"{needed.verb}{condition}. {remedy or needed.remedy}"
     )
 
 
@@ -217,10 +221,8 @@ def _conditions(keys: Sequence[str]) -> str:
 
 def table() -> list[str]:
     """Return the table of docs/keys.md, a line each: abilities by sources."""
-    lines = [
-        f"| can it | {' | '.join(f'`{source}`' for source in MODELS)} |",
-        f"|---|{'---|' * len(MODELS)}",
-    ]
+    sources = " | ".join(f"`{source}`" for source in MODELS)
+    lines = [f"| can it | {sources} |", f"|---|{'---|' * len(MODELS)}"]
     for ability in ABILITIES.values():
         cells = [ability.verb]
         for source in MODELS:

@@ -61,16 +61,18 @@ def read_adapter(folder: Path) -> Adapter:
             "name its folder."
         )
     if not (folder / ADAPTER_WEIGHTS).is_file():
-        pickled = " Pickled weights (adapter_model.bin) run any code that they hold."
+        pickled = ""
+        if (folder / "adapter_model.bin").is_file():
+            pickled = (
+                " Pickled weights (adapter_model.bin) run any code that they hold."
+            )
         raise InputError(
             f"{folder} has no {ADAPTER_WEIGHTS}: save the adapter as safetensors "
-            "(peft: save_pretrained)."
-            f"{pickled if (folder / 'adapter_model.bin').is_file() else ''}"
+            f"(peft: save_pretrained).{pickled}"
         )
-    base, revision = (
-        settings.get(key) for key in ("base_model_name_or_path", "revision")
-    )
-    return Adapter(str(base or ""), str(revision or ""))
+    base = settings.get("base_model_name_or_path") or ""
+    revision = settings.get("revision") or ""
+    return Adapter(str(base), str(revision))
 
 
 def register_adapter(
@@ -102,8 +104,8 @@ def register_adapter(
 def _check_shapes(folder: Path, adapter: Iterable[Tensor], base: Checkpoint) -> None:
     """Raise `InputError` unless each pair of low-rank matrices fits the matrix of that
     name in the base."""
-    wide: dict[str, int] = {}
-    high: dict[str, int] = {}
+    wide = {}
+    high = {}
     for tensor in adapter:
         module, _, matrix = tensor.name.removeprefix(_OF_PEFT).partition(".lora_")
         if matrix == "A.weight":
@@ -162,7 +164,8 @@ def with_adapter(model: Any, checkpoint: Checkpoint) -> Any:
             wrapped = PeftModel.from_pretrained(model, str(folder), is_trainable=False)
         applied = set(get_peft_model_state_dict(wrapped))
     saved = {tensor.name for tensor in tensors_in(folder / ADAPTER_WEIGHTS)}
-    if lost := sorted(saved ^ applied):
+    lost = sorted(saved ^ applied)
+    if lost:
         raise InputError(
             f"{folder} does not fit {checkpoint.path}: {shorten(lost[0])} and "
             f"{len(lost) - 1} more weights are in one of the two alone. Name the model "

@@ -41,7 +41,7 @@ nearly where a changed token goes to another expert; in a bidirectional one they
 by about a tenth."""
 
 
-def read_config(path: Path, *, remote_code: bool = False) -> Any:
+def read_config(path: Path, *, remote_code: bool) -> Any:
     """Read the configuration in a checkpoint's folder, with the flags that the engine
     needs.
 
@@ -94,9 +94,11 @@ def context_of(config: Any, loader: Any) -> int | None:
     """Return how many tokens have a place in the model; None if config.json names no
     positive number."""
     text = config.get_text_config()
-    named = (getattr(text, key, None) for key in _CONTEXT_KEYS)
-    limits = [value for value in named if isinstance(value, int) and value > 0]
-    return limits[0] - _places_before(config, loader) if limits else None
+    for key in _CONTEXT_KEYS:
+        limit = getattr(text, key, None)
+        if isinstance(limit, int) and limit > 0:
+            return limit - _places_before(config, loader)
+    return None
 
 
 def _places_before(config: Any, loader: Any) -> int:
@@ -104,18 +106,17 @@ def _places_before(config: Any, loader: Any) -> int:
     the padding token's id."""
     # only relatives of BERT have the key; no other model's module is imported before
     # its weights are loaded
-    if (
-        not hasattr(config, "type_vocab_size")
-        or type(config) not in loader._model_mapping
-    ):
+    if not hasattr(config, "type_vocab_size"):
+        return 0
+    if type(config) not in loader._model_mapping:
         return 0
     module = sys.modules[loader._model_mapping[type(config)].__module__]
-    begins_later = any(
-        name.endswith("Embeddings")
-        and hasattr(kind, "create_position_ids_from_input_ids")
-        for name, kind in vars(module).items()
-    )
-    return config.pad_token_id + 1 if begins_later else 0
+    for name, kind in vars(module).items():
+        begins_later = hasattr(kind, "create_position_ids_from_input_ids")
+        if begins_later and name.endswith("Embeddings"):
+            places: int = config.pad_token_id + 1
+            return places
+    return 0
 
 
 _NO_WEIGHT = re.compile(
@@ -160,7 +161,8 @@ def check_weights(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -
 def check_filled(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -> None:
     """Raise `InputError` if weights of the architecture would be random, or numbers
     that lack their scales."""
-    if unset := [*loading["missing_keys"], *map(str, loading["mismatched_keys"])]:
+    unset = [*loading["missing_keys"], *map(str, loading["mismatched_keys"])]
+    if unset:
         raise InputError(
             f"{checkpoint.path} lacks weights of its architecture ({_few(unset)}): "
             "they would be random. Save the whole causal language model there."
@@ -169,12 +171,10 @@ def check_filled(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) ->
     # and names those left over
     if hasattr(model, "is_quantized"):
         return
-    whole = {
-        name
-        for name, value in model.named_parameters()
-        if not value.is_floating_point()
-    }
-    whole |= {name for name, _ in model.named_buffers()}
+    whole = {name for name, _ in model.named_buffers()}
+    for name, value in model.named_parameters():
+        if not value.is_floating_point():
+            whole.add(name)
     for tensor in checkpoint.tensors():
         is_weight = tensor.name not in whole and not _NO_WEIGHT.fullmatch(tensor.name)
         if is_weight and _QUANTISED.fullmatch(f"{tensor.dtype} {tensor.name}"):
@@ -199,22 +199,18 @@ def check_rotary(model: Any, path: Path) -> None:
     """
     config = model.config.get_text_config()
     named = set(_rotary_bases(read_json(path / "config.json")))
+    if not named:
+        return
     default = getattr(config, "default_theta", None)
     # where a class has a base for each kind of layer, config.json may leave out the one
     # that is usual
-    usual = (
-        {float(base) for base in default.values()}
-        if isinstance(default, dict)
-        else set()
-    )
+    usual = map(float, default.values()) if isinstance(default, dict) else ()
+    known = named.union(usual)
     for place, base in _computed_bases(model, type(config)):
-        is_named = any(
-            math.isclose(base, other, rel_tol=0.01) for other in named | usual
-        )
-        if named and not is_named:
+        if not any(math.isclose(base, other, rel_tol=0.01) for other in known):
+            in_words = ", ".join(f"{theta:g}" for theta in sorted(named))
             raise InputError(
-                f"{path}: config.json names rope_theta "
-                f"{', '.join(f'{base:g}' for base in sorted(named))}, and transformers "
+                f"{path}: config.json names rope_theta {in_words}, and transformers "
                 f"{transformers.__version__} computes {place} of "
                 f"{type(model).__name__} with {base:g}. Name rope_theta for each kind "
                 "of layer under rope_parameters in config.json, as transformers 5 "
@@ -232,30 +228,31 @@ def check_saved_frequencies(model: Any, checkpoint: Checkpoint) -> None:
     computed = []
     for module in model.modules():
         types = getattr(module, "rope_type", "default")
-        is_plain = set(types.values() if isinstance(types, dict) else [types]) == {
-            "default"
-        }
+        of_layers = types.values() if isinstance(types, dict) else [types]
+        is_plain = set(of_layers) == {"default"}
         for name, frequencies in module.named_buffers(recurse=False):
-            if name.endswith("inv_freq") and (not is_plain or frequencies.is_meta):
+            if not name.endswith("inv_freq"):
+                continue
+            if not is_plain or frequencies.is_meta:
                 return
-            if name.endswith("inv_freq"):
-                computed.append(frequencies.double().cpu())
+            computed.append(frequencies.double().cpu())
     for tensor in checkpoint.tensors():
         if not (computed and tensor.name.endswith("rotary_emb.inv_freq")):
             continue
         saved = checkpoint.values(tensor).double()
-        # numbers of 16 bits have a precision of 1/256, and in float16 steps of 6e-8
-        close = (
-            saved.shape == own.shape and saved.allclose(own, rtol=0.01, atol=1e-7)
-            for own in computed
-        )
-        if not any(close):
+        if not any(_are_equal_in_16_bits(saved, own) for own in computed):
             raise InputError(
                 f"{checkpoint.path / tensor.file} has {tensor.name} with other "
                 f"frequencies than {type(model).__name__} computes from config.json: "
                 "name the rope_theta and the rotary width in config.json that the "
                 "model was trained with."
             )
+
+
+def _are_equal_in_16_bits(saved: "torch.Tensor", computed: "torch.Tensor") -> bool:
+    # such numbers have a precision of 1/256, and in float16 steps of 6e-8
+    is_as_long = saved.shape == computed.shape
+    return is_as_long and saved.allclose(computed, rtol=0.01, atol=1e-7)
 
 
 _ROTARY_BASE = re.compile(r"theta|(rope|rotary).*base")
@@ -304,35 +301,33 @@ def check_causal(model: Any, path: Path) -> None:
     # from where a vocabulary has tokens that texts have; no padding, which some models
     # do not attend to
     common = range(text.vocab_size // 3, text.vocab_size)[: _PROBE + 2]
-    tokens = [id for id in common if id != getattr(text, "pad_token_id", None)][
-        : _PROBE + 1
-    ]
+    padding = getattr(text, "pad_token_id", None)
+    tokens = [id for id in common if id != padding][: _PROBE + 1]
     if len(tokens) < 2:
         return
+    kind = type(model).__name__
     texts = [tokens[:-1], tokens[:-2] + tokens[-1:]]
-    with explain_failure(
-        f"{path}: {type(model).__name__} does not read a text's tokens alone"
-    ):
+    with explain_failure(f"{path}: {kind} does not read a text's tokens alone"):
         logits, other = _logits(model, texts)
         [beginning] = _logits(model, [tokens[: len(logits) // 2 + 1]])
     # the last position has read the token that differs
+    by_token = _distance(other[:-1], logits[:-1])
+    by_number = _distance(beginning, logits[: len(beginning)])
     changed = {
-        "a token changes": _distance(other[:-1], logits[:-1]),
-        "the number of tokens behind changes": _distance(
-            beginning, logits[: len(beginning)]
-        ),
+        "a token changes": by_token,
+        "the number of tokens behind changes": by_number,
     }
-    is_exact = model.dtype == torch.float32 and not getattr(
-        model, "is_quantized", False
-    )
+    is_quantised = getattr(model, "is_quantized", False)
+    is_exact = model.dtype == torch.float32 and not is_quantised
+    tolerance = _TOLERANCE if is_exact else _NARROW_TOLERANCE
     for cause, off in changed.items():
         # not finite: the text says so that first gives such a number
-        if off > (_TOLERANCE if is_exact else _NARROW_TOLERANCE):
+        if off > tolerance:
             raise InputError(
-                f"{path}: {type(model).__name__} as config.json sets it up is not "
-                f"causal: {cause} the predictions before it (by {off:.2g} of their "
-                "norm). Name a causal language model, or set is_decoder: true in "
-                "config.json if it was trained as one."
+                f"{path}: {kind} as config.json sets it up is not causal: {cause} the "
+                f"predictions before it (by {off:.2g} of their norm). Name a causal "
+                "language model, or set is_decoder: true in config.json if it was "
+                "trained as one."
             )
 
 

@@ -36,10 +36,8 @@ def check_same_tokens(
     """Raise `InputError` at the first text that two encoders read as other tokens."""
     for text in texts:
         beginning = text[:PROBED]
-        ids, others = (
-            encoder.encode(beginning, add_special_tokens=False)
-            for encoder in (model, base)
-        )
+        ids = model.encode(beginning, add_special_tokens=False)
+        others = base.encode(beginning, add_special_tokens=False)
         # of a tokenizers.Tokenizer an encoding, of a slow tokenizer the ids
         if getattr(ids, "ids", ids) != getattr(others, "ids", others):
             raise InputError(

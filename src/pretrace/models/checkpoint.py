@@ -79,7 +79,7 @@ class Checkpoint:
 
     @property
     def settings(self) -> list[str]:
-        """Configuration and tokenizer: everything but the weights."""
+        """Return the files of configuration and tokenizer: all but the weights."""
         return [name for name in self.files if not name.endswith(".safetensors")]
 
     def verify(self, names: Iterable[str], folder: Path | None = None) -> None:
@@ -122,16 +122,19 @@ class Checkpoint:
 
     def matrix_shapes(self) -> Counter[tuple[int, int]]:
         """Count the weights that are matrices by their shape [rows, columns]."""
-        return Counter(
-            (shape[0], shape[1]) for *_, shape in self.tensors() if len(shape) == 2
-        )
+        counts: Counter[tuple[int, int]] = Counter()
+        for tensor in self.tensors():
+            if len(tensor.shape) == 2:
+                rows, columns = tensor.shape
+                counts[rows, columns] += 1
+        return counts
 
     def matrix_weights(self) -> int:
         """Count the weights in all matrices."""
-        return sum(
-            rows * columns * count
-            for (rows, columns), count in self.matrix_shapes().items()
-        )
+        weights = 0
+        for (rows, columns), count in self.matrix_shapes().items():
+            weights += rows * columns * count
+        return weights
 
     def _file(self, name: str) -> Path:
         file = self.path / name
@@ -170,10 +173,8 @@ def _hash_files(files: Mapping[str, Path]) -> dict[str, _Hashed]:
     """Hash files by name, several at a time: a thread hashes 1.3 GB a second, and disks
     of GPUs' machines read more."""
     with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as threads:
-        started = {
-            name: threads.submit(_hash_file, file) for name, file in files.items()
-        }
-        return {name: future.result() for name, future in started.items()}
+        hashed = threads.map(_hash_file, files.values())
+        return dict(zip(files, hashed, strict=True))
 
 
 def _remember(
@@ -204,18 +205,16 @@ def read_checkpoint(checkpoint_json: Path) -> Checkpoint:
             "there."
         )
     record = read_json(checkpoint_json)
-    if not isinstance(record, dict) or record.get("digest") != digest(
-        record.get("files")
-    ):
+    is_whole = isinstance(record, dict)
+    if not is_whole or record.get("digest") != digest(record.get("files")):
         raise InputError(
             f"{checkpoint_json} is not a whole checkpoint record. Delete it and run "
             "again."
         )
-    known = {
-        field.name: record[field.name]
-        for field in fields(Checkpoint)
-        if field.name in record
-    }
+    known = {}
+    for field in fields(Checkpoint):
+        if field.name in record:
+            known[field.name] = record[field.name]
     for key in ("path", "adapter"):
         if key in known:
             known[key] = Path(known[key])
@@ -292,9 +291,8 @@ def register_local(
     checkpoint = write_checkpoint(
         path, checkpoint_json, "local", remote_code=remote_code
     )
-    log.info(
-        "%s: %d files, digest %s", path, len(checkpoint.files), checkpoint.digest[:12]
-    )
+    count = len(checkpoint.files)
+    log.info("%s: %d files, digest %s", path, count, checkpoint.digest[:12])
     return checkpoint
 
 
@@ -322,43 +320,42 @@ def _settings_of(path: Path) -> list[str]:
             f"{path} has no tokenizer ({', '.join(VOCABULARIES)}): save the model's "
             "tokenizer there with `tokenizer.save_pretrained`"
         )
-    return [
-        "config.json",
-        *vocabularies,
-        *(name for name in BESIDE if (path / name).is_file()),
-    ]
+    beside = [name for name in BESIDE if (path / name).is_file()]
+    return ["config.json", *vocabularies, *beside]
 
 
 def _weights_of(path: Path) -> list[str]:
+    # a damaged file is named before anything else is done with it
     if (path / "model.safetensors").is_file():
-        names = ["model.safetensors"]
-    elif (path / _INDEX).is_file():
-        names = _shards_of(path / _INDEX)
-    elif pickled := sorted(
-        file.name for pattern in _PICKLED for file in path.glob(pattern)
-    ):
-        raise InputError(
-            f"{path} has pickled weights only ({pickled[0]}). Loading a pickle runs "
-            "any code that it holds, so it is refused. Convert it once where you trust "
-            "it: load it with transformers and call `model.save_pretrained(path)`, "
-            "which writes safetensors."
-        )
-    else:
-        raise InputError(
-            f"{path} has no model.safetensors (nor {_INDEX}): the weights are missing"
-        )
-    for name in names:
+        tensors_in(path / "model.safetensors")
+        return ["model.safetensors"]
+    if not (path / _INDEX).is_file():
+        raise _lack_of_weights(path)
+    shards = _shards_of(path / _INDEX)
+    for name in shards:
         if Path(name).name != name:
             raise InputError(
                 f"{path / _INDEX} names a file outside of the checkpoint: {name!r}"
             )
         if not (path / name).is_file():
             raise InputError(f"{path / name} is missing although {_INDEX} names it")
-        tensors_in(
-            path / name
-        )  # a damaged file is named before anything else is done with it
-    return names + (
-        [_INDEX] if (path / _INDEX).is_file() and names != ["model.safetensors"] else []
+        tensors_in(path / name)
+    return [*shards, _INDEX]
+
+
+def _lack_of_weights(path: Path) -> InputError:
+    pickled = []
+    for pattern in _PICKLED:
+        pickled += [file.name for file in path.glob(pattern)]
+    if pickled:
+        return InputError(
+            f"{path} has pickled weights only ({min(pickled)}). Loading a pickle runs "
+            "any code that it holds, so it is refused. Convert it once where you trust "
+            "it: load it with transformers and call `model.save_pretrained(path)`, "
+            "which writes safetensors."
+        )
+    return InputError(
+        f"{path} has no model.safetensors (nor {_INDEX}): the weights are missing"
     )
 
 
@@ -382,11 +379,12 @@ def tensors_in(file: Path) -> list[Tensor]:
 
     try:
         with safe_open(file, framework="numpy") as tensors:
-            slices = ((name, tensors.get_slice(name)) for name in tensors.offset_keys())
-            return [
-                Tensor(file.name, name, part.get_dtype(), part.get_shape())
-                for name, part in slices
-            ]
+            listed = []
+            for name in tensors.offset_keys():
+                part = tensors.get_slice(name)
+                dtype, shape = part.get_dtype(), part.get_shape()
+                listed.append(Tensor(file.name, name, dtype, shape))
+            return listed
     except SafetensorError as error:
         raise InputError(
             f"{file} is not a safetensors file, or cut short ({message_of(error)}); "

@@ -27,7 +27,8 @@ def torch_settings(threads: int) -> Iterator[None]:
     before = torch.get_num_threads(), torch.get_deterministic_debug_mode()
     cudnn = torch.backends.cuda.cudnn_sdp_enabled()
     filled = deterministic.fill_uninitialized_memory
-    if threads > (cores := os.cpu_count() or threads):
+    cores = os.cpu_count() or threads
+    if threads > cores:
         log.warning(
             "%d threads and %d cores: more threads are slower and take memory",
             threads,
@@ -61,11 +62,11 @@ def hold_gpus(count: int = 1) -> list[int]:
     that these are free. A second call keeps the first one's GPUs.
     """
     if not _held:
-        names = [
-            str(torch.cuda.get_device_properties(index).uuid)
-            for index in range(torch.cuda.device_count())
-        ]
-        torch.cuda.set_device(lock_free(names, count, Path(tempfile.gettempdir()))[0])
+        names = []
+        for index in range(torch.cuda.device_count()):
+            names.append(str(torch.cuda.get_device_properties(index).uuid))
+        taken = lock_free(names, count, Path(tempfile.gettempdir()))
+        torch.cuda.set_device(taken[0])
     return sorted(_held)
 
 
@@ -76,10 +77,9 @@ def lock_free(names: Sequence[str], count: int, folder: Path) -> list[int]:
     Waits until enough are free. The locks end with the process.
     """
     wanted = min(count, len(names))
-    choice, *locks = (
-        FileLock(folder / f"pretrace-{os.getuid()}-{name}.lock")
-        for name in ("gpus", *(f"gpu-{name}" for name in names))
-    )
+    prefix = f"pretrace-{os.getuid()}"
+    choice = FileLock(folder / f"{prefix}-gpus.lock")
+    locks = [FileLock(folder / f"{prefix}-gpu-{name}.lock") for name in names]
     logged = False
     while len(taken := _take(locks, wanted, choice)) < wanted:
         if not logged:
@@ -93,7 +93,8 @@ def lock_free(names: Sequence[str], count: int, folder: Path) -> list[int]:
             )
             logged = True
         time.sleep(_POLL)
-    _held.update((index, locks[index]) for index in taken)
+    for index in taken:
+        _held[index] = locks[index]
     return taken
 
 

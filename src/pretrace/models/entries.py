@@ -270,7 +270,7 @@ class TrainedModel(ModelEntry):
 
     @property
     def is_null(self) -> bool:
-        """Whether it is known to have read neither members nor non-members."""
+        """Return whether it is known to have read neither members nor non-members."""
         return self.training.start is None and not self.training.members
 
 

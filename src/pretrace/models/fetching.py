@@ -66,13 +66,11 @@ def fetch_model(
         with use_pins(None):  # these are commits already
             fetched = snapshot(hub, "model", settings.commit, patterns)
             if not any(name.endswith(".safetensors") for name in fetched.files):
-                fetched = snapshot(
-                    hub, "model", conversion(hub, revision, fetched.commit), patterns
-                )
+                converted = conversion(hub, revision, fetched.commit)
+                fetched = snapshot(hub, "model", converted, patterns)
     except InputError as error:
-        raise InputError(
-            f"{error} Access: {access}." if access else str(error)
-        ) from error
+        note = f" Access: {access}." if access else ""
+        raise InputError(f"{error}{note}") from error
     source = f"hub:{hub}@{fetched.commit}"
     checkpoint = write_checkpoint(
         fetched.folder,
@@ -81,9 +79,8 @@ def fetch_model(
         remote_code=remote_code,
         revision=revision,
     )
-    log.info(
-        "%s: %d files, digest %s", hub, len(checkpoint.files), checkpoint.digest[:12]
-    )
+    count = len(checkpoint.files)
+    log.info("%s: %d files, digest %s", hub, count, checkpoint.digest[:12])
     return checkpoint
 
 
@@ -99,29 +96,28 @@ def check_model(hub: str, revision: str, *, remote_code: bool = False) -> Listin
     files = whole.select(patterns)
     if not any(name.endswith(".safetensors") for name in files.files):
         with use_pins(None):
-            files = list_files(
-                hub, "model", conversion(hub, revision, whole.commit)
-            ).select(patterns)
+            converted = conversion(hub, revision, whole.commit)
+            files = list_files(hub, "model", converted).select(patterns)
     if ADAPTER in files.files:
         raise InputError(
             f"{hub} at '{revision}' has an adapter beside it ({ADAPTER}): name a "
             "merged model."
         )
-    shards = [
-        re.fullmatch(r"(.+-)(\d+)(-of-)(\d+)(\.safetensors)", name)
-        for name in files.files
-    ]
-    needed = {
-        f"{shard[1]}{number:0{len(shard[2])}d}{shard[3]}{shard[4]}{shard[5]}"
-        for shard in shards if shard for number in range(1, int(shard[4]) + 1)
-    }  # fmt: skip
-    if missing := sorted({"config.json", *needed} - files.files.keys()):
-        raise InputError(f"{hub} at '{revision}' has no {missing[0]}.")
+    needed = {"config.json"}
+    for name in files.files:
+        shard = re.fullmatch(r"(.+-)(\d+)(-of-(\d+)\.safetensors)", name)
+        if shard:
+            begin, number, end, total = shard.groups()
+            for other in range(1, int(total) + 1):
+                needed.add(f"{begin}{other:0{len(number)}d}{end}")
+    for name in sorted(needed - files.files.keys()):
+        raise InputError(f"{hub} at '{revision}' has no {name}.")
     if not files.files.keys() & set(VOCABULARIES):
         raise InputError(
             f"{hub} at '{revision}' has no tokenizer ({', '.join(VOCABULARIES)})."
         )
-    if reason := lacking_package(files.files):
+    reason = lacking_package(files.files)
+    if reason:
         raise InputError(f"{hub} at '{revision}' has its tokenizer as {reason}")
     return files
 
@@ -160,30 +156,27 @@ def conversion(hub: str, revision: str, commit: str) -> str:
     """
     from huggingface_hub import HfApi
 
-    with explain_failures(hub, "model", revision):
-        proposals = list(
-            HfApi().get_repo_discussions(
-                hub, author=_CONVERTER, discussion_type="pull_request"
-            )
-        )
-    of_bot = [
-        str(proposal.git_reference)
-        for proposal in proposals
-        if (proposal.author, proposal.title, proposal.status)
-        == (_CONVERTER, _CONVERSION, "open")
-    ]
+    converted = {}
     with use_pins(None):
+        with explain_failures(hub, "model", revision):
+            proposals = list(
+                HfApi().get_repo_discussions(
+                    hub, author=_CONVERTER, discussion_type="pull_request"
+                )
+            )
         original = list_files(hub, "model", commit).select(_CONVERTED).files
-        converted = {
-            reference: list_files(hub, "model", reference) for reference in of_bot
-        }
+        for proposal in proposals:
+            is_of_bot = proposal.author == _CONVERTER and proposal.title == _CONVERSION
+            if is_of_bot and proposal.status == "open":
+                reference = str(proposal.git_reference)
+                converted[reference] = list_files(hub, "model", reference)
     refused = f"no conversion by {_CONVERTER}"
     for reference, proposed in converted.items():
         files = proposed.select(_CONVERTED).files
-        either = original.keys() | files.keys()
-        different = sorted(
-            name for name in either if original.get(name) != files.get(name)
-        )
+        different = []
+        for name in sorted(original.keys() | files.keys()):
+            if original.get(name) != files.get(name):
+                different.append(name)
         if not different and any(fnmatchcase(name, _PICKLED) for name in original):
             log.info(
                 "%s has no safetensors at %s; %s has %s's",

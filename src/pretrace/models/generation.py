@@ -35,7 +35,8 @@ def generate(
     # top_k 0: transformers' own default is the 50 likeliest tokens
     drawing = {"temperature": temperature, "top_k": 0} if temperature else {}
     longest = max(map(len, prompts))
-    rows, seen = [], []
+    rows = []
+    seen = []
     for prompt in prompts:
         missing = longest - len(prompt)
         rows.append([padding or 0] * missing + list(prompt))

@@ -59,7 +59,8 @@ def sentencepiece_file(checkpoint: Checkpoint) -> Path | None:
     file = _file_of(checkpoint)
     if file is None or _is_of_tiktoken(file):
         return None
-    if reason := lacking_package(checkpoint.files):
+    reason = lacking_package(checkpoint.files)
+    if reason:
         raise InputError(f"{checkpoint.path} has its tokenizer as {reason}")
     return file
 
@@ -113,11 +114,10 @@ def read_sentencepiece(file: Path) -> "tokenizers.Tokenizer":
         ids = {piece: id for id, (piece, _) in enumerate(scores)}
         # no merge spells <s> or <0x0A>: sentencepiece never makes such pieces of a
         # text's characters
-        merges = generate_merges(
-            ids,
-            dict(scores),
-            {piece.piece for piece in content.pieces if piece.type in _UNSPELLED},
-        )
+        unspelled = {
+            piece.piece for piece in content.pieces if piece.type in _UNSPELLED
+        }
+        merges = generate_merges(ids, dict(scores), unspelled)
         model = models.BPE(
             ids,
             merges,
@@ -132,29 +132,17 @@ def read_sentencepiece(file: Path) -> "tokenizers.Tokenizer":
         )
     encoder = tokenizers.Tokenizer(model)
     encoder.normalizer = _normalizer(content.normalizer_spec)
-    first = (
-        [decoders.Strip(content=" ", left=1)]
-        if content.normalizer_spec.add_dummy_prefix
-        else []
-    )
-    encoder.decoder = decoders.Sequence(
-        [
-            decoders.Replace(_BLANK, " "),
-            decoders.ByteFallback(),
-            decoders.Fuse(),
-            *first,
-        ]
-    )
+    steps = [decoders.Replace(_BLANK, " "), decoders.ByteFallback(), decoders.Fuse()]
+    if content.normalizer_spec.add_dummy_prefix:
+        steps.append(decoders.Strip(content=" ", left=1))
+    encoder.decoder = decoders.Sequence(steps)
     for piece in content.pieces:
         if piece.type in (_UNKNOWN, _CONTROL, _OF_USER):
             is_special = piece.type != _OF_USER
-            encoder.add_tokens(
-                [
-                    tokenizers.AddedToken(
-                        piece.piece, special=is_special, normalized=False
-                    )
-                ]
+            token = tokenizers.AddedToken(
+                piece.piece, special=is_special, normalized=False
             )
+            encoder.add_tokens([token])
     return encoder
 
 
@@ -165,13 +153,12 @@ def _normalizer(settings: Any) -> Any:
     if settings.precompiled_charsmap:
         steps.append(normalizers.Precompiled(settings.precompiled_charsmap))
     if settings.remove_extra_whitespaces:
-        steps += [
-            normalizers.Replace(Regex("^ +| +$"), ""),
-            normalizers.Replace(Regex(" {2,}"), " "),
-        ]
+        steps.append(normalizers.Replace(Regex("^ +| +$"), ""))
+        steps.append(normalizers.Replace(Regex(" {2,}"), " "))
     if settings.add_dummy_prefix:
         steps.append(normalizers.Prepend(_BLANK))
-    return normalizers.Sequence([*steps, normalizers.Replace(" ", _BLANK)])
+    steps.append(normalizers.Replace(" ", _BLANK))
+    return normalizers.Sequence(steps)
 
 
 def have_same_ids(
@@ -218,11 +205,10 @@ def _added_tokens(processor: Any, tokenizer: Any) -> list[str]:
     sentencepiece spells control tokens."""
     tokens = []
     for token in tokenizer.added_tokens_decoder.values():
-        is_spelled = token.special and tokenizer.split_special_tokens
-        is_of_user = (
-            not token.special
-            and processor.piece_to_id(token.content) != processor.unk_id()
-        )
-        if not is_spelled and not is_of_user:
+        if token.special:
+            is_known = tokenizer.split_special_tokens
+        else:
+            is_known = processor.piece_to_id(token.content) != processor.unk_id()
+        if not is_known:
             tokens.append(token.content)
     return tokens

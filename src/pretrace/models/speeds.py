@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pretrace.runtime.files import digest, read_json, write_json
+from pretrace.runtime.files import JsonObject, digest, read_json, write_json
 from pretrace.runtime.logs import log
 from pretrace.runtime.provenance import processor
 
@@ -33,7 +33,7 @@ _WIDEST = 2048  # rows and columns of a larger matrix are timed in part
 _clock = time.thread_time  # other work on the machine does not count
 
 
-def faster(ways: Mapping[str, Seconds], about: Mapping[str, Any], folder: Path) -> str:
+def faster(ways: Mapping[str, Seconds], about: JsonObject, folder: Path) -> str:
     """Choose one of two types by name: the second if it is at least `CLEARLY` times as
     fast as the first.
 
@@ -43,28 +43,26 @@ def faster(ways: Mapping[str, Seconds], about: Mapping[str, Any], folder: Path) 
     """
     import torch
 
-    here = {
-        "processor": processor(),
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-    }
-    case = {**about, **here}
+    threads = torch.get_num_threads()
+    case = dict(about)
+    case |= {"processor": processor(), "threads": threads, "torch": torch.__version__}
     record = folder / "speeds" / f"dtype-{digest(case)[:12]}.json"
-    when = "as measured before" if record.is_file() else "measured now"
+    when = "as measured before"
     if not record.is_file():
+        when = "measured now"
         _write_first(record, {"about": case, **_least_seconds(ways)})
     result = read_json(record)
     chosen: str = result["chosen"]
-    times = ", ".join(
-        f"{way} {1000 * seconds:.3g} ms" for way, seconds in result["seconds"].items()
-    )
+    times = []
+    for way, seconds in result["seconds"].items():
+        times.append(f"{way} {1000 * seconds:.3g} ms")
     log.info(
         "dtype: %s (%s, %s on %s with %d threads: %s)",
         chosen,
-        times,
+        ", ".join(times),
         when,
-        here["processor"],
-        here["threads"],
+        case["processor"],
+        threads,
         record,
     )
     return chosen
@@ -73,14 +71,15 @@ def faster(ways: Mapping[str, Seconds], about: Mapping[str, Any], folder: Path) 
 def _least_seconds(ways: Mapping[str, Seconds]) -> dict[str, Any]:
     """Measure the least seconds of each way; they take turns, because a machine's speed
     drifts."""
-    (first, usual), (second, other) = ways.items()
-    usual(), other()  # the first time is slow: kernels are made, pages are touched
-    times = [(usual(), other()) for _ in range(REPETITIONS)]
-    best = dict(zip(ways, map(min, zip(*times, strict=True)), strict=True))
-    return {
-        "seconds": best,
-        "chosen": second if best[first] >= CLEARLY * best[second] else first,
-    }
+    times: dict[str, list[float]] = {way: [] for way in ways}
+    for _ in range(1 + REPETITIONS):
+        for way, compute in ways.items():
+            times[way].append(compute())
+    # the first time is slow: kernels are made, pages are touched
+    best = {way: min(seconds[1:]) for way, seconds in times.items()}
+    first, second = ways
+    is_faster = best[first] >= CLEARLY * best[second]
+    return {"seconds": best, "chosen": second if is_faster else first}
 
 
 def _write_first(path: Path, value: Any) -> None:
@@ -109,8 +108,10 @@ def products(shapes: Mapping[tuple[int, int], int], dtype: str) -> Seconds:
 
     parts = []
     for (rows, columns), count in sorted(shapes.items()):
-        cut = min(rows, _WIDEST), min(columns, _WIDEST)
-        parts.append((count * (rows * columns) / (cut[0] * cut[1]), product(*cut)))
+        some_rows = min(rows, _WIDEST)
+        some_columns = min(columns, _WIDEST)
+        times = count * (rows * columns) / (some_rows * some_columns)
+        parts.append((times, product(some_rows, some_columns)))
     return lambda: sum(times * seconds() for times, seconds in parts)
 
 

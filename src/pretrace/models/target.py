@@ -67,11 +67,13 @@ class Target:
         """Load the model on its device, in evaluation mode; the weights' files are
         verified first."""
         self.checkpoint.verify(self.checkpoint.weights, self.measured)
-        path, placement = self.checkpoint.path, self._placement()
+        path = self.checkpoint.path
+        placement = self._placement()
         config = read_config(path, remote_code=self.checkpoint.remote_code)
         transformers.utils.logging.disable_progress_bar()
-        safe = {"local_files_only": True, "use_safetensors": True}
-        options = safe | {
+        options = {
+            "local_files_only": True,
+            "use_safetensors": True,
             "trust_remote_code": self.checkpoint.remote_code,
             "output_loading_info": True,
         }
@@ -132,13 +134,14 @@ class Target:
             gpus = hold_gpus(self.gpus if self.device_map else 1)
         placement: dict[str, Any] = {}
         if self.device_map and gpus:
-            free = {
-                gpu: int(_SHARE_FOR_WEIGHTS * torch.cuda.mem_get_info(gpu)[0])
-                for gpu in gpus
-            }
-            placement = {"device_map": self.device_map, "max_memory": free}
+            most = {}
+            for gpu in gpus:
+                free, _ = torch.cuda.mem_get_info(gpu)
+                most[gpu] = int(_SHARE_FOR_WEIGHTS * free)
+            placement = {"device_map": self.device_map, "max_memory": most}
         elif self.device != "cpu":
-            placement = {"device_map": {"": f"cuda:{gpus[0]}" if gpus else self.device}}
+            device = f"cuda:{gpus[0]}" if gpus else self.device
+            placement = {"device_map": {"": device}}
         if bits:
             placement["quantization_config"] = transformers.BitsAndBytesConfig(
                 load_in_8bit=bits == "8",
@@ -178,22 +181,21 @@ def load_checkpoint(
     text = load_config(checkpoint, tokenizer)
     device = _device(device, gpus)
     folder = Path(checkpoint_json).parent
-    limits = (context_of(config, loader_of(config, checkpoint.path)), max_length)
-    context = min(filter(None, limits), default=None)
-    kind = _dtype(dtype, device, checkpoint, folder) + _quantisation(quantise, device)
-    alone = quantise == 8 or _is_saved_in_8_bits(config)
-    facts = (
-        kind,
-        device,
-        text.vocab_size,
-        context,
-        folder,
-        device_map,
-        max(gpus, 1),
-        tokenizer_from,
-        alone,
+    own_context = context_of(config, loader_of(config, checkpoint.path))
+    computes_in = _dtype(dtype, device, checkpoint, folder)
+    return Target(
+        checkpoint=checkpoint,
+        tokenizer=tokenizer,
+        dtype=computes_in + _quantisation(quantise, device),
+        device=device,
+        vocabulary=text.vocab_size,
+        context=min(filter(None, (own_context, max_length)), default=None),
+        measured=folder,
+        device_map=device_map,
+        gpus=max(gpus, 1),
+        tokenizer_from=tokenizer_from,
+        reads_alone=quantise == 8 or _is_saved_in_8_bits(config),
     )
-    return Target(checkpoint, tokenizer, *facts)
 
 
 def _device(device: str, gpus: int) -> str:
@@ -219,11 +221,8 @@ def _dtype(dtype: str, device: str, checkpoint: Checkpoint, folder: Path) -> str
     if dtype != "auto":
         return dtype
     if device.startswith("cuda"):
-        return (
-            "bfloat16"
-            if torch.cuda.is_bf16_supported(including_emulation=False)
-            else "float32"
-        )
+        has_bfloat16 = torch.cuda.is_bf16_supported(including_emulation=False)
+        return "bfloat16" if has_bfloat16 else "float32"
     if checkpoint.matrix_weights() < MEASURABLE:
         return "float32"
     shapes = checkpoint.matrix_shapes()
@@ -234,9 +233,9 @@ def _dtype(dtype: str, device: str, checkpoint: Checkpoint, folder: Path) -> str
 def _is_saved_in_8_bits(config: Any) -> bool:
     """Return whether the weights are saved in 8 bits by bitsandbytes."""
     saved = getattr(config, "quantization_config", None)
-    return isinstance(saved, dict) and bool(
-        saved.get("load_in_8bit") or saved.get("_load_in_8bit")
-    )
+    if not isinstance(saved, dict):
+        return False
+    return bool(saved.get("load_in_8bit") or saved.get("_load_in_8bit"))
 
 
 def _quantisation(bits: int | None, device: str) -> str:

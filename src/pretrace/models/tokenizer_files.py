@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pretrace.models.checkpoint import Checkpoint
 from pretrace.runtime.errors import InputError, explain_failure, shorten
-from pretrace.runtime.files import read_json
+from pretrace.runtime.files import JsonObject, read_json
 from pretrace.runtime.logs import log
 
 if TYPE_CHECKING:
@@ -23,9 +23,8 @@ def read_settings(checkpoint: Checkpoint) -> dict[str, Any]:
     settings = _read_object(checkpoint, SETTINGS)
     file = checkpoint.path / SETTINGS
     longest = settings.get("model_max_length")
-    if longest is not None and (
-        isinstance(longest, bool) or not isinstance(longest, int | float)
-    ):
+    is_number = isinstance(longest, int | float) and not isinstance(longest, bool)
+    if longest is not None and not is_number:
         raise InputError(
             f"{file}: model_max_length is '{shorten(longest)}', and a number is "
             "needed: correct or remove it."
@@ -132,24 +131,24 @@ def _named_beside(checkpoint: Checkpoint) -> dict[str, Any]:
     special = {token.content for token, _ in _named_tokens(settings)}
     added = {}
     for token, id in _read_object(checkpoint, "added_tokens.json").items():
-        is_special = token in special
         added[str(id)] = {
             "content": token,
-            "special": is_special,
-            "normalized": not is_special,
+            "special": token in special,
+            "normalized": token not in special,
         }
     return settings | {"added_tokens_decoder": added}
 
 
 def _named_tokens(
-    settings: Mapping[str, Any],
+    settings: JsonObject,
 ) -> Iterator[tuple["tokenizers.AddedToken", int | None]]:
     """Yield each token that settings name, with its id where they give one."""
     by_id = settings.get("added_tokens_decoder")
     numbered = by_id if isinstance(by_id, dict) else {}
     numbers = [number for number in numbered if str(number).isdecimal()]
     for number in sorted(numbers, key=int):
-        if token := _named_token(numbered[number]):
+        token = _named_token(numbered[number])
+        if token is not None:
             yield token, int(number)
     for key, value in settings.items():
         if key in ("additional_special_tokens", "extra_special_tokens"):
@@ -158,7 +157,8 @@ def _named_tokens(
         else:
             values = [value] if key.endswith("_token") else []
         for each in values:
-            if token := _named_token(each):
+            token = _named_token(each)
+            if token is not None:
                 token.special = True
                 yield token, None
 
@@ -172,11 +172,11 @@ def _named_token(written: Any) -> "tokenizers.AddedToken | None":
         return tokenizers.AddedToken(written, special=True, normalized=False)
     if not isinstance(written, dict) or not isinstance(written.get("content"), str):
         return None
-    keys = ("single_word", "lstrip", "rstrip", "normalized", "special")
-    return tokenizers.AddedToken(
-        written["content"],
-        **{key: bool(written[key]) for key in keys if key in written},
-    )
+    flags = {}
+    for key in ("single_word", "lstrip", "rstrip", "normalized", "special"):
+        if key in written:
+            flags[key] = bool(written[key])
+    return tokenizers.AddedToken(written["content"], **flags)
 
 
 def without_chance(
@@ -189,10 +189,10 @@ def without_chance(
     Without a decoder it gets the one that fits its tokens.
     """
     rows = _rows(checkpoint)
-    added = encoder.get_added_tokens_decoder()
-    unplaced = {
-        token.content for id, token in added.items() if rows is not None and id >= rows
-    }
+    unplaced = set()
+    for id, token in encoder.get_added_tokens_decoder().items():
+        if rows is not None and id >= rows:
+            unplaced.add(token.content)
     if unplaced:
         log.warning(
             "%s: the model has no embedding of %s; texts that hold them are read as "
@@ -220,23 +220,21 @@ def _decoder_for(encoder: "tokenizers.Tokenizer") -> Any:
     are joined by blanks."""
     from tokenizers import decoders
 
-    parts = [
-        part.__getstate__().decode()
-        for part in (encoder.normalizer, encoder.pre_tokenizer)
-        if part
-    ]
+    parts = ""
+    for part in (encoder.normalizer, encoder.pre_tokenizer):
+        if part:
+            parts += part.__getstate__().decode()
     kind = type(encoder.model).__name__
-    if any('"ByteLevel"' in part for part in parts):
+    if '"ByteLevel"' in parts:
         return decoders.ByteLevel()
     if kind == "WordPiece":
         return decoders.WordPiece(prefix=encoder.model.continuing_subword_prefix)
     if kind == "WordLevel":
         return None
-    if suffix := getattr(encoder.model, "end_of_word_suffix", None):
+    suffix = getattr(encoder.model, "end_of_word_suffix", None)
+    if suffix:
         return decoders.BPEDecoder(suffix=suffix)
-    blanks = (
-        [decoders.Replace("\u2581", " ")]
-        if any("\u2581" in part for part in parts)
-        else []
-    )
-    return decoders.Sequence([*blanks, decoders.ByteFallback(), decoders.Fuse()])
+    steps = [decoders.ByteFallback(), decoders.Fuse()]
+    if "\u2581" in parts:
+        steps.insert(0, decoders.Replace("\u2581", " "))
+    return decoders.Sequence(steps)

@@ -61,9 +61,8 @@ def load_tokenizer(
             )
             # transformers has changed its copy
             tokenizer._tokenizer = encoder
-        tokenizer.split_special_tokens = (
-            special_tokens == "as_spelled"
-        )  # set here, so that it is saved nowhere
+        # set here, so that it is saved nowhere
+        tokenizer.split_special_tokens = special_tokens == "as_spelled"
         tokenizer("a", add_special_tokens=False)
     return tokenizer
 
@@ -76,10 +75,10 @@ def _of_class(checkpoint: Checkpoint, tokenizer_from: str | None) -> Any:
     file = sentencepiece_file(checkpoint)
     if tokenizer_from != "class" and not has_own_code(checkpoint):
         refuse_tiktoken(checkpoint)
-    if "vocab.json" in checkpoint.files and isinstance(
-        ids := read_json(checkpoint.path / "vocab.json"), dict
-    ):
-        check_ids(ids, checkpoint)
+    if "vocab.json" in checkpoint.files:
+        ids = read_json(checkpoint.path / "vocab.json")
+        if isinstance(ids, dict):
+            check_ids(ids, checkpoint)
     tokenizer = transformers.AutoTokenizer.from_pretrained(
         checkpoint.path, local_files_only=True, trust_remote_code=checkpoint.remote_code
     )
@@ -90,13 +89,11 @@ def _of_class(checkpoint: Checkpoint, tokenizer_from: str | None) -> Any:
         encoder = read_sentencepiece(file)
         encoder.post_processor = backend.post_processor
         added = backend.get_added_tokens_decoder()
-        encoder.add_tokens(
-            [
-                added[id]
-                for id in sorted(added)
-                if encoder.token_to_id(added[id].content) is None
-            ]
-        )
+        lacking = []
+        for id in sorted(added):
+            if encoder.token_to_id(added[id].content) is None:
+                lacking.append(added[id])
+        encoder.add_tokens(lacking)
         if have_same_ids(encoder, backend):
             backend = encoder
     tokenizer._tokenizer = without_chance(backend, checkpoint)
@@ -130,9 +127,9 @@ def witness_of(
     if tokenizer_from == "class":
         return None, ""
     if has_own_tokenizer_json(checkpoint):
-        return (
-            (None, "") if tokenizer_from == "file" else _declared(checkpoint, tokenizer)
-        )
+        if tokenizer_from == "file":
+            return None, ""
+        return _declared(checkpoint, tokenizer)
     file = sentencepiece_file(checkpoint)
     if file is None or checkpoint.remote_code:
         return None, ""
@@ -149,19 +146,18 @@ def _declared(checkpoint: Checkpoint, tokenizer: Any) -> tuple[Witness | None, s
         declared = load_tokenizer(checkpoint, spelled, "class")
     except InputError as error:
         name = read_settings(checkpoint).get("tokenizer_class") or "the model's class"
+        _, _, reason = str(error).partition(f"{checkpoint.path}: ")
         return None, (
             "tokenizer.json is read as it is; it could not be compared with what "
-            f"{name} of transformers builds "
-            f"({shorten(str(error).partition(f'{checkpoint.path}: ')[2])})"
+            f"{name} of transformers builds ({shorten(reason)})"
         )
     backend = getattr(declared, "backend_tokenizer", None)
     if backend and backend.to_str() == tokenizer.backend_tokenizer.to_str():
         return None, ""
 
     def encode(texts: list[str]) -> Encoded:
-        ids: Encoded = declared(texts, add_special_tokens=False, verbose=False)[
-            "input_ids"
-        ]
+        encoded = declared(texts, add_special_tokens=False, verbose=False)
+        ids: Encoded = encoded["input_ids"]
         return ids
 
     name = f"{type(declared).__name__}, which transformers builds for this checkpoint"
@@ -181,15 +177,13 @@ def load_config(checkpoint: Checkpoint, tokenizer: Any) -> Any:
     """
     from pretrace.models.architecture import read_config
 
-    config = read_config(
-        checkpoint.path, remote_code=checkpoint.remote_code
-    ).get_text_config()
-    added = tokenizer.get_added_vocab()
-    own = {
-        token: id for token, id in tokenizer.get_vocab().items() if token not in added
-    }
-    check_ids(own, checkpoint, config.vocab_size)
-    return config
+    config = read_config(checkpoint.path, remote_code=checkpoint.remote_code)
+    text = config.get_text_config()
+    own = dict(tokenizer.get_vocab())
+    for token in tokenizer.get_added_vocab():
+        own.pop(token, None)
+    check_ids(own, checkpoint, text.vocab_size)
+    return text
 
 
 def load_encoder(
@@ -229,17 +223,13 @@ def decoder_of(tokenizer: Any) -> Callable[[Encoded], list[str]]:
 
 def special_tokens_in(tokenizer: Any) -> Callable[[str], list[str]]:
     """Return a function that lists the special tokens that a text spells out."""
-    names = {
-        token.content
-        for token in tokenizer.added_tokens_decoder.values()
-        if token.special
-    }
+    added = tokenizer.added_tokens_decoder.values()
+    names = {token.content for token in added if token.special}
     names |= set(tokenizer.all_special_tokens) - {""}
     if not names:
         return lambda text: []
-    return re.compile(
-        "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    ).findall
+    longest_first = sorted(names, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first))).findall
 
 
 def start_token_ids(tokenizer: Any, start_token: str) -> tuple[int, ...]:
@@ -269,10 +259,8 @@ def start_token_ids(tokenizer: Any, start_token: str) -> tuple[int, ...]:
 
 
 def _prepended(tokenizer: Any) -> tuple[int, ...]:
-    text, whole = (
-        list(tokenizer("a", add_special_tokens=added)["input_ids"])
-        for added in (False, True)
-    )
+    text = list(tokenizer("a", add_special_tokens=False)["input_ids"])
+    whole = list(tokenizer("a", add_special_tokens=True)["input_ids"])
     for start in range(len(whole) - len(text) + 1):
         if whole[start : start + len(text)] == text:
             return tuple(whole[:start])
@@ -302,11 +290,11 @@ def bos_contradiction(tokenizer: Any) -> str:
     if declared is None or bool(declared) == bool(start):
         return ""
     instead = "none" if start else f"'{tokenizer.bos_token or '<s>'}'"
+    first = _written(tokenizer, start) or "no token"
     return (
         f"tokenizer_config.json says add_bos_token: {str(declared).lower()}, but the "
-        f"tokenizer itself puts {_written(tokenizer, start) or 'no token'} first, and "
-        "its texts are read so. If the model was trained otherwise, set start_token: "
-        f"{instead} in the run"
+        f"tokenizer itself puts {first} first, and its texts are read so. If the model "
+        f"was trained otherwise, set start_token: {instead} in the run"
     )
 
 

@@ -48,7 +48,8 @@ def copied_ahead(shared: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
 def whole_row(states: torch.Tensor, row: int) -> torch.Tensor:
     """Return the keys or values [1, heads, tokens, width] of one text, those of a noted
     prefix before its own."""
-    own, shared = states[row : row + 1], getattr(states, _AHEAD, None)
+    own = states[row : row + 1]
+    shared = getattr(states, _AHEAD, None)
     return own if shared is None else copied_ahead(shared, own)
 
 
@@ -77,26 +78,26 @@ def attention_to_shared_prefix(
     prefix noted by `put_ahead`. Where a query does not see all of it (sliding windows
     have a mask), or scores are altered, torch's kernel reads a copy.
     """
-    past, past_value = getattr(key, _AHEAD, None), getattr(value, _AHEAD, None)
-    if past is None or past_value is None:
-        return sdpa_attention_forward(
-            module, query, key, value, attention_mask, scaling=scaling, **kwargs
-        )
+    past: Any = getattr(key, _AHEAD, None)
+    past_value: Any = getattr(value, _AHEAD, None)
+    has_prefix = past is not None and past_value is not None
     width = query.shape[-1]
-    altered = any(kwargs.get(name) is not None for name in _ALTERING)
-    if altered or attention_mask is not None or value.shape[-1] != width:
-        key, value = copied_ahead(past, key), copied_ahead(past_value, value)
-        if attention_mask is None:
-            attention_mask = _all_seen(query.shape[-2], key.shape[-2], query.device)
+    is_altered = any(kwargs.get(name) is not None for name in _ALTERING)
+    is_plain = attention_mask is None and not is_altered and value.shape[-1] == width
+    if not has_prefix or not is_plain:
+        if has_prefix:
+            key = copied_ahead(past, key)
+            value = copied_ahead(past_value, value)
+            if attention_mask is None:
+                attention_mask = _all_seen(query.shape[-2], key.shape[-2], query.device)
         return sdpa_attention_forward(
             module, query, key, value, attention_mask, scaling=scaling, **kwargs
         )
     scaling = width**-0.5 if scaling is None else scaling
-    own = _read_own(query, key, value, scaling)
+    own = _kernel(query, key, value, scaling, is_causal=True)
     on_cpu = query.device.type == "cpu"
-    shared = (_read_in_products if on_cpu else _read_as_one_text)(
-        query, past, past_value, scaling
-    )
+    read_shared = _read_in_products if on_cpu else _read_as_one_text
+    shared = read_shared(query, past, past_value, scaling)
     # each part counts by its share of the softmax's sum
     share = torch.sigmoid(own.log_sums - shared.log_sums)[..., None]
     both = torch.lerp(shared.read.float(), own.read.float(), share)
@@ -122,13 +123,6 @@ def _all_seen(tokens: int, seen: int, device: torch.device) -> torch.Tensor:
     return mask.tril(seen - tokens)[None, None]
 
 
-def _read_own(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float
-) -> _Part:
-    """Read each text's own tokens, up to the one that asks."""
-    return _kernel(query, key, value, scaling, is_causal=True)
-
-
 def _read_as_one_text(
     query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float
 ) -> _Part:
@@ -137,8 +131,9 @@ def _read_as_one_text(
     texts, heads, tokens, width = query.shape
     rows = query.transpose(0, 1).reshape(1, heads, texts * tokens, width)
     part = _kernel(rows, key, value, scaling, is_causal=False)
-    read = part.read.reshape(heads, texts, tokens, width).transpose(0, 1)
-    return _Part(read, part.log_sums.reshape(heads, texts, tokens).transpose(0, 1))
+    read = part.read.reshape(heads, texts, tokens, width)
+    log_sums = part.log_sums.reshape(heads, texts, tokens)
+    return _Part(read.transpose(0, 1), log_sums.transpose(0, 1))
 
 
 def _kernel(
@@ -149,27 +144,23 @@ def _kernel(
     *,
     is_causal: bool,
 ) -> _Part:
-    """Have the device's kernel read `key` and `value`, which may have fewer heads."""
+    """Have the device's kernel read `key` and `value`, which may have fewer heads; with
+    `is_causal` a text's own tokens, up to the one that asks."""
+    aten = torch.ops.aten
+    options: dict[str, Any] = {}
     if query.device.type == "cpu":
-        read, log_sums = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-            query, key, value, is_causal=is_causal, scale=scaling
-        )
-    elif query.dtype == torch.float32:  # flash attention is of narrow numbers
+        kernel = aten._scaled_dot_product_flash_attention_for_cpu
+    elif query.dtype != torch.float32:
+        kernel = aten._scaled_dot_product_flash_attention
+    else:  # flash attention is of narrow numbers, and this kernel of as many heads
         groups = query.shape[1] // key.shape[1]
-        read, log_sums, *_ = torch.ops.aten._scaled_dot_product_efficient_attention(
-            query,
-            repeat_kv(key, groups),
-            repeat_kv(value, groups),
-            None,
-            True,
-            0.0,
-            is_causal,
-            scale=scaling,
-        )
-    else:
-        read, log_sums, *_ = torch.ops.aten._scaled_dot_product_flash_attention(
-            query, key, value, 0.0, is_causal, False, scale=scaling
-        )
+        key = repeat_kv(key, groups)
+        value = repeat_kv(value, groups)
+        kernel = aten._scaled_dot_product_efficient_attention
+        options = {"attn_bias": None, "compute_log_sumexp": True}
+    read, log_sums, *_ = kernel(
+        query, key, value, is_causal=is_causal, scale=scaling, **options
+    )
     # some kernels fill up their sums to a multiple of 32
     return _Part(read, log_sums[..., : query.shape[-2]])
 
@@ -186,9 +177,11 @@ def _read_in_products(
     texts, heads, tokens, width = query.shape
     read = query.new_empty(texts, heads, tokens, width, dtype=torch.float32)
     log_sums = read.new_empty(texts, heads, tokens)
-    group = heads // key.shape[1]
-    for number in range(key.shape[1]):
-        head = slice(number * group, (number + 1) * group)
+    key_heads = key.shape[1]
+    group = heads // key_heads
+    for number in range(key_heads):
+        first = number * group
+        head = slice(first, first + group)
         rows = query[:, head].reshape(-1, width)
         with products_in_bfloat16(query.dtype == torch.bfloat16):
             values, sums = _read(rows, key[0, number], value[0, number], scaling)
@@ -202,12 +195,18 @@ def _read(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return float32 [queries, width], what they read of these keys, and ln of their
     softmax's sums [queries, 1]."""
-    queries, keys, values = queries.float(), keys.float().t(), values.float()
-    size = max(1, _BLOCK // keys.shape[1])
-    scores = queries.new_empty(min(size, len(queries)), keys.shape[1])
-    read, log_sums = torch.empty_like(queries), queries.new_empty(len(queries), 1)
-    for rows in spans(len(queries), size):
-        p = torch.mm(queries[rows], keys, out=scores[: rows.stop - rows.start])
+    queries = queries.float()
+    keys = keys.float().t()
+    values = values.float()
+    count = len(queries)
+    past = keys.shape[1]
+    size = max(1, _BLOCK // past)
+    buffer = queries.new_empty(min(size, count), past)
+    read = torch.empty_like(queries)
+    log_sums = queries.new_empty(count, 1)
+    for rows in spans(count, size):
+        scores = buffer[: rows.stop - rows.start]
+        p = torch.mm(queries[rows], keys, out=scores)
         highest = p.amax(-1, keepdim=True)
         p.sub_(highest).mul_(scaling * math.log2(math.e)).exp2_()
         total = p.sum(-1, keepdim=True)
@@ -249,28 +248,31 @@ def gpu_reads_apart(config: Any, device: torch.device, dtype: torch.dtype) -> bo
     drawn = torch.Generator().manual_seed(0)
 
     def states(texts: int, heads: int, tokens: int) -> torch.Tensor:
-        return torch.randn(texts, heads, tokens, width, generator=drawn).to(
-            device, dtype
-        )
+        numbers = torch.randn(texts, heads, tokens, width, generator=drawn)
+        return numbers.to(device, dtype)
 
     module: Any = torch.nn.Module()
     module.num_key_value_groups = heads.of_queries // heads.of_keys
     query = states(2, heads.of_queries, 5)
-    key, value = states(2, heads.of_keys, 5), states(2, heads.of_keys, 5)
-    past, past_value = states(1, heads.of_keys, 11), states(1, heads.of_keys, 11)
-    copied = copied_ahead(past, key), copied_ahead(past_value, value)
-    apart = put_ahead(past, key), put_ahead(past_value, value)
+    key = states(2, heads.of_keys, 5)
+    value = states(2, heads.of_keys, 5)
+    past_key = states(1, heads.of_keys, 11)
+    past_value = states(1, heads.of_keys, 11)
+    whole_key = copied_ahead(past_key, key)
+    whole_value = copied_ahead(past_value, value)
+    put_ahead(past_key, key)
+    put_ahead(past_value, value)
+    mask = _all_seen(5, 16, device)
     try:
-        expected, _ = sdpa_attention_forward(
-            module, query, *copied, _all_seen(5, 16, device)
-        )
-        read, _ = attention_to_shared_prefix(module, query, *apart, None)
+        expected = sdpa_attention_forward(module, query, whole_key, whole_value, mask)
+        read = attention_to_shared_prefix(module, query, key, value, None)
     except Exception as error:  # of a width or a card that the kernel does not know
         if is_out_of_memory(error):
             raise
         return False
-    off = float((read.float() - expected.float()).norm() / expected.float().norm())
-    return off <= _ALIKE[dtype == torch.float32]
+    norm = expected[0].float().norm()
+    off = (read[0].float() - expected[0].float()).norm() / norm
+    return float(off) <= _ALIKE[dtype == torch.float32]
 
 
 AttentionInterface.register(SHARED_PREFIX, attention_to_shared_prefix)

@@ -4,8 +4,10 @@ sum of its chunks."""
 import resource
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+from pretrace.runtime.files import JsonObject
 
 _COUNTS = ("texts", "skipped", "truncated", "tokens")
 
@@ -19,65 +21,64 @@ class Cost:
     """
 
     def __init__(self) -> None:
-        self.texts = self.skipped = self.truncated = self.tokens = self.ran = 0
-        self._begin, self._cpu = time.monotonic(), time.process_time()
+        self.texts = 0
+        self.skipped = 0
+        self.truncated = 0
+        self.tokens = 0
+        self.ran = 0
+        self._begin = time.monotonic()
+        self._cpu_begin = time.process_time()
 
     def note(self) -> str:
-        speed, gpu = self.ran / self._seconds(), _peak_gpu_memory_mb()
+        speed = self.ran / self._seconds()
+        gpu = _peak_gpu_memory_mb()
         on_gpu = "" if gpu is None else f", on the GPU {gpu:.0f} MB"
         return f"{speed:.0f} tokens/s, peak memory {_peak_memory_mb():.0f} MB{on_gpu}"
 
     def record(self) -> dict[str, Any]:
-        return {key: getattr(self, key) for key in _COUNTS} | {
-            "seconds": round(self._seconds(), 3),
-            "cpu_seconds": round(time.process_time() - self._cpu, 3),
-            "tokens_per_second": round(self.ran / self._seconds(), 1),
-            "peak_memory_mb": round(_peak_memory_mb(), 1),
-            "peak_gpu_memory_mb": _peak_gpu_memory_mb(),
-        }
+        seconds = self._seconds()
+        cpu_seconds = time.process_time() - self._cpu_begin
+        record: dict[str, Any] = {key: getattr(self, key) for key in _COUNTS}
+        record["seconds"] = round(seconds, 3)
+        record["cpu_seconds"] = round(cpu_seconds, 3)
+        record["tokens_per_second"] = round(self.ran / seconds, 1)
+        record["peak_memory_mb"] = round(_peak_memory_mb(), 1)
+        record["peak_gpu_memory_mb"] = _peak_gpu_memory_mb()
+        return record
 
     def _seconds(self) -> float:
         return max(time.monotonic() - self._begin, 1e-6)
 
 
-def cost_of(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def cost_of(records: Sequence[JsonObject]) -> dict[str, Any]:
     """Return the cost of a pass from the records of its chunks, in the keys of one
     record.
 
     Counts and seconds are sums, tokens a second their ratio, memory the highest, the
     token budget the lowest.
     """
-    seconds = sum(record["seconds"] for record in records)
-    computed = sum(
-        record["tokens_per_second"] * record["seconds"] for record in records
-    )
-    gpu_memory = [
-        used for record in records if (used := record["peak_gpu_memory_mb"]) is not None
-    ]
-    return {
-        **{key: sum(record[key] for record in records) for key in _COUNTS},
-        "seconds": round(seconds, 3),
-        "cpu_seconds": round(sum(record["cpu_seconds"] for record in records), 3),
-        "tokens_per_second": round(computed / seconds, 1) if seconds else 0.0,
-        "peak_memory_mb": max(
-            (record["peak_memory_mb"] for record in records), default=None
-        ),
-        "peak_gpu_memory_mb": max(gpu_memory, default=None),
-        "batch_tokens": min(
-            (record["batch_tokens"] for record in records), default=None
-        ),
-        **{
-            key: _names(record.get(key) for record in records)
-            for key in ("gpu", "prefix_way")
-        },
-    }
+
+    def values(key: str) -> list[Any]:
+        """Return what the chunks have of a key, without None and what they lack."""
+        return [record[key] for record in records if record.get(key) is not None]
+
+    cost: dict[str, Any] = {key: sum(values(key)) for key in _COUNTS}
+    seconds = sum(values("seconds"))
+    computed = []
+    for record in records:
+        computed.append(record["tokens_per_second"] * record["seconds"])
+    cost["seconds"] = round(seconds, 3)
+    cost["cpu_seconds"] = round(sum(values("cpu_seconds")), 3)
+    cost["tokens_per_second"] = round(sum(computed) / seconds, 1) if seconds else 0.0
+    for key in ("peak_memory_mb", "peak_gpu_memory_mb"):
+        cost[key] = max(values(key), default=None)
+    cost["batch_tokens"] = min(values("batch_tokens"), default=None)
+    for key in ("gpu", "prefix_way"):
+        cost[key] = ", ".join(sorted(set(values(key)))) or None
+    return cost
 
 
-def _names(names: Iterable[str | None]) -> str | None:
-    return ", ".join(sorted({*filter(None, names)})) or None
-
-
-def cost_line(cost: Mapping[str, Any]) -> str:
+def cost_line(cost: JsonObject) -> str:
     """Return the cost of a pass as its line in the log."""
     left = f"{cost['skipped']} skipped, {cost['truncated']} truncated"
     texts = (
@@ -93,9 +94,8 @@ def cost_line(cost: Mapping[str, Any]) -> str:
 def _peak_memory_mb() -> float:
     """Return the peak memory of the process so far; Linux counts in KiB, macOS in
     bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (
-        2**20 if sys.platform == "darwin" else 2**10
-    )
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def _peak_gpu_memory_mb() -> float | None:
@@ -104,10 +104,8 @@ def _peak_gpu_memory_mb() -> float | None:
     torch = sys.modules.get("torch")  # absent where a model behind an API reads
     if torch is None or not torch.cuda.is_initialized():
         return None
-    peaks = [
-        torch.cuda.max_memory_allocated(gpu) for gpu in range(torch.cuda.device_count())
-    ]
-    return round(max(peaks) / 2**20, 1)
+    gpus = range(torch.cuda.device_count())
+    return round(max(map(torch.cuda.max_memory_allocated, gpus)) / 2**20, 1)
 
 
 def gpu_name(device: str) -> str | None:

@@ -36,6 +36,7 @@ from pretrace.passes import likeliest
 from pretrace.passes.prompt_prefix import Ids, PromptPrefix
 from pretrace.passes.requests import TOKEN_STATISTICS, Request
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
 
 _BYTES = re.compile(r"\\x([0-9a-f]{2})")
@@ -57,7 +58,9 @@ _LONG_TEXT = (  # several blocks of a server's prefix cache
 )
 _ENDINGS = (" It is altogether fitting", " The brave men, living and dead")
 # nats, and of a value: precision differs by batch
-_MEAN_OFF, _OFF, _SHARE_OFF = 0.1, 0.5, 0.1
+_MEAN_OFF = 0.1
+_OFF = 0.5
+_SHARE_OFF = 0.1
 # of the most probable next tokens, so that an unlikely one is compared as well
 _CANDIDATES = 2
 _TOP = 5  # as many as every API gives
@@ -73,7 +76,7 @@ class Echo:
 
 
 def echo_of(
-    body: Mapping[str, Any], vocabulary: int | None = None, *, compared: bool = True
+    body: JsonObject, vocabulary: int | None = None, *, compared: bool = True
 ) -> Echo:
     """Return the tokens and log-probabilities of an answer of the completions endpoint.
 
@@ -86,25 +89,25 @@ def echo_of(
     """
     try:
         echoed = body["choices"][0]["logprobs"]
-        pieces, logprobs = list(echoed["tokens"]), echoed["token_logprobs"]
+        pieces = list(echoed["tokens"])
+        logprobs = echoed["token_logprobs"]
         values = [math.nan if value is None else float(value) for value in logprobs]
-        told = [_likeliest_of(top) for top in echoed.get("top_logprobs") or []]
+        tops = [_likeliest_of(top) for top in echoed.get("top_logprobs") or []]
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise MalformedAnswerError(
             "no log-probabilities of the prompt's tokens"
         ) from error
-    if len(values) != len(pieces) or not all(
-        isinstance(piece, str) for piece in pieces
-    ):
+    are_texts = all(isinstance(piece, str) for piece in pieces)
+    if len(values) != len(pieces) or not are_texts:
         raise MalformedAnswerError("tokens and log-probabilities do not pair")
     if not all(map(math.isfinite, values[1:])):
         raise MalformedAnswerError("a token after the first has no log-probability")
     check_logprobs(values[1:])
-    for own, likeliest_values in list(zip(values, told, strict=False))[1:]:
-        if likeliest_values:
-            check_likeliest(likeliest_values, vocabulary)
+    for own, top in zip(values[1:], tops[1:], strict=False):
+        if top:
+            check_likeliest(top, vocabulary)
             if compared:
-                check_own(own, likeliest_values)
+                check_own(own, top)
     return Echo(pieces, values)
 
 
@@ -133,8 +136,9 @@ def span_of(echo: Echo, text: str, tokens: int) -> slice | None:
 def _spell(pieces: list[str], text: str) -> bool:
     """Compare up to the space that some tokenizers put first; if characters are
     garbled, by all others."""
-    if any(_GARBLED in piece for piece in pieces) or _GARBLED in text:
-        return _ascii("".join(pieces)) == _ascii(text)
+    joined = "".join(pieces)
+    if _GARBLED in joined or _GARBLED in text:
+        return _ascii(joined) == _ascii(text)
     spelled = b"".join(map(_as_bytes, pieces))
     return spelled in (text.encode(), b" " + text.encode())
 
@@ -178,11 +182,9 @@ class Probe:
     """
 
     def __init__(self, target: ApiTarget) -> None:
-        self._client, self._tokenizer, self._vocabulary = (
-            target.client,
-            target.tokenizer,
-            target.vocabulary,
-        )
+        self._client = target.client
+        self._tokenizer = target.tokenizer
+        self._vocabulary = target.vocabulary
         self._context = target.context
         self._asked: list[ApiRequest] = []
 
@@ -216,22 +218,18 @@ class Probe:
         """Compare two texts that begin alike with each other, and with themselves,
         asked again in the other order."""
         endings = [self._ids(ending) for ending in _ENDINGS]
-        room = (
-            None
-            if self._context is None
-            else max(0, self._context - max(map(len, endings)))
-        )
-        beginning = [*start, *self._ids(_LONG_TEXT)][:room]
+        beginning = [*start, *self._ids(_LONG_TEXT)]
+        if self._context is not None:
+            longest = max(map(len, endings))
+            beginning = beginning[: max(0, self._context - longest)]
         first, second = ([*beginning, *ending] for ending in endings)
-        told = self._logprobs(first), self._logprobs(second)
-        again = self._logprobs(second, again=1), self._logprobs(first, again=1)
+        of_first = self._logprobs(first)
+        of_second = self._logprobs(second)
+        second_again = self._logprobs(second, again=1)
+        first_again = self._logprobs(first, again=1)
         common = len(beginning) - 1  # the first token of all has no number
-        pairs = [
-            (told[0], again[1]),
-            (told[1], again[0]),
-            (told[0][:common], told[1][:common]),
-        ]
-        if not all(_agree(*pair) for pair in pairs):
+        are_stable = _agree(of_first, first_again) and _agree(of_second, second_again)
+        if not are_stable or not _agree(of_first[:common], of_second[:common]):
             raise self._wrong(
                 "gives the tokens of one text other log-probabilities when it is asked "
                 f"again, or after a text that begins alike: {STALE}."
@@ -264,20 +262,21 @@ class Probe:
                 raise self._wrong(
                     f"does not echo what it is sent, but the tokens {echo.pieces}."
                 )
-            # else text and token became other tokens
-            if echo.pieces[span.stop - 1] == piece:
-                echoed = echo.logprobs[span.stop - 1]
-                # precision differs by batch
-                if not math.isclose(generated, echoed, abs_tol=0.1, rel_tol=0.02):
-                    raise self._wrong(
-                        f"does not score prompts rightly: after '{text}' it generates "
-                        f"'{piece}' with log-probability {generated:.3f}, and echoes "
-                        f"it with {echoed:.3f}. Its list is probably shifted by a "
-                        "token, as llama-cpp-python shifts it where a prompt has no "
-                        "start token: set start_token in the run, or use a server that "
-                        "scores prompts rightly."
-                    )
-                compared += 1
+            last = span.stop - 1
+            if echo.pieces[last] != piece:  # text and token became other tokens
+                continue
+            echoed = echo.logprobs[last]
+            # precision differs by batch
+            if not math.isclose(generated, echoed, abs_tol=0.1, rel_tol=0.02):
+                raise self._wrong(
+                    f"does not score prompts rightly: after '{text}' it generates "
+                    f"'{piece}' with log-probability {generated:.3f}, and echoes it "
+                    f"with {echoed:.3f}. Its list is probably shifted by a token, as "
+                    "llama-cpp-python shifts it where a prompt has no start token: "
+                    "set start_token in the run, or use a server that scores prompts "
+                    "rightly."
+                )
+            compared += 1
         return compared
 
     def _ids(self, text: str) -> list[int]:
@@ -291,9 +290,10 @@ class Probe:
         )
         choice = self._choice(request)
         try:
-            told = choice["logprobs"]["top_logprobs"][0]
-            top = {piece: float(value) for piece, value in told.items()}
-            if values := _likeliest_of(told):
+            top = choice["logprobs"]["top_logprobs"][0]
+            logprobs = {piece: float(value) for piece, value in top.items()}
+            values = _likeliest_of(top)
+            if values:
                 check_likeliest(values, self._vocabulary)
         except ImpossibleAnswerError as error:
             raise self._wrong(
@@ -306,7 +306,7 @@ class Probe:
             )
             raise self._wrong(problem) from None
         plain = {}
-        for piece, value in top.items():
+        for piece, value in logprobs.items():
             if piece.strip() and piece.isascii():
                 plain[piece] = value
         return sorted(plain.items(), key=lambda item: (-item[1], item[0]))
@@ -325,7 +325,7 @@ class Probe:
                 f"ignores `echo`, or answers in another shape: {error}."
             ) from None
 
-    def _choice(self, request: ApiRequest) -> dict[str, Any]:
+    def _choice(self, request: ApiRequest) -> JsonObject:
         self._asked.append(request)
         (choice,) = self._client.ask([request], choice_of)
         return choice
@@ -344,10 +344,13 @@ def _agree(values: Sequence[float], others: Sequence[float]) -> bool:
     order of sums."""
     if len(values) != len(others):
         return False
-    off = [abs(value - other) for value, other in zip(values, others, strict=True)]
-    allowed = [max(_OFF, _SHARE_OFF * abs(value)) for value in values]
-    is_near = all(own <= most for own, most in zip(off, allowed, strict=True))
-    return is_near and sum(off) <= _MEAN_OFF * len(off)
+    differences = []
+    for value, other in zip(values, others, strict=True):
+        difference = abs(value - other)
+        if difference > max(_OFF, _SHARE_OFF * abs(value)):
+            return False
+        differences.append(difference)
+    return sum(differences) <= _MEAN_OFF * len(differences)
 
 
 def echo_target(
@@ -380,7 +383,8 @@ class EchoScorer:
     and changes nothing."""
 
     def __init__(self, target: ApiTarget, batch_tokens: int) -> None:
-        self._target, self.batch_tokens = target, batch_tokens
+        self._target = target
+        self.batch_tokens = batch_tokens
         self._checked: set[Ids] = set()
 
     def statistics(
@@ -398,7 +402,8 @@ class EchoScorer:
         shows that the server does not score prompts, or shifts what it gives.
         """
         has_likeliest = self._target.client.endpoint.top40 is not None
-        if statistics not in ("logprobs", "likeliest" if has_likeliest else "logprobs"):
+        served = ["logprobs", "likeliest"] if has_likeliest else ["logprobs"]
+        if statistics not in served:
             raise InputError(
                 f"{self._name}: an API gives no full-vocabulary statistics; ask for "
                 "logprobs."
@@ -413,9 +418,9 @@ class EchoScorer:
         if scored:
             ask = self._likeliest if has_likeliest else self._echoed
             requests = [window[index] for index in scored]
-            told = ask(requests, prompt_prefix, lambda answers: progress(answers, 0))
-            for index, value in zip(scored, told, strict=True):
-                values[index] = value[:size]
+            rows = ask(requests, prompt_prefix, lambda answers: progress(answers, 0))
+            for index, row in zip(scored, rows, strict=True):
+                values[index] = row[:size]
             progress(0, sum(value.shape[1] for value in values))
         return values
 
@@ -426,14 +431,12 @@ class EchoScorer:
         progress: Callable[[int], None],
     ) -> Iterator[np.ndarray]:
         self._check(prompt_prefix.start)
-        prompts = [
-            echo_request([*prompt_prefix.ids, *request.tokens.tolist()])
-            for request in requests
-        ]
+        prompts = []
+        for request in requests:
+            prompts.append(echo_request(_sent_ids(request, prompt_prefix)))
         read = partial(echo_of, vocabulary=self._target.vocabulary)
-        for echo, request in zip(
-            self._target.client.ask(prompts, read, progress), requests, strict=True
-        ):
+        echoes = self._target.client.ask(prompts, read, progress)
+        for echo, request in zip(echoes, requests, strict=True):
             first = self._first_of_ids(echo, request, prompt_prefix)
             last = len(prompt_prefix.ids) + len(request.tokens)
             yield np.array([echo.logprobs[first:last]], dtype=np.float32)
@@ -447,8 +450,9 @@ class EchoScorer:
         self._check(prompt_prefix.start)
         texts = []
         for request in requests:
-            ids = [*prompt_prefix.ids, *request.tokens.tolist()]
-            texts.append((ids, len(ids) - len(request.scored_tokens(prompt_prefix))))
+            ids = _sent_ids(request, prompt_prefix)
+            first = len(ids) - len(request.scored_tokens(prompt_prefix))
+            texts.append(likeliest.SentText(ids, first))
         return likeliest.score_texts(
             self._target.client, texts, progress, self._target.vocabulary
         )
@@ -472,7 +476,7 @@ class EchoScorer:
     ) -> int:
         """Return the place of the first scored token; raises if the echo is not of the
         ids that were sent."""
-        ids = [*prompt_prefix.ids, *request.tokens.tolist()][len(prompt_prefix.start) :]
+        ids = _sent_ids(request, prompt_prefix)[len(prompt_prefix.start) :]
         text = self._target.tokenizer.decode(ids, clean_up_tokenization_spaces=False)
         span = span_of(echo, text, len(ids))
         if span is None:
@@ -487,3 +491,7 @@ class EchoScorer:
                 f"{echo.pieces[:5]} ..."
             )
         return max(1, len(prompt_prefix.ids))
+
+
+def _sent_ids(request: Request, prompt_prefix: PromptPrefix) -> list[int]:
+    return [*prompt_prefix.ids, *request.tokens.tolist()]

@@ -122,7 +122,8 @@ class Engine:
         prompt_prefix: PromptPrefix,
         statistics: str,
     ) -> Iterator[_Started]:
-        """Empties `todo`, texts by their places in the window, from its beginning."""
+        """Yield the batches of `todo`, texts by their places in the window, which is
+        emptied from its beginning."""
         while todo:
             first = window[todo[0][0]]
             shares = attempt(self._shares, prompt_prefix)
@@ -154,7 +155,8 @@ class Engine:
         """Halve the budget of this prefix because a batch did not fit into memory
         beside it, or the prefix itself."""
         text = f"text '{batch[0].text_id}' ({longest} tokens) alone"
-        alone, lower = f"{text} does not fit into memory", "max_length"
+        alone = f"{text} does not fit into memory"
+        lower = "max_length"
         # a way that could not be verified for lack of memory says nothing of the prefix
         way = vars(self).get("sharing")
         if prompt_prefix.shots and way is not None:
@@ -185,9 +187,10 @@ class Engine:
     def _arrays(
         self, batch: list[Request], prompt_prefix: PromptPrefix, computed: torch.Tensor
     ) -> list[np.ndarray]:
-        """The statistics of each text of a batch, once the device has computed them."""
-        numbers = [len(request.scored_tokens(prompt_prefix)) for request in batch]
-        ends = np.cumsum(numbers)[:-1]
+        """Return the statistics of each text of a batch, once the device has computed
+        them."""
+        lengths = [len(request.scored_tokens(prompt_prefix)) for request in batch]
+        ends = np.cumsum(lengths)[:-1]
         arrays = np.split(computed.cpu().numpy(), ends, axis=1)
         for request, values in zip(batch, arrays, strict=True):
             if not np.isfinite(values).all():
@@ -201,7 +204,7 @@ class Engine:
 
     @cached_property
     def sharing(self) -> PrefixSharing | None:
-        """How this model shares a prompt prefix; None if it is put before every
+        """Return how this model shares a prompt prefix; None if it is put before every
         text."""
         with torch.inference_mode():
             return sharing_of(self.features, self.name)
@@ -214,8 +217,8 @@ class Engine:
         return bool(prompt_prefix.shots) and self.sharing is not None
 
     def _encoding(self, prompt_prefix: PromptPrefix) -> EncodedPrefix | None:
-        """The shared prompt prefix, encoded; the last one is reused if it begins with
-        this one."""
+        """Return the shared prompt prefix, encoded; the last one is reused if it begins
+        with this one."""
         if not prompt_prefix.shots or self.sharing is None:
             return None
         if self._encoded is None or not self._encoded.serves(prompt_prefix.parts):
@@ -226,21 +229,23 @@ class Engine:
     def _run(
         self, batch: list[Request], prompt_prefix: PromptPrefix, statistics: str
     ) -> torch.Tensor:
-        """Statistics [numbers, tokens of all texts], which a GPU may not have computed
-        yet.
+        """Return statistics [numbers, tokens of all texts], which a GPU may not have
+        computed yet.
 
         Right padding under causal attention needs no mask; the last token need not be
         read, but where positions are read by the length of the whole text.
         """
         with torch.inference_mode():
             encoded = self._encoding(prompt_prefix)
-            ahead = prompt_prefix.ids if encoded is None else ()
+            ids_ahead = prompt_prefix.ids if encoded is None else ()
+            ahead = np.asarray(ids_ahead, np.int32)
             unread = 0 if self.features.stretches else 1
             longest = len(ahead) + max(len(request.tokens) for request in batch)
             inputs = np.zeros((len(batch), longest - unread), dtype=np.int64)
-            targets, ends = [], []
+            targets = []
+            ends = []
             for row, request in zip(inputs, batch, strict=True):
-                tokens = np.concatenate([np.asarray(ahead, np.int32), request.tokens])
+                tokens = np.concatenate([ahead, request.tokens])
                 read = len(tokens) - unread
                 row[:read] = tokens[:read]
                 targets.append(request.scored_tokens(prompt_prefix).astype(np.int64))
@@ -271,8 +276,10 @@ class Engine:
         each text's targets are its last tokens."""
         width = read.shape[1]
         places = []
-        for number, (ids, end) in enumerate(zip(targets, ends, strict=True)):
-            places.append(number * width + np.arange(end - len(ids), end))
+        before = 0  # positions of the texts before this one
+        for ids, end in zip(targets, ends, strict=True):
+            places.append(before + np.arange(end - len(ids), end))
+            before += width
         scored = to_device(np.concatenate(places), read.device)
         rows = read.flatten(0, 1).index_select(0, scored)
         tokens = to_device(np.concatenate(targets), read.device)
@@ -292,7 +299,8 @@ class Engine:
         last = encoded.last(prompt_prefix.parts).expand(len(ids), 1, -1)
         if ids.shape[1] == 0:
             return last
-        return torch.cat([last, encoded.read(ids, prompt_prefix.parts)], dim=1)
+        read = encoded.read(ids, prompt_prefix.parts)
+        return torch.cat([last, read], dim=1)
 
 
 def collected_late(started: Iterable[Work], count: int) -> Iterator[Work]:

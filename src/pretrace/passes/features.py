@@ -22,8 +22,10 @@ _LOGITS_SHARE = 0.05  # of a GPU's memory that such logits may take
 def to_device(values: np.ndarray, device: torch.device) -> torch.Tensor:
     """Return a copy on `device`. A GPU fetches it from pinned memory, so that nothing
     here waits for the GPU."""
-    tensor, to_gpu = torch.from_numpy(values), device.type == "cuda"
-    return (tensor.pin_memory() if to_gpu else tensor).to(device, non_blocking=to_gpu)
+    tensor = torch.from_numpy(values)
+    if device.type != "cuda":
+        return tensor.to(device)
+    return tensor.pin_memory().to(device, non_blocking=True)
 
 
 _STRETCHED = {
@@ -75,7 +77,8 @@ class Features:
         self.model = model
         self._module = model if self._head is None else base_of(model)
         devices = [weight.device for weight in model.parameters()]
-        self.device, self.dtype = devices[0], model.dtype
+        self.device = devices[0]
+        self.dtype = model.dtype
         # on a CPU torch's kernel is as fast in float32
         reads_copies = self.device.type == "cpu" and self.dtype != torch.bfloat16
         self.attention = attention or ("sdpa" if reads_copies else SHARED_PREFIX)
@@ -94,12 +97,13 @@ class Features:
         return self._head is not None
 
     def __call__(self, inputs: torch.Tensor, **cache: Any) -> torch.Tensor:
-        """[texts, tokens] -> [texts, tokens, width]; `cache` goes to the model."""
+        """Return features [texts, tokens, width] of `inputs` [texts, tokens]; `cache`
+        goes to the model."""
         return self._of(self._module(input_ids=inputs, **cache))
 
     @property
     def reads_apart(self) -> bool:
-        """Whether attention reads a shared prefix that is not copied: within
+        """Return whether attention reads a shared prefix that is not copied: within
         `after_prefix`, where that works."""
         is_apart: bool = self._module.config._attn_implementation == SHARED_PREFIX
         return is_apart

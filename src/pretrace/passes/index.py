@@ -1,14 +1,14 @@
 """The passes of a model on a benchmark, by the manifest that run_passes writes: the
 only reader of stored passes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_json, read_table, sha256_file
+from pretrace.runtime.files import JsonObject, read_json, read_table, sha256_file
 from pretrace.views.readings import PassKey
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ class PassIndex:
     """The passes of a `manifest`, whose files lie in `store`; a manifest without passes
     is `{"views": []}`."""
 
-    manifest: Mapping[str, Any]
+    manifest: JsonObject
     store: Path
 
     @classmethod
@@ -29,9 +29,9 @@ class PassIndex:
         return cls(read_json(manifest) if manifest else {"views": []}, Path(store))
 
     @cached_property
-    def rows(self) -> dict[PassKey, Mapping[str, Any]]:
+    def rows(self) -> dict[PassKey, JsonObject]:
         """Return the manifest's rows by pass, in its order."""
-        rows: dict[PassKey, Mapping[str, Any]] = {}
+        rows = {}
         for row in self.manifest["views"]:
             key = PassKey.from_json(row)
             if key in rows:
@@ -89,13 +89,8 @@ class PassIndex:
         state = "damaged" if file.is_file() else "missing"
         file.unlink(missing_ok=True)
         names = self.manifest
-        manifest = (
-            Path(self.store).parent
-            / names["model"]
-            / names["benchmark"]
-            / f"{names['study']}.json"
-        )
-        manifest.unlink(missing_ok=True)
+        of_pair = Path(self.store).parent / names["model"] / names["benchmark"]
+        (of_pair / f"{names['study']}.json").unlink(missing_ok=True)
         raise InputError(
             f"{file} is {state} (its sha256 is not the manifest's). It and the "
             f"manifest of {self.name} were removed: run the same command again to "

@@ -30,7 +30,7 @@ from pretrace.passes.shares import WHOLE, JobShare
 from pretrace.passes.store import Store, chunk_table
 from pretrace.passes.text_check import TextCheck
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import write_json
+from pretrace.runtime.files import JsonObject, write_json
 from pretrace.runtime.logs import Progress, log
 from pretrace.views.prefixes import ShotTexts
 from pretrace.views.readings import PassKey, PassRequest
@@ -69,7 +69,7 @@ def run(
     chunk_tokens: int = CHUNK_TOKENS,
     share: JobShare | None = None,
     note_left: Callable[[float], None] = lambda left: None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """Compute the chunks of passes that the store does not hold yet and write the
     manifest; returns it.
 
@@ -82,6 +82,7 @@ def run(
     done. Raises `InputError` for texts or weights that give no finite number, and for
     requests that the benchmark, the tokenizer, `shots` or `views` cannot answer.
     """
+    name = f"{names['model']}/{names['benchmark']}"
     files = Store(store)
     files.remove_abandoned()
     check = TextCheck(target)
@@ -94,50 +95,50 @@ def run(
         check.refuse(read.text_ids)
     reading = check.facts(read.key.reading.start_token for read in passes)
     for remark in reading["remarks"]:
-        log.warning("%s/%s: %s", names["model"], names["benchmark"], remark)
+        log.warning("%s: %s", name, remark)
     # a prompt prefix follows the longer ones that begin with it: they are encoded once
     ordered = sorted(planned, key=lambda task: task.prompt_prefix.parts, reverse=True)
-    every = {}
+    chunks_by_key = {}
     for task in ordered:
         for chunk in task.chunks:
-            every[chunk.key] = chunk
-    own = (share or WHOLE).of([*every.values()], lambda chunk: chunk.tokens)
+            chunks_by_key[chunk.key] = chunk
+    own_share = share or WHOLE
+    own = own_share.of([*chunks_by_key.values()], lambda chunk: chunk.tokens)
     records = {}
+    missing = {}
     for chunk in own:
         record = files.record(chunk.key)
-        if record is not None:
+        if record is None:
+            missing[chunk.key] = chunk
+        else:
             records[chunk.key] = record
-    name = f"{names['model']}/{names['benchmark']}"
-    of_share = f" (share {share.number} of {share.total})" if share else ""
-    stored = (
-        f"{len(planned)} passes in {len(own)} chunks, {len(records)} of them stored"
+    log.info(
+        "%s%s: %d passes in %d chunks, %d of them stored",
+        name,
+        f" (share {share.number} of {share.total})" if share else "",
+        len(planned),
+        len(own),
+        len(records),
     )
-    log.info("%s%s: %s", name, of_share, stored)
-    missing = {chunk.key: chunk for chunk in own if chunk.key not in records}
     if missing:
         whole = sum(chunk.tokens for chunk in own)
         with _reader(target, name, batch_tokens, threads) as engine:
-            gpu = gpu_name(target.device)
             records |= _compute(
                 ordered,
                 missing,
                 engine,
-                gpu,
+                gpu_name(target.device),
                 files,
                 name,
                 lambda left: note_left(left / whole),
             )
-    facts = reading | {
-        key: getattr(target, key)
-        for key in ("dtype", "device", "vocabulary", "context")
-    }
-    written = {
-        **names,
-        "engine": engine_of(target),
-        "checkpoint": target.digest,
-        **facts,
-        **settings,
-    }
+    written: dict[str, Any] = dict(names)
+    written["engine"] = engine_of(target)
+    written["checkpoint"] = target.digest
+    written |= reading
+    for key in ("dtype", "device", "vocabulary", "context"):
+        written[key] = getattr(target, key)
+    written |= settings
     written["views"] = [] if share else [task.row(records) for task in planned]
     write_json(manifest, written)
     return written
@@ -163,20 +164,18 @@ class _Task:
     chunks: list[_Chunk]
     requests: Callable[[], Iterator[list[Request]]]
 
-    def row(self, records: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    def row(self, records: Mapping[str, JsonObject]) -> dict[str, Any]:
         """Return the pass's row of the manifest: its key, its files in order, and what
         its chunks took together."""
         own = {chunk.key: records[chunk.key] for chunk in self.chunks}
-        files = [
-            {"file": f"{key}.parquet", "sha256": record["sha256"]}
-            for key, record in own.items()
-        ]
-        about = {
-            "statistics": self.read.statistics,
-            "shots_used": self.prompt_prefix.shots_used,
-            "files": files,
-        }
-        return self.read.key.to_json() | about | cost_of([*own.values()])
+        files = []
+        for key, record in own.items():
+            files.append({"file": f"{key}.parquet", "sha256": record["sha256"]})
+        row = self.read.key.to_json()
+        row["statistics"] = self.read.statistics
+        row["shots_used"] = self.prompt_prefix.shots_used
+        row["files"] = files
+        return row | cost_of([*own.values()])
 
 
 def _plan_tasks(
@@ -192,17 +191,16 @@ def _plan_tasks(
 
     Passes over the same texts are planned together, tokenised once.
     """
-    tasks: dict[PassKey, _Task] = {}
+    tasks = {}
     for read in sorted(passes, key=lambda read: str(read.sent_texts)):
         reading = read.key.reading
-        prompt_prefix = PromptPrefix(
-            start_token_ids(target.tokenizer, reading.start_token)
-        )
+        start = start_token_ids(target.tokenizer, reading.start_token)
+        prompt_prefix = PromptPrefix(start)
         longest = longest_text(read, texts)
         # a view without any of these texts has none of the shots, either
         if reading.shots and longest:
             prompt_prefix = prompt_prefix_of(
-                reading.shots, prompt_prefix.start, tokenizer=target.tokenizer,
+                reading.shots, start, tokenizer=target.tokenizer,
                 texts=shots(read.key), context=target.context, longest=longest,
             )  # fmt: skip
         requests = partial(
@@ -244,14 +242,13 @@ def _compute(
     store: Store,
     name: str,
     note_left: Callable[[int], None],
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, JsonObject]:
     """Compute and store the missing chunks; returns their records by key. `note_left`
     is told the tokens to do."""
-    records: dict[str, dict[str, Any]] = {}
+    records = {}
     left = sum(chunk.tokens for chunk in missing.values())
-    with Progress(
-        name, total=sum(chunk.requests for chunk in missing.values()), unit="texts"
-    ) as progress:
+    texts = sum(chunk.requests for chunk in missing.values())
+    with Progress(name, total=texts, unit="texts") as progress:
         for task in ordered:
             wanted = []
             for chunk in task.chunks:
@@ -268,16 +265,13 @@ def _compute(
                 if record:
                     progress.update(chunk.requests)
                 else:
-                    table, cost = _compute_chunk(requests, task, engine, progress)
-                    record = store.write(chunk.key, table, cost | {"gpu": gpu})
+                    table, took = _compute_chunk(requests, task, engine, progress)
+                    record = store.write(chunk.key, table, took | {"gpu": gpu})
                 records[chunk.key] = record
                 left -= chunk.tokens
                 note_left(left)
-            log.info(
-                "%s: %s",
-                task.read.key.name,
-                cost_line(cost_of([records[key] for key in wanted])),
-            )
+            cost = cost_of([records[key] for key in wanted])
+            log.info("%s: %s", task.read.key.name, cost_line(cost))
     return records
 
 
@@ -302,8 +296,7 @@ def _compute_chunk(
     cost.skipped = sum(request.skip_reason(prefix) is not None for request in requests)
     cost.truncated = sum(request.truncated for request in requests)
     cost.tokens = sum(value.shape[1] for value in values)
-    used = {
-        "batch_tokens": engine.batch_tokens,
-        "prefix_way": engine.prefix_way(prefix),
-    }
-    return chunk_table(requests, prefix, values), cost.record() | used
+    record = cost.record()
+    record["batch_tokens"] = engine.batch_tokens
+    record["prefix_way"] = engine.prefix_way(prefix)
+    return chunk_table(requests, prefix, values), record

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,18 +19,26 @@ from pretrace.models.api.endpoint import ApiRequest
 from pretrace.models.api.logprobs import check_likeliest
 from pretrace.passes.requests import TOP
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import JsonObject
 
 _TEXTS_AT_ONCE = 4  # for each request in flight; an answer about 500 tokens takes 2 MB
 
 
+class SentText(NamedTuple):
+    """The token ids of a text with all before it, and the place of the first to
+    score."""
+
+    ids: list[int]
+    first: int
+
+
 def score_texts(
     client: ApiClient,
-    texts: Iterable[tuple[Sequence[int], int]],
+    texts: Iterable[SentText],
     progress: Callable[[int], None],
-    vocabulary: int | None = None,
+    vocabulary: int | None,
 ) -> Iterator[np.ndarray]:
-    """Yield for each text, its token ids and the place of the first to score, float32
-    [4, scored tokens].
+    """Yield float32 [4, scored tokens] for each text.
 
     The rows are the statistics `likeliest`. A rank is at most 40: the server says
     nothing of further tokens. `progress` counts texts. `vocabulary`: the number of the
@@ -38,38 +46,42 @@ def score_texts(
     sent.
     """
     texts = iter(texts)
-    while some := list(islice(texts, _TEXTS_AT_ONCE * client.endpoint.concurrency)):
-        requests = [request_of(ids) for ids, _ in some]
-        told = client.ask(
-            requests, partial(prompt_logprobs, vocabulary=vocabulary), progress
-        )
-        for (ids, first), places in zip(some, told, strict=True):
-            pairs = list(zip(places, ids, strict=False))[first:]
-            if len(places) != len(ids) or not all(id in values for values, id in pairs):
+    at_once = _TEXTS_AT_ONCE * client.endpoint.concurrency
+    read = partial(prompt_logprobs, vocabulary=vocabulary)
+    while some := list(islice(texts, at_once)):
+        requests = [request_of(text.ids) for text in some]
+        answers = client.ask(requests, read, progress)
+        for text, places in zip(some, answers, strict=True):
+            is_of_text = len(places) == len(text.ids)
+            rows = []
+            for values, id in list(zip(places, text.ids, strict=False))[text.first :]:
+                if id in values:
+                    rows.append(of_place(values, id))
+                else:
+                    is_of_text = False
+            if not is_of_text:
                 raise InputError(
                     f"{client.endpoint.name}: {client.endpoint.base_url} scores other "
-                    f"tokens than the {len(ids)} that it was sent. Check the tokenizer "
-                    "of the model's entry."
+                    f"tokens than the {len(text.ids)} that it was sent. Check the "
+                    "tokenizer of the model's entry."
                 )
-            yield (
-                np.array([of_place(*pair) for pair in pairs], dtype=np.float32)
-                .reshape(-1, 4)
-                .T
-            )
+            yield np.array(rows, dtype=np.float32).reshape(-1, 4).T
 
 
 def request_of(ids: Sequence[int]) -> ApiRequest:
     """Ask for the likeliest tokens at each place of a prompt."""
-    options = {
-        "max_tokens": 1,
-        "temperature": 0,
-        "extra_body": {"prompt_logprobs": TOP},
-    }
-    return ApiRequest({"prompt": list(ids), **options})
+    return ApiRequest(
+        {
+            "prompt": list(ids),
+            "max_tokens": 1,
+            "temperature": 0,
+            "extra_body": {"prompt_logprobs": TOP},
+        }
+    )
 
 
 def own_logprobs(
-    body: Mapping[str, Any], ids: Sequence[int], vocabulary: int | None = None
+    body: JsonObject, ids: Sequence[int], vocabulary: int | None
 ) -> list[float]:
     """Read ln p of each token of a prompt but the first; `MalformedAnswerError` if they
     are not of these `ids`."""
@@ -89,32 +101,34 @@ def of_place(values: Mapping[int, float], id: int) -> tuple[float, float, int, f
     `values`: token id -> log-probability (nats). A server gives the text's own token as
     a 41st, if it is none of them.
     """
+    own = values[id]
     top = sorted(values.values(), reverse=True)[:TOP]
-    mass = top[0] + math.log(math.fsum(math.exp(value - top[0]) for value in top))
-    return values[id], top[0], sum(value > values[id] for value in top), min(mass, 0.0)
+    highest = top[0]
+    rank = sum(value > own for value in top)
+    mass = highest + math.log(math.fsum(math.exp(value - highest) for value in top))
+    return own, highest, rank, min(mass, 0.0)
 
 
-def prompt_logprobs(
-    body: Mapping[str, Any], vocabulary: int | None = None
-) -> list[dict[int, float]]:
+def prompt_logprobs(body: JsonObject, vocabulary: int | None) -> list[dict[int, float]]:
     """Read token id -> log-probability at each place of a prompt; none at the first.
 
     Raises:
         MalformedAnswerError: they are missing, fewer than 40, or not log-probabilities.
     """
+    places = []
     try:
-        listed = choice_of(body)["prompt_logprobs"]
-        places = [
-            {int(id): float(told["logprob"]) for id, told in (place or {}).items()}
-            for place in listed
-        ]
+        for tokens in choice_of(body)["prompt_logprobs"]:
+            values = {}
+            for id, token in (tokens or {}).items():
+                values[int(id)] = float(token["logprob"])
+            places.append(values)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise MalformedAnswerError("no prompt_logprobs") from error
-    for place in places[1:]:
-        if len(place) < TOP:
+    for values in places[1:]:
+        if len(values) < TOP:
             raise MalformedAnswerError(
-                f"{len(place)} likeliest tokens instead of {TOP}; start vLLM with "
+                f"{len(values)} likeliest tokens instead of {TOP}; start vLLM with "
                 f"--max-logprobs {TOP}"
             )
-        check_likeliest(place.values(), vocabulary)
+        check_likeliest(values.values(), vocabulary)
     return places

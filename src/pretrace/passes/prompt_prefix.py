@@ -44,7 +44,7 @@ class PromptPrefix:
     def parts(self) -> tuple[Ids, ...]:
         """Return the pieces that are encoded one after another; a prefix of fewer shots
         has the first of them."""
-        return tuple(part for part in (self.start, *(self.shots or ())) if part)
+        return tuple(filter(None, (self.start, *(self.shots or ()))))
 
     @property
     def shots_used(self) -> int | None:
@@ -112,8 +112,9 @@ def _encode_with_end(
             f"prefix '{prefix}' puts the start token between shots, and the run has "
             "none: set start_token in the run, or choose another separator."
         )
-    shots = tokenizer(texts, add_special_tokens=False)["input_ids"]
-    ids = [(*shot, *end) for shot in shots]
+    ids = []
+    for shot in tokenizer(texts, add_special_tokens=False)["input_ids"]:
+        ids.append((*shot, *end))
     return [tuple(ids[first:]) for first in range(len(ids) + 1)]
 
 
@@ -138,9 +139,9 @@ def _encode_suffixes(
                     "separator: newline joins shots as another one does; choose "
                     "another separator."
                 )
-    suffixes: list[tuple[Ids, ...]] = []
-    for first in range(len(texts)):
-        suffixes.append((opening[first], *following[first + 1 :]))
+    suffixes = []
+    for number, first in enumerate(opening, 1):
+        suffixes.append((first, *following[number:]))
     return [*suffixes, ()]
 
 
@@ -153,10 +154,12 @@ def _ids(texts: list[str], tokenizer: Any) -> list[Ids]:
 
 def _ids_behind_text(texts: list[str], tokenizer: Any) -> list[Ids]:
     """Return the token ids that texts have behind other text."""
-    for text, border in zip(_BORDERS, _ids([*_BORDERS], tokenizer), strict=True):
-        joined = _ids([text + own for own in texts], tokenizer)
-        if all(own[: len(border)] == border for own in joined):
-            return [own[len(border) :] for own in joined]
+    for border in _BORDERS:
+        [border_ids] = _ids([border], tokenizer)
+        size = len(border_ids)
+        joined = _ids([border + text for text in texts], tokenizer)
+        if all(ids[:size] == border_ids for ids in joined):
+            return [ids[size:] for ids in joined]
     raise InputError(
         f"{tokenizer.name_or_path}: the tokenizer joins shots with what is before "
         "them; choose another separator."

@@ -5,8 +5,9 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -47,10 +48,17 @@ minutes on a CPU. It is 32 full batches of a GPU, so that the last and smaller o
 little."""
 
 Check = Callable[[Sequence[tuple[str, int, str]], Sequence[Sequence[int]]], None]
-Tokenized = tuple[str, int, np.ndarray]  # text id, variant, int32 token ids
 _TEXTS_KEPT = 50_000  # tokenised texts that are kept for the next pass over them
 # the tokenizer's own records take 20 times the room of the ids
 _TOKENIZED_AT_ONCE = 2_000
+
+
+class Tokenized(NamedTuple):
+    """A text's int32 token `ids`, all of them, without special tokens."""
+
+    text_id: str
+    variant: int
+    ids: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +76,11 @@ class Pass:
     def sent_texts(self) -> tuple[str, str, Slice]:
         """Return the key of the texts that are sent: view, altered form and slice."""
         return self.key.reading.view, self.key.reading.altered, self.key.slice
+
+    @property
+    def numbers(self) -> int:
+        """Return how many numbers are stored for each token."""
+        return len(TOKEN_STATISTICS[self.statistics])
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +109,8 @@ class Request:
         """
         if prompt_prefix.shots_used == 0:
             return self.tokens[:0]
-        return self.tokens[max(self.given, 0 if prompt_prefix.ids else 1) :]
+        unpredicted = 0 if prompt_prefix.ids else 1
+        return self.tokens[max(self.given, unpredicted) :]
 
     def skip_reason(self, prompt_prefix: PromptPrefix) -> str | None:
         """Return why no token is scored, or None."""
@@ -104,11 +118,9 @@ class Request:
             return "no tokens"
         if prompt_prefix.shots_used == 0:
             return NO_SHOT
-        return (
-            "one token and no start token"
-            if len(self.scored_tokens(prompt_prefix)) == 0
-            else None
-        )
+        if len(self.scored_tokens(prompt_prefix)) == 0:
+            return "one token and no start token"
+        return None
 
 
 Evaluated = Callable[[int], Collection[str]]
@@ -128,26 +140,30 @@ def passes_of(
     method reads more. Only the texts that its draw is evaluated on are read after a
     prefix (`evaluated` None: all of them).
     """
-    every = _by_slice(benchmark)
-    of_draws: dict[int, dict[Slice, tuple[list[str], list[str]]]] = {}
+    all_texts = _by_slice(benchmark)
+
+    @cache
+    def texts_of_draw(draw: int) -> dict[Slice, "_SliceTexts"]:
+        if evaluated is None:
+            return all_texts
+        is_evaluated = benchmark["text_id"].isin(set(evaluated(draw)))
+        return _by_slice(benchmark[is_evaluated])
+
     passes: dict[PassKey, Pass] = {}
     for request in requests:
-        shots = request.reading.shots
-        texts, statistics = every, request.statistics
-        if shots:
+        statistics = request.statistics
+        texts = all_texts
+        if request.reading.shots:
             statistics = "logprobs"
-        if shots and evaluated is not None:
-            if shots.draw not in of_draws:
-                is_evaluated = benchmark["text_id"].isin(set(evaluated(shots.draw)))
-                of_draws[shots.draw] = _by_slice(benchmark[is_evaluated])
-            texts = of_draws[shots.draw]
-        for slice in chosen_slices(every, request.subsets, request.lengths):
+            texts = texts_of_draw(request.reading.shots.draw)
+        for slice in chosen_slices(all_texts, request.subsets, request.lengths):
+            if slice not in texts:
+                continue
             key = PassKey(request.reading, slice)
-            stored = 0
-            if key in passes:
-                stored = len(TOKEN_STATISTICS[passes[key].statistics])
-            if slice in texts and len(TOKEN_STATISTICS[statistics]) > stored:
-                passes[key] = Pass(key, statistics, *texts[slice], views)
+            numbers = len(TOKEN_STATISTICS[statistics])
+            if key not in passes or numbers > passes[key].numbers:
+                own = texts[slice]
+                passes[key] = Pass(key, statistics, own.text_ids, own.texts, views)
 
     def order(key: PassKey) -> list[tuple[bool, Any]]:
         return [(value is not None, value) for value in key.to_json().values()]
@@ -155,66 +171,75 @@ def passes_of(
     return [passes[key] for key in sorted(passes, key=order)]
 
 
-def _by_slice(benchmark: pd.DataFrame) -> dict[Slice, tuple[list[str], list[str]]]:
-    """Return slice -> text ids in order, and their texts."""
+class _SliceTexts(NamedTuple):
+    """The texts of a slice, sorted by id; passes over it share these lists."""
+
+    text_ids: list[str]
+    texts: list[str]
+
+
+def _by_slice(benchmark: pd.DataFrame) -> dict[Slice, _SliceTexts]:
     ordered = benchmark.sort_values("text_id")
     texts = {}
     for slice in slices_of(benchmark):
-        frame = ordered[slice.rows(ordered)]
-        texts[slice] = frame["text_id"].tolist(), frame["text"].tolist()
+        rows = ordered[slice.rows(ordered)]
+        texts[slice] = _SliceTexts(rows["text_id"].tolist(), rows["text"].tolist())
     return texts
 
 
 class TokenisedTexts:
-    """The texts of passes, tokenised: (text id, variant, token ids), without special
-    tokens.
+    """The texts of passes, tokenised.
 
     The last pass's are kept, up to `_TEXTS_KEPT`: passes that differ only in the prompt
     prefix should follow each other. `check` is called with the texts of each view and
     slice, and their ids, when they are read first.
     """
 
-    def __init__(self, tokenizer: Any, check: Check | None = None) -> None:
-        self._tokenizer, self._check = tokenizer, check
+    def __init__(self, tokenizer: Any, check: Check) -> None:
+        self._tokenizer = tokenizer
+        self._check = check
         self._checked: set[Any] = set()
-        self._kept: tuple[Any, list[Tokenized]] = (None, [])
+        self._kept_key: Any = None
+        self._kept: list[Tokenized] = []
 
     def of(self, read: Pass) -> Iterator[Tokenized]:
         """Yield the texts of the pass in its order."""
         key = read.sent_texts, read.text_ids
-        if self._kept[0] == key:
-            return iter(self._kept[1])
-        self._kept = (None, [])
+        if self._kept_key == key:
+            return iter(self._kept)
+        self._kept_key = None
+        self._kept = []
         # after a prefix there may be fewer texts
         part = read.sent_texts, len(read.text_ids)
         view, altered, _ = read.sent_texts
         texts = rendered_texts(
             read.text_ids, read.texts, view=view, altered=altered, stored=read.views
         )
-        encoded = self._encoded(texts, None if part in self._checked else self._check)
+        check = None if part in self._checked else self._check
+        encoded = self._encoded(texts, check)
         self._checked.add(part)
         first = list(islice(encoded, _TEXTS_KEPT + 1))
         if len(first) <= _TEXTS_KEPT:
-            self._kept = (key, first)
+            self._kept_key = key
+            self._kept = first
         return chain(first, encoded)
 
     def _encoded(
         self, texts: Iterator[tuple[str, int, str]], check: Check | None
     ) -> Iterator[Tokenized]:
         while some := list(islice(texts, _TOKENIZED_AT_ONCE)):
-            ids_alone = {
-                "return_attention_mask": False,
-                "return_token_type_ids": False,
-                "verbose": False,
-            }
-            bare = [text for _, _, text in some]
-            encoded = self._tokenizer(bare, add_special_tokens=False, **ids_alone)[
-                "input_ids"
-            ]
+            # no name holds the tokenizer's records, which are freed at once
+            encoded = self._tokenizer(
+                [text for _, _, text in some],
+                add_special_tokens=False,
+                return_attention_mask=False,
+                return_token_type_ids=False,
+                verbose=False,
+            )["input_ids"]
             if check:
                 check(some, encoded)
             for (text_id, variant, _), ids in zip(some, encoded, strict=True):
-                yield text_id, variant, np.asarray(ids, dtype=np.int32)
+                yield Tokenized(text_id, variant, np.asarray(ids, dtype=np.int32))
 
 
 def chunks_of(
@@ -222,7 +247,7 @@ def chunks_of(
     texts: TokenisedTexts,
     prompt_prefix: PromptPrefix,
     context: int | None,
-    tokens: int = CHUNK_TOKENS,
+    tokens: int,
 ) -> Iterator[list[Request]]:
     """Yield the pass's exact requests, by text id and variant, in chunks of at most
     `tokens` tokens.
@@ -237,7 +262,8 @@ def chunks_of(
         cost = 1 + len(request.tokens)
         if chunk and size + cost > tokens:
             yield chunk
-            chunk, size = [], 0
+            chunk = []
+            size = 0
         chunk.append(request)
         size += cost
         # of a million texts only two chunks' are alive: this one, and the caller's last
@@ -246,11 +272,11 @@ def chunks_of(
         yield chunk
 
 
-def batch_tokens_of(asked: int | str, device: str) -> int:
+def batch_tokens_of(batch_tokens: int | str, device: str) -> int:
     """Return the token budget of batches on a `device` (cuda, cuda:N, cpu, api) for the
     key `batch_tokens`."""
-    if isinstance(asked, int):
-        return asked
+    if isinstance(batch_tokens, int):
+        return batch_tokens
     return BATCH_TOKENS.get(device.partition(":")[0], _BATCH_TOKENS_ELSEWHERE)
 
 
@@ -264,11 +290,9 @@ def gpu_version_of(target: "Target | ApiTarget") -> int | None:
 def engine_of(target: "Target | ApiTarget") -> int | str:
     """Return the engine's version, as manifests and keys have it."""
     gpu_version = gpu_version_of(target)
-    return (
-        ENGINE_VERSION
-        if gpu_version is None
-        else f"{ENGINE_VERSION}, GPU {gpu_version}"
-    )
+    if gpu_version is None:
+        return ENGINE_VERSION
+    return f"{ENGINE_VERSION}, GPU {gpu_version}"
 
 
 def chunk_key(
@@ -287,11 +311,12 @@ def chunk_key(
     threads count below float32 only, where a number depends on its batch and on the
     order of a sum.
     """
+    is_exact = target.dtype == "float32"
     how: dict[str, Any] = {
         "engine": engine_of(target),
         "checkpoint": target.digest,
         "dtype": target.dtype,
-        "batches": None if target.dtype == "float32" else [batch_tokens, threads],
+        "batches": None if is_exact else [batch_tokens, threads],
         "statistics": read.statistics,
         "start": prompt_prefix.start,
         "shots": prompt_prefix.shots,
@@ -304,15 +329,10 @@ def chunk_key(
         how["windows"] = ["past_context", target.context]
     hasher = hashlib.sha256(json.dumps(how, sort_keys=True).encode())
     for request in chunk:
-        about = (
-            request.text_id,
-            request.variant,
-            request.n_tokens,
-            len(request.tokens),
-        )
-        hasher.update(
-            json.dumps(about).encode() + request.tokens.astype("<i4").tobytes()
-        )
+        size = len(request.tokens)
+        about = (request.text_id, request.variant, request.n_tokens, size)
+        hasher.update(json.dumps(about).encode())
+        hasher.update(request.tokens.astype("<i4").tobytes())
     return hasher.hexdigest()
 
 
@@ -322,35 +342,26 @@ def _requests(
     prompt_prefix: PromptPrefix,
     context: int | None,
 ) -> Iterator[Request]:
-    room = (
-        None
-        if context is None
-        else context - len(prompt_prefix.ids) - len(prompt_prefix.inner)
-    )
-    if read.key.reading.past_context:
-        return chain.from_iterable(_stretches(*text, room) for text in texts)
-    return (_request(*text, prompt_prefix.inner, room) for text in texts)
+    room = None
+    if context is not None:
+        room = context - len(prompt_prefix.ids) - len(prompt_prefix.inner)
+    for text in texts:
+        if read.key.reading.past_context:
+            yield from _stretches(text, room)
+        else:
+            yield _request(text, prompt_prefix.inner, room)
 
 
-def _request(
-    text_id: str,
-    variant: int,
-    ids: np.ndarray,
-    inner: tuple[int, ...],
-    room: int | None,
-) -> Request:
-    fitting = ids[:room]
-    tokens = (
-        np.concatenate([np.asarray(inner, dtype=np.int32), fitting])
-        if inner and len(ids)
-        else fitting
-    )
-    return Request(text_id, variant, tokens, len(ids), len(fitting) < len(ids))
+def _request(text: Tokenized, inner: tuple[int, ...], room: int | None) -> Request:
+    n_tokens = len(text.ids)
+    tokens = text.ids[:room]
+    is_cut = len(tokens) < n_tokens
+    if inner and n_tokens:
+        tokens = np.concatenate([np.asarray(inner, dtype=np.int32), tokens])
+    return Request(text.text_id, text.variant, tokens, n_tokens, is_cut)
 
 
-def _stretches(
-    text_id: str, _: int, ids: np.ndarray, room: int | None
-) -> Iterator[Request]:
+def _stretches(text: Tokenized, room: int | None) -> Iterator[Request]:
     """Yield what a text has past the first `room` tokens, in stretches of `room` tokens
     at most.
 
@@ -359,12 +370,14 @@ def _stretches(
     """
     if room is None:
         return
+    n_tokens = len(text.ids)
     given = room // 2
-    for place in range(room, len(ids), room - given):
-        tokens = ids[place - given : place - given + room]
-        yield Request(text_id, place, tokens, len(ids), given=given)
+    for place in range(room, n_tokens, room - given):
+        first = place - given
+        tokens = text.ids[first : first + room]
+        yield Request(text.text_id, place, tokens, n_tokens, given=given)
 
 
 def longest_text(read: Pass, texts: TokenisedTexts) -> int:
     """Return the number of tokens of the pass's longest text, before it is cut."""
-    return max((len(ids) for _, _, ids in texts.of(read)), default=0)
+    return max((len(text.ids) for text in texts.of(read)), default=0)

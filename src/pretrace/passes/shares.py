@@ -21,8 +21,9 @@ class JobShare(NamedTuple):
     def of(self, items: Sequence[Item], size: Callable[[Item], int]) -> list[Item]:
         """Return the share's own items: neighbours, whose sizes sum to about as much as
         the other shares'."""
-        whole = sum(size(item) for item in items) or 1
-        own, before = [], 0
+        whole = sum(map(size, items)) or 1
+        own = []
+        before = 0
         for item in items:
             middle = before + size(item) / 2
             # an item belongs to the share that its middle lies in; items without a size

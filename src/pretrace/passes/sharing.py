@@ -47,7 +47,8 @@ _SMALL = {
 verification's tokens do not fit into one."""
 
 # of keys in narrow layers, and of queries that share one, at most
-_KEY_HEADS, _GROUP = 2, 4
+_KEY_HEADS = 2
+_GROUP = 4
 
 
 class PrefixLayer(DynamicLayer):
@@ -62,9 +63,11 @@ class PrefixLayer(DynamicLayer):
         self, keys: torch.Tensor, values: torch.Tensor, *, apart: bool
     ) -> None:
         super().__init__()
-        self.keys, self.values = keys, values
+        self.keys = keys
+        self.values = values
         self._ahead = put_ahead if apart else copied_ahead
-        self.dtype, self.device = keys.dtype, keys.device
+        self.dtype = keys.dtype
+        self.device = keys.device
         self.is_initialized = True
 
     def update(
@@ -92,7 +95,8 @@ class SharedCache:
         # Explicit: the default of a sliding-window model drops what its first texts
         # still need to see.
         cache = DynamicCache()
-        self._last, self._ends = [], []
+        self._last = []
+        self._ends = []
         for part in parts:
             ids = torch.tensor([part], device=features.device)
             read = features(ids, past_key_values=cache, use_cache=True)
@@ -121,8 +125,8 @@ class SharedCache:
         apart = self._features.reads_apart
         layers = []
         for keys, values in self._layers:
-            cut = keys[..., :end, :], values[..., :end, :]
-            layers.append(PrefixLayer(*cut, apart=apart))
+            layer = PrefixLayer(keys[..., :end, :], values[..., :end, :], apart=apart)
+            layers.append(layer)
         return Cache(layers=layers)
 
 
@@ -133,7 +137,8 @@ def keys_and_values_gb(features: Features, tokens: int) -> float | None:
     heads = heads_of(config)
     if heads is None:
         return None
-    numbers: int = 2 * config.num_hidden_layers * heads.of_keys * heads.width * tokens
+    of_layer = 2 * heads.of_keys * heads.width
+    numbers: int = of_layer * config.num_hidden_layers * tokens
     return numbers * features.dtype.itemsize / 1e9
 
 
@@ -284,7 +289,8 @@ def _small(model: Any, *, narrow: bool) -> Any:
     they have few heads.
     """
     kinds = [type(layer) for layer in DynamicCache(config=model.config).layers]
-    count = max(2, *(kinds.index(kind) + 1 for kind in kinds))
+    last_first = max(kinds.index(kind) for kind in kinds)
+    count = max(2, last_first + 1)
     config = copy.deepcopy(model.config)
     config.quantization_config = None
     text = config.get_text_config()
@@ -319,13 +325,14 @@ def _narrow(config: Any) -> None:
     heads = heads_of(config)
     if heads is None:
         return
-    kept = min(heads.of_keys, _KEY_HEADS)
+    key_heads = min(heads.of_keys, _KEY_HEADS)
     # some embeddings are as wide as the layers, others have a width of their own
     embedded = getattr(config, "word_embed_proj_dim", None)
     is_projected = embedded != config.hidden_size
-    config.num_attention_heads = kept * min(heads.of_queries // heads.of_keys, _GROUP)
+    group = min(heads.of_queries // heads.of_keys, _GROUP)
+    config.num_attention_heads = key_heads * group
     if hasattr(config, "num_key_value_heads"):
-        config.num_key_value_heads = kept
+        config.num_key_value_heads = key_heads
     config.hidden_size = config.num_attention_heads * heads.width
     if embedded is not None and not is_projected:
         config.word_embed_proj_dim = config.hidden_size
@@ -337,13 +344,13 @@ def _off(way: PrefixSharing, features: Features) -> float:
     # three parts, so that a prefix is also shared in part; the second text repeats the
     # prefix's beginning
     ids = torch.arange(24).remainder(features.vocabulary)
-    first, second, third = ids[:5], ids[5:12], ids[12:16]
-    parts = tuple(tuple(part.tolist()) for part in (first, second, third))
+    parts = tuple(tuple(part.tolist()) for part in ids[:16].split([5, 7, 4]))
     texts = torch.stack([ids[16:], ids[:8]])
     encoded = way(features, parts)
     off = _distance(encoded, parts, texts, features)
-    if encoded.serves(parts[:2]):
-        off = max(off, _distance(encoded, parts[:2], texts, features))
+    some = parts[:2]
+    if encoded.serves(some):
+        off = max(off, _distance(encoded, some, texts, features))
     return off
 
 
@@ -355,11 +362,12 @@ def _distance(
 ) -> float:
     """Return the Euclidean distance, relative to the norm of the features that are
     expected."""
-    ahead = torch.tensor([*chain(*parts)]).expand(len(texts), -1)
+    prefix = [*chain(*parts)]
+    ahead = torch.tensor(prefix).expand(len(texts), -1)
     whole = features(torch.cat([ahead, texts], dim=1), use_cache=False)
-    width = ahead.shape[1]
-    of_last = _relative(encoded.last(parts), whole[0, width - 1])
-    return max(of_last, _relative(encoded.read(texts, parts), whole[:, width:]))
+    of_last = _relative(encoded.last(parts), whole[0, len(prefix) - 1])
+    of_texts = _relative(encoded.read(texts, parts), whole[:, len(prefix) :])
+    return max(of_last, of_texts)
 
 
 def _relative(shared: torch.Tensor, expected: torch.Tensor) -> float:

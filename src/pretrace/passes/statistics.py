@@ -34,6 +34,10 @@ _KEPT_ROWS = 512  # the same where their logits are kept for all slices
 _ALIKE = {True: 1e-4, False: 0.03}
 # columns whose highest logit is compared first, in search of the 40 likeliest
 _GROUP = 64
+# the last rows of a token's numbers: all kinds but the smallest have the first, and
+# `top40` has both
+_RANKS = 4
+_TOP_MASS = 5
 
 
 class OutputHead:
@@ -53,11 +57,11 @@ class OutputHead:
         self._on_gpu = weight.device.type == "cuda"
         self._narrow = weight.dtype if weight.dtype != torch.float32 else None
         # a CPU has no product of narrow numbers that is not rounded to them
-        self._weight = (weight if self._on_gpu else weight.float()).t()
+        kept = weight if self._on_gpu else weight.float()
+        self._weight = kept.t()
         self._bias = None if bias is None else bias.float()
-        self._in_slices = (
-            self._narrow == torch.bfloat16 and not self._on_gpu and finish is None
-        )
+        is_plain = finish is None and not self._on_gpu
+        self._in_slices = is_plain and self._narrow == torch.bfloat16
 
     @cached_property
     def _chunk(self) -> int:
@@ -85,11 +89,12 @@ class OutputHead:
         targets = targets.to(self._weight.device)
         numbers = len(TOKEN_STATISTICS[statistics])
         out = torch.empty(numbers, len(targets), device=hidden.device)
-        fill, size = self._whole, self._chunk
+        fill = self._whole
+        size = self._chunk
         if self._in_slices:
-            # the 40 likeliest are found in whole rows
             fill = self._by_slices
-            size = _KEPT_ROWS if numbers > 5 else _SLICED_AT_ONCE
+            # the 40 likeliest are found in whole rows
+            size = _KEPT_ROWS if numbers > _TOP_MASS else _SLICED_AT_ONCE
         for chunk in spans(len(targets), size):
             fill(hidden[chunk], targets[chunk], out[:, chunk])
         return out
@@ -119,24 +124,30 @@ class OutputHead:
     ) -> None:
         """Fill `out` slice by slice of the vocabulary, because whole rows of logits do
         not stay in cache."""
-        hidden, rows = hidden.float(), len(targets)
-        own, in_slice = self._own(hidden, targets), hidden.new_empty(rows)
+        hidden = hidden.float()
+        rows = len(targets)
+        own = self._own(hidden, targets)
+        in_slice = hidden.new_empty(rows)
         merged = _Merged(own, len(out))
+        keeps_rows = len(out) > _TOP_MASS
         for span in spans(self._weight.shape[1], _SLICE):
-            if len(out) > 5:  # whole rows are kept
+            if keeps_rows:
                 logits = self._logits[:rows, span]
             else:
                 width = span.stop - span.start
                 logits = self._slice[: rows * width].view(rows, width)
             self._product(hidden, span, logits)
-            inside = ((targets >= span.start) & (targets < span.stop)).nonzero()[:, 0]
+            is_inside = (targets >= span.start) & (targets < span.stop)
+            inside = is_inside.nonzero()[:, 0]
             in_slice[inside] = logits[inside, targets[inside] - span.start]
             merged.add(logits)
         highest, total = merged.fill(out)
         again = in_slice != own  # rounded otherwise
-        if len(out) > 5:
-            likeliest = _likeliest(self._logits[:rows], TOP + 1).sub_(highest[:, None])
-            torch.log(likeliest[:, :TOP].exp().sum(-1) / total, out=out[5])
+        if keeps_rows:
+            likeliest = _likeliest(self._logits[:rows], TOP + 1)
+            likeliest.sub_(highest[:, None])
+            mass = likeliest[:, :TOP].exp().sum(-1)
+            torch.log(mass / total, out=out[_TOP_MASS])
             again |= _tie(likeliest)
         for few in again.nonzero()[:, 0].split(_CHUNK):
             values = out.new_empty(len(out), len(few))
@@ -157,8 +168,8 @@ class OutputHead:
     def _product(
         self, hidden: torch.Tensor, columns: slice | torch.Tensor, out: torch.Tensor
     ) -> None:
-        """`hidden` [n, width] by these columns of the weights, with the bias, summed
-        and kept in float32."""
+        """Multiply `hidden` [n, width] by these columns of the weights and add the
+        bias, summed and kept in float32."""
         weight = self._weight[:, columns]
         keeps_inputs = self._finish is None or self._finish.keeps_inputs
         narrow = self._narrow if keeps_inputs else None
@@ -215,26 +226,29 @@ class Reduction:
     def __call__(
         self, logits: torch.Tensor, targets: torch.Tensor, out: torch.Tensor
     ) -> None:
-        """`logits` [n, vocabulary], `targets` [n]; fills `out` [numbers, n], rows as in
-        `TOKEN_STATISTICS`."""
+        """Fill `out` [numbers, n], rows as in `TOKEN_STATISTICS`, from `logits`
+        [n, vocabulary] and `targets` [n]."""
         for block in spans(len(targets), self._rows):
             self._block(logits[block].float(), targets[block], out[:, block])
 
     def _block(
         self, logits: torch.Tensor, targets: torch.Tensor, out: torch.Tensor
     ) -> None:
-        z, p = self._shifted[: len(targets)], self._weighted[: len(targets)]
+        z = self._shifted[: len(targets)]
+        p = self._weighted[: len(targets)]
         torch.sub(logits, logits.amax(-1, keepdim=True), out=z)
         own = z.gather(1, targets[:, None])
-        if len(out) > 4:
-            torch.sum(torch.gt(z, own, out=p), -1, out=out[4])
+        if len(out) > _RANKS:
+            likelier = torch.gt(z, own, out=p)
+            torch.sum(likelier, -1, out=out[_RANKS])
         _exp(z, p)
         total = p.sum(-1)
-        if len(out) > 5:
-            torch.log(_top_mass(z, p) / total, out=out[5])
+        if len(out) > _TOP_MASS:
+            torch.log(_top_mass(z, p) / total, out=out[_TOP_MASS])
         weighted = []
         if len(out) > 1:
-            weighted = [p.mul_(z).sum(-1), p.mul_(z).sum(-1)]
+            weighted.append(p.mul_(z).sum(-1))  # of z e^z
+            weighted.append(p.mul_(z).sum(-1))  # of z^2 e^z
         _fill(out, own.squeeze(1), total, *weighted)
 
 
@@ -245,7 +259,8 @@ class _Merged:
     def __init__(self, own: torch.Tensor, numbers: int) -> None:
         """`own` [n], the logits of the targets; `numbers`: how many statistics are
         wanted."""
-        self._own, self._numbers = own, numbers
+        self._own = own
+        self._numbers = numbers
         self._ranks = torch.zeros_like(own)
         self._sums: list[torch.Tensor] = []
         self._shifted = own.new_empty(_SLICED_ROWS * _SLICE)
@@ -259,13 +274,16 @@ class _Merged:
         self._sums.append(sums)
 
     def _block(self, logits: torch.Tensor, rows: slice, sums: torch.Tensor) -> None:
-        z = self._shifted[: logits.numel()].view(logits.shape)
-        p = self._weighted[: logits.numel()].view(logits.shape)
-        if self._numbers > 4:
-            self._ranks[rows] += torch.gt(logits, self._own[rows, None], out=p).sum(-1)
+        size = logits.numel()
+        z = self._shifted[:size].view(logits.shape)
+        p = self._weighted[:size].view(logits.shape)
+        if self._numbers > _RANKS:
+            likelier = torch.gt(logits, self._own[rows, None], out=p)
+            self._ranks[rows] += likelier.sum(-1)
         highest = logits.amax(-1, keepdim=True)
         sums[0] = highest[:, 0]
-        _exp(torch.sub(logits, highest, out=z), p)
+        torch.sub(logits, highest, out=z)
+        _exp(z, p)
         torch.sum(p, -1, out=sums[1])
         for weighted in sums[2:]:
             torch.sum(p.mul_(z), -1, out=weighted)
@@ -283,8 +301,8 @@ class _Merged:
         scale = shift.exp()
         total, *weighted = [part.mul(scale).sum(0) for part in sums]
         _fill(out, self._own - most, total, *weighted)
-        if len(out) > 4:
-            out[4] = self._ranks
+        if len(out) > _RANKS:
+            out[_RANKS] = self._ranks
         return most, total
 
 
@@ -300,11 +318,13 @@ def _fill(
     torch.add(own, highest, out=out[0])
     if not weighted:
         return
-    mean, square = weighted[0] / total, weighted[1] / total
+    mean = weighted[0] / total
+    square = weighted[1] / total
     torch.add(mean, highest, out=out[1]).neg_()
     # rounding can leave a one-point distribution just below 0, and a NaN in its square
     # root
-    torch.clamp(square.addcmul_(mean, mean, value=-1), min=0, out=out[2])
+    variance = square.addcmul_(mean, mean, value=-1)
+    torch.clamp(variance, min=0, out=out[2])
     out[3] = highest
 
 
@@ -320,20 +340,25 @@ def _top_mass(z: torch.Tensor, p: torch.Tensor) -> torch.Tensor:
         likeliest = _likeliest(z, TOP + 1)
         if not _tie(likeliest).any():
             return likeliest[:, :TOP].exp().sum(-1)
-    last = z.topk(min(TOP, z.shape[1]), sorted=False).values.amin(-1, keepdim=True)
+    count = min(TOP, z.shape[1])
+    highest = z.topk(count, sorted=False).values
+    last = highest.amin(-1, keepdim=True)
     return p.masked_fill(z < last, 0).sum(-1)
 
 
 def _likeliest(z: torch.Tensor, count: int) -> torch.Tensor:
     """Return the `count` highest of each row [n, vocabulary], sorted; all of fewer."""
-    if z.shape[1] < count * _GROUP:
-        return z.topk(min(count, z.shape[1])).values
+    vocabulary = z.shape[1]
+    if vocabulary < count * _GROUP:
+        return z.topk(min(count, vocabulary)).values
     # they lie in the `count` groups of columns whose maxima are the highest
-    whole = z.shape[1] - z.shape[1] % _GROUP
+    whole = vocabulary - vocabulary % _GROUP
     groups = z[:, :whole].unflatten(1, (-1, _GROUP))
     best = groups.amax(-1).topk(count, sorted=False).indices
-    inside = groups.gather(1, best[:, :, None].expand(-1, -1, _GROUP)).flatten(1)
-    return torch.cat([inside, z[:, whole:]], dim=1).topk(count).values
+    columns = best[:, :, None].expand(-1, -1, _GROUP)
+    inside = groups.gather(1, columns).flatten(1)
+    candidates = torch.cat([inside, z[:, whole:]], dim=1)
+    return candidates.topk(count).values
 
 
 def _tie(likeliest: torch.Tensor) -> torch.Tensor:
@@ -368,7 +393,9 @@ class _Finish:
     def __init__(self, model: Any, read: Any, dtype: torch.dtype) -> None:
         """`read`: what the base model returned of some tokens; `dtype`: how its hidden
         states are taken."""
-        self._model, self._read, self._dtype = model, read, dtype
+        self._model = model
+        self._read = read
+        self._dtype = dtype
         self.keeps_inputs = False
 
     def __call__(self, hidden: torch.Tensor, layer: _Layer) -> torch.Tensor:
@@ -376,11 +403,14 @@ class _Finish:
         place of the output layer."""
         self._read["last_hidden_state"] = hidden.to(self._dtype)[None]
         ids = torch.zeros(1, len(hidden), dtype=torch.long, device=hidden.device)
+        base = base_of(self._model)
+        own_layer = self._model.get_output_embeddings()
         with (
-            _replaced(base_of(self._model), lambda *args, **kwargs: self._read),
-            _replaced(self._model.get_output_embeddings(), layer),
+            _replaced(base, lambda *args, **kwargs: self._read),
+            _replaced(own_layer, layer),
         ):
-            logits: torch.Tensor = self._model(input_ids=ids, use_cache=False).logits[0]
+            output = self._model(input_ids=ids, use_cache=False)
+        logits: torch.Tensor = output.logits[0]
         return logits.to(hidden.device).float()
 
 
@@ -416,14 +446,17 @@ def output_layer(model: Any) -> OutputHead | None:
     shows when the layer is replaced by one that returns marks: numbers so large that
     any cap or scale changes them.
     """
-    layer, base = model.get_output_embeddings(), base_of(model)
+    layer = model.get_output_embeddings()
+    base = base_of(model)
     if not isinstance(layer, torch.nn.Linear) or base is model:
         return None
-    probe = torch.arange(8, device=model.device).remainder(layer.weight.shape[0])[None]
-    inputs, reads = [], []
+    vocabulary, width = layer.weight.shape
+    probe = torch.arange(8, device=model.device).remainder(vocabulary)[None]
     # whole numbers up to 64, which every type has
-    numbers = torch.arange(8 * layer.weight.shape[0], device=layer.weight.device)
+    numbers = torch.arange(8 * vocabulary, device=layer.weight.device)
     marks = numbers.remainder(129).sub(64.0).view(8, -1)
+    inputs = []
+    reads = []
 
     def marked(hidden: torch.Tensor) -> torch.Tensor:
         inputs.append(hidden)
@@ -440,12 +473,13 @@ def output_layer(model: Any) -> OutputHead | None:
     finally:
         hook.remove()
     hidden = getattr(reads[0], "last_hidden_state", None)
-    if hidden is None or hidden.shape[-1] != layer.weight.shape[1] or len(inputs) != 1:
+    if hidden is None or hidden.shape[-1] != width or len(inputs) != 1:
         return None
+    [read] = inputs
     # Mamba's hidden states are float32 whatever the weights' type
-    states = hidden.to(inputs[0].device, inputs[0].dtype)
-    unchanged = torch.allclose(inputs[0].float(), states.float(), equal_nan=True)
-    if unchanged and torch.equal(finished.to(marks.device).float(), marks):
+    states = hidden.to(read.device, read.dtype)
+    is_unchanged = torch.allclose(read.float(), states.float(), equal_nan=True)
+    if is_unchanged and torch.equal(finished.to(marks.device).float(), marks):
         return OutputHead(layer.weight, layer.bias)
     return _finished_head(model, layer, probe, reads[0])
 
@@ -456,8 +490,9 @@ def _finished_head(
     """Return the layer in the model's own code, if that gives the model's logits; else
     None."""
     hidden = read.last_hidden_state[0].to(layer.weight.device)
-    logits = model(input_ids=probe, use_cache=False).logits[0].to(hidden.device).float()
-    logits = logits.log_softmax(-1).clamp(min=-100)
+    logits = model(input_ids=probe, use_cache=False).logits[0]
+    expected = logits.to(hidden.device).float().log_softmax(-1).clamp(min=-100)
+    tolerance = _ALIKE[model.dtype == torch.float32]
     for dtype in (torch.float32, model.dtype):
         finish = _Finish(model, read, dtype)
         head = OutputHead(layer.weight, layer.bias, finish)
@@ -465,8 +500,8 @@ def _finished_head(
         def watched(
             inputs: torch.Tensor, finish: _Finish = finish, head: OutputHead = head
         ) -> torch.Tensor:
-            given = inputs.reshape(hidden.shape).float()
-            finish.keeps_inputs = torch.equal(given, hidden.float())
+            read_states = inputs.reshape(hidden.shape).float()
+            finish.keeps_inputs = torch.equal(read_states, hidden.float())
             return head.layer(inputs)
 
         try:
@@ -476,7 +511,6 @@ def _finished_head(
             if is_out_of_memory(error):
                 raise
             continue
-        tolerance = _ALIKE[model.dtype == torch.float32]
-        if (finished - logits).norm() <= tolerance * logits.norm():
+        if (finished - expected).norm() <= tolerance * expected.norm():
             return head
     return None

@@ -8,7 +8,6 @@ found by the next.
 
 import contextlib
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,13 @@ import pyarrow.parquet as pq
 from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import TOKEN_STATISTICS, Request
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import atomic_path, read_json, sha256_file, write_json
+from pretrace.runtime.files import (
+    JsonObject,
+    atomic_path,
+    read_json,
+    sha256_file,
+    write_json,
+)
 from pretrace.runtime.logs import log
 
 _ABANDONED_AFTER = 24 * 3600  # seconds
@@ -48,6 +53,7 @@ def chunk_table(
     them."""
     rows = []
     scored = []
+    ends = [0]
     for request in chunk:
         row = {
             "text_id": request.text_id,
@@ -57,10 +63,11 @@ def chunk_table(
             "shots_used": prompt_prefix.shots_used,
             "skipped": request.skip_reason(prompt_prefix),
         }
+        tokens = request.scored_tokens(prompt_prefix)
         rows.append(row)
-        scored.append(request.scored_tokens(prompt_prefix))
-    lengths = [len(tokens) for tokens in scored]
-    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())
+        scored.append(tokens)
+        ends.append(ends[-1] + len(tokens))
+    offsets = pa.array(ends, pa.int32())
     columns: dict[str, Any] = {"token_ids": scored}
     for number, name in enumerate(_names_of(len(values[0]))):
         columns[name] = [of_text[number] for of_text in values]
@@ -105,14 +112,15 @@ class Store:
     def file(self, key: str) -> Path:
         return self.path / f"{key}.parquet"
 
-    def record(self, key: str) -> dict[str, Any] | None:
+    def record(self, key: str) -> JsonObject | None:
         """Return the record of a stored chunk whose file is whole, else None; damaged
         files are removed."""
-        file, record_file = self.file(key), self._record_file(key)
+        file = self.file(key)
+        record_file = self._record_file(key)
         if not record_file.is_file():
             return None
         try:
-            record: dict[str, Any] = read_json(record_file)
+            record: JsonObject = read_json(record_file)
             if record["sha256"] == sha256_file(file):
                 return record
             log.warning("%s is damaged and is computed again", file)
@@ -124,9 +132,7 @@ class Store:
         file.unlink(missing_ok=True)
         return None
 
-    def write(
-        self, key: str, table: pa.Table, cost: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def write(self, key: str, table: pa.Table, cost: JsonObject) -> JsonObject:
         """Write a chunk's rows, then its record, which says that they are whole;
         returns the record."""
         with atomic_path(self.file(key)) as part:

@@ -43,10 +43,8 @@ class TextCheck:
         self._witness, self._unwitnessed = witness_of(
             target.checkpoint, self._tokenizer, target.tokenizer_from
         )
-        self._decoded, self._spelled = (
-            decoder_of(self._tokenizer),
-            special_tokens_in(self._tokenizer),
-        )
+        self._decoded = decoder_of(self._tokenizer)
+        self._spelled = special_tokens_in(self._tokenizer)
         self._unknown_id = _unknown_id(self._tokenizer)
 
     def __call__(
@@ -58,8 +56,9 @@ class TextCheck:
         for one that the class which the checkpoint names would read differently.
         """
         self._compare(texts, encoded)
+        all_decoded = self._decoded(encoded)
         for (text_id, _, text), ids, decoded in zip(
-            texts, encoded, self._decoded(encoded), strict=True
+            texts, encoded, all_decoded, strict=True
         ):
             if ids and max(ids) >= self._vocabulary:
                 token = self._tokenizer.convert_ids_to_tokens(max(ids))
@@ -70,7 +69,8 @@ class TextCheck:
                     "in the model's entry, remove the token from tokenizer.json, or "
                     "leave out the text."
                 )
-            if spelled := self._spelled(text):
+            spelled = self._spelled(text)
+            if spelled:
                 self._special[text_id] = spelled[0]
             if decoded != text:
                 self._take_note(text_id, text, ids, decoded)
@@ -78,13 +78,13 @@ class TextCheck:
     def _take_note(
         self, text_id: str, text: str, ids: Sequence[int], decoded: str
     ) -> None:
-        if unknown := sum(id == self._unknown_id for id in ids):
+        unknown = sum(id == self._unknown_id for id in ids)
+        if unknown:
             self._unknown[text_id] = max(unknown, self._unknown[text_id])
-        letters = _letters(text)
-        if lost := self._lost_letters(text, ids).total():
-            self._lost[text_id] = max(
-                lost / letters.total(), self._lost.get(text_id, 0)
-            )
+        lost = self._lost_letters(text, ids).total()
+        if lost:
+            share = lost / _letters(text).total()
+            self._lost[text_id] = max(share, self._lost.get(text_id, 0))
         elif _canonical(text) != _canonical(decoded):
             self._changed[text_id] = None
 
@@ -103,11 +103,11 @@ class TextCheck:
         for id, (start, stop) in zip(encoding.ids, encoding.offsets, strict=True):
             if id != self._unknown_id:
                 is_covered[start:stop] = [True] * (stop - start)
-        return _letters(
-            "".join(
-                text[place] for place, covered in enumerate(is_covered) if not covered
-            )
-        )
+        uncovered = []
+        for character, covered in zip(text, is_covered, strict=False):
+            if not covered:
+                uncovered.append(character)
+        return _letters("".join(uncovered))
 
     def _compare(
         self, texts: Sequence[tuple[str, int, str]], encoded: Sequence[Sequence[int]]
@@ -118,12 +118,10 @@ class TextCheck:
         for (text_id, _, _), ids, other in zip(texts, encoded, others, strict=True):
             if list(ids) == list(other):
                 continue
-            place = next(
-                (i for i, (a, b) in enumerate(zip(ids, other, strict=False)) if a != b),
-                0,
-            )
-            ours = self._tokenizer.convert_ids_to_tokens(list(ids[place : place + 5]))
-            theirs = self._witness.pieces(list(other[place : place + 5]))
+            place = _first_difference(ids, other)
+            few = slice(place, place + 5)
+            ours = self._tokenizer.convert_ids_to_tokens(list(ids[few]))
+            theirs = self._witness.pieces(list(other[few]))
             raise InputError(
                 f"{self._tokenizer.name_or_path}: text '{text_id}' has {len(ids)} "
                 f"tokens by its tokenizer's file and {len(other)} by "
@@ -147,19 +145,18 @@ class TextCheck:
     def facts(self, start_tokens: Iterable[str]) -> dict[str, Any]:
         """Return how texts were read, for the manifest: the start token of each run in
         words, and remarks."""
-        starts = {
-            name: start_in_words(self._tokenizer, name)
-            for name in sorted(set(start_tokens))
-        }
+        starts = {}
+        for name in sorted(set(start_tokens)):
+            starts[name] = start_in_words(self._tokenizer, name)
         return {"starts": starts, "remarks": list(self._remarks(starts))}
 
     def _remarks(self, starts: Collection[str]) -> Iterable[str]:
         if self._unwitnessed:
             yield self._unwitnessed
-        if "tokenizer" in starts and (
-            contradiction := bos_contradiction(self._tokenizer)
-        ):
-            yield contradiction
+        if "tokenizer" in starts:
+            contradiction = bos_contradiction(self._tokenizer)
+            if contradiction:
+                yield contradiction
         if self._lost:
             worst = max(self._lost, key=lambda id: (self._lost[id], id))
             yield (
@@ -173,16 +170,21 @@ class TextCheck:
                 f"{_name_texts(self._changed)}"
             )
         if self._special:
-            way = (
-                "as they are spelled"
-                if self._tokenizer.split_special_tokens
-                else "as control tokens"
-            )
+            is_split = self._tokenizer.split_special_tokens
+            way = "as they are spelled" if is_split else "as control tokens"
             first = next(iter(self._special.values()))
             yield (
                 f"special tokens such as {first} in {_name_texts(self._special)}, read "
                 f"{way}"
             )
+
+
+def _first_difference(ids: Sequence[int], others: Sequence[int]) -> int:
+    """Return the first place where two texts' ids differ; 0 if one only goes on."""
+    for place, (id, other) in enumerate(zip(ids, others, strict=False)):
+        if id != other:
+            return place
+    return 0
 
 
 def _name_texts(text_ids: Collection[str]) -> str:

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -59,7 +60,7 @@ def _words_in(
     """Return the words of a text as they are compared, and the span in which each
     lies: a word with a dash is two, and quotes alone are none."""
     words: list[str] = []
-    places: list[int] = []
+    places = []
     for place, (begin, end) in enumerate(spans):
         folded = _folded(text[begin:end])
         words += folded
@@ -67,7 +68,8 @@ def _words_in(
     return words, places
 
 
-class _Stretch(NamedTuple):
+@dataclass(slots=True)
+class _Stretch:
     """Equal words: where they begin in the answer and in the work, and how many they
     are."""
 
@@ -78,7 +80,8 @@ class _Stretch(NamedTuple):
     def goes_on(self, later: "_Stretch", gap: int) -> bool:
         """Return whether a later stretch is of the same block: a little further in both
         texts."""
-        in_answer, in_work = later.answer - self.answer, later.work - self.work
+        in_answer = later.answer - self.answer
+        in_work = later.work - self.work
         if min(in_answer, in_work) <= 0 or in_work + later.size <= self.size:
             return False
         return max(in_answer, in_work) - self.size <= gap
@@ -89,7 +92,8 @@ class IndexedWork:
     repeats is found nowhere."""
 
     def __init__(self, text: str, unit: str = "words") -> None:
-        self.text, self.unit = text, unit
+        self.text = text
+        self.unit = unit
         self.spans = unit_spans(text, unit)
         self.words, self._unit_of_word = _words_in(text, self.spans)
         self._places: dict[tuple[str, ...], int] = {}
@@ -121,10 +125,11 @@ class IndexedWork:
         says after them."""
         run = [self.words[place] for place in words[-self.sizes.stretch :]]
         spans = unit_spans(answer, self.unit)
-        told, places = _words_in(answer, spans)
-        for after in range(len(told), len(run) - 1, -1):
-            if told[after - len(run) : after] == run:
-                return answer[: spans[places[after - 1]][1]]
+        words_told, places = _words_in(answer, spans)
+        for after in range(len(words_told), len(run) - 1, -1):
+            if words_told[after - len(run) : after] == run:
+                _, end = spans[places[after - 1]]
+                return answer[:end]
         return answer
 
     def blocks(
@@ -160,17 +165,18 @@ class IndexedWork:
         and not with the prompt."""
         words = words_of(answer, self.unit)
         size = self.sizes.stretch
-        told = {*self._runs(words_of(prompt, self.unit))}
+        of_prompt = {*self._runs(words_of(prompt, self.unit))}
         for place, run in enumerate([*self._runs(words)]):
-            if run in told:
+            if run in of_prompt:
                 words[place : place + size] = [""] * size
-        stretches: list[list[int]] = []
-        before = (_NOWHERE, _NOWHERE)
+        stretches: list[_Stretch] = []
+        before = _NOWHERE  # where the run that begins a word earlier is in the work
         for place, run in enumerate(self._runs(words)):
-            found = self._places.get(run, _NOWHERE)
-            if found != _NOWHERE and before == (place - 1, found - 1):
-                stretches[-1][2] += 1
-            elif found != _NOWHERE:
-                stretches.append([place, found, size])
-            before = place, found
-        return [_Stretch(*stretch) for stretch in stretches]
+            in_work = self._places.get(run, _NOWHERE)
+            if in_work != _NOWHERE:
+                if before == in_work - 1:
+                    stretches[-1].size += 1
+                else:
+                    stretches.append(_Stretch(place, in_work, size))
+            before = in_work
+        return stretches

@@ -41,15 +41,13 @@ def answerer_of(
         with connect(
             model, entry["api"], store=api_answers, budget_usd=budget_usd
         ) as client:
-            encoding = {}
-            for key in ("special_tokens", "tokenizer_from"):
-                if key in entry:
-                    encoding[key] = entry[key]
-            tokenizer = (
-                load_tokenizer(Path(checkpoint_json), **encoding)
-                if checkpoint_json
-                else None
-            )
+            tokenizer = None
+            if checkpoint_json:
+                encoding = {}
+                for key in ("special_tokens", "tokenizer_from"):
+                    if key in entry:
+                        encoding[key] = entry[key]
+                tokenizer = load_tokenizer(Path(checkpoint_json), **encoding)
             yield ApiAnswerer(client, tokenizer)
         return
     from pretrace.models.devices import torch_settings

@@ -97,17 +97,17 @@ class Answerer(Protocol):
 
     @property
     def seconds(self) -> float:
-        """What it took to answer what has been asked so far; of an answer that a
-        checkpoint gave before, what it took then."""
+        """Return the seconds that all answers so far took. An answer that was stored
+        counts with the seconds that it took then."""
 
     @property
     def chat(self) -> bool:
-        """Whether prompts are sent as messages; questions are worded for it."""
+        """Return whether prompts are sent as messages; questions are worded for it."""
 
     @property
     def tokenizer(self) -> Any:
-        """The model's own tokenizer, None if it is unknown: texts are then split, and
-        answers cut, in words."""
+        """Return the model's own tokenizer, None if it is unknown: texts are then split,
+        and answers cut, in words."""
 
     def letters(
         self, questions: Sequence[Question], progress: Advance
@@ -144,17 +144,18 @@ def split_units(text: str, units: int, tokenizer: Any = None) -> tuple[str, str]
 
     Units are tokens, or words without a `tokenizer`.
     """
+    first = slice(units)
+    second = slice(units, 2 * units)
     if tokenizer is None:
         words = text.split()
-        parts = " ".join(words[:units]), " ".join(words[units : 2 * units])
-        return parts if len(words) >= 2 * units else None
+        if len(words) < 2 * units:
+            return None
+        return " ".join(words[first]), " ".join(words[second])
     ids = tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"]
     if len(ids) < 2 * units:
         return None
     plain = {"skip_special_tokens": True, "clean_up_tokenization_spaces": False}
-    return tokenizer.decode(ids[:units], **plain), tokenizer.decode(
-        ids[units : 2 * units], **plain
-    )
+    return tokenizer.decode(ids[first], **plain), tokenizer.decode(ids[second], **plain)
 
 
 _LETTER = re.compile(
@@ -172,7 +173,8 @@ def letter_in(text: str) -> str | None:
     match = _LETTER.match(text)
     if match is None:
         return None
-    letter, rest = match[1], text[match.end() :]
+    letter = match[1]
+    rest = text[match.end() :]
     if letter.islower() and re.match(r"\s*\w", rest):
         return None
     # the article: "A passage like this"

@@ -56,20 +56,17 @@ def calibrate(
     without either, deltas of the clean documents in the other folds (`cross_fitted`).
     Answers without probabilities have no row. `where` begins errors.
     """
-    means = _letter_means(
-        wanted_answers(answers, runs), document_units(benchmark), where
-    )
+    wanted = wanted_answers(answers, runs)
+    means = _letter_means(wanted, document_units(benchmark), where)
     if means.empty:
         return pd.DataFrame(columns=CALIBRATION_COLUMNS)
     deltas_of = {"none": np.zeros((len(means), len(OPTION_LETTERS)))}
     if given is not None:
-        deltas_of["given"] = np.tile(
-            [given[letter] for letter in OPTION_LETTERS], (len(means), 1)
-        )
+        of_letters = [given[letter] for letter in OPTION_LETTERS]
+        deltas_of["given"] = np.tile(of_letters, (len(means), 1))
     if held is not None and held_benchmark is not None:
-        deltas_of["held"] = _held(
-            means, _letter_means(held, document_units(held_benchmark), where)
-        )
+        held_means = _letter_means(held, document_units(held_benchmark), where)
+        deltas_of["held"] = _held(means, held_means)
     if len(deltas_of) == 1:
         deltas_of["cross_fitted"] = _cross_fitted(means)
     frames = []
@@ -77,9 +74,8 @@ def calibrate(
         frame = means.assign(calibration=name)
         frame[DELTAS] = deltas
         frames.append(frame[~np.isnan(deltas).any(axis=1)])
-    return pd.concat(frames)[CALIBRATION_COLUMNS].sort_values(
-        CALIBRATION_COLUMNS[:5], ignore_index=True
-    )
+    table = pd.concat(frames)[CALIBRATION_COLUMNS]
+    return table.sort_values(CALIBRATION_COLUMNS[:5], ignore_index=True)
 
 
 def _letter_means(
@@ -87,11 +83,13 @@ def _letter_means(
 ) -> pd.DataFrame:
     """Average the letters' probabilities over each document's answers to de_cop, with
     its label and fold."""
-    rows = answers[(answers["task"] == "de_cop") & answers["correct"].notna()]
+    is_answered = (answers["task"] == "de_cop") & answers["correct"].notna()
+    rows = answers[is_answered]
     rows = rows.assign(id=unit_ids(rows, units, where).to_numpy(object))
     has_probabilities = rows[PROBABILITIES].notna().all(axis=1)
     grouped = rows[has_probabilities].groupby(["paraphraser", "id"], sort=True)
-    means = grouped[PROBABILITIES].mean().set_axis(MEANS, axis=1)
+    means = grouped[PROBABILITIES].mean()
+    means.columns = pd.Index(MEANS)
     means["n_answers"] = grouped.size()
     of_units = units[["id", "subset", "length", "label", "fold"]]
     return means.reset_index().merge(of_units, on="id")
@@ -113,8 +111,9 @@ def _cross_fitted(means: pd.DataFrame) -> Floats:
     deltas = np.full((len(means), len(OPTION_LETTERS)), np.nan)
     for (paraphraser, length), rows in means.groupby(["paraphraser", "length"]):
         for fold in rows["fold"].unique():
-            clean = rows[rows["label"].eq(0) & (rows["fold"] != fold)]
-            places = means.index.get_indexer(rows.index[rows["fold"] == fold])
+            is_inside = rows["fold"] == fold
+            clean = rows[rows["label"].eq(0) & ~is_inside]
+            places = means.index.get_indexer(rows.index[is_inside])
             deltas[places] = _deltas(clean)
             if clean.empty:
                 log.warning(
@@ -150,9 +149,8 @@ def _held(means: pd.DataFrame, held: pd.DataFrame) -> Floats:
                 length,
                 ", ".join(sorted(set(of_length["paraphraser"]))),
             )
-        deltas[means.index.get_indexer(rows.index)] = _deltas(
-            of_length if same.empty else same
-        )
+        places = means.index.get_indexer(rows.index)
+        deltas[places] = _deltas(of_length if same.empty else same)
     return deltas
 
 

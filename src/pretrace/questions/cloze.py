@@ -92,9 +92,9 @@ def _words(text: str) -> Iterator[_Word]:
     for match in _WORD.finditer(text):
         word = _POSSESSIVE.sub("", match[0])
         before = text[: match.start()].rstrip(_OPENING)
-        ends_a_sentence = before[-1:] in _SENTENCE_ENDS and not _ABBREVIATED.search(
-            before
-        )
+        ends_a_sentence = before[-1:] in _SENTENCE_ENDS
+        if ends_a_sentence and _ABBREVIATED.search(before):
+            ends_a_sentence = False
         opens = not before or ends_a_sentence
         start = match.start()
         yield _Word(start, start + len(word), word, opens)
@@ -107,13 +107,8 @@ def _names(words: list[_Word], counts: Counter[str]) -> list[str]:
         lower = word.text.lower()
         is_capital = word.text[0].isupper() and not word.opens
         is_i = re.split("['\u2019]", lower)[0] == "i"
-        if (
-            is_capital
-            and len(lower) > 1
-            and lower not in no_names
-            and not is_i
-            and not counts[lower]
-        ):
+        is_common = lower in no_names or counts[lower] > 0
+        if is_capital and len(lower) > 1 and not is_i and not is_common:
             names.append(word.text)
     return names
 
@@ -122,11 +117,8 @@ def _nouns(words: list[_Word], text: str) -> list[str]:
     nouns = []
     for place, word in enumerate(words[1:], start=1):
         follows_determiner = words[place - 1].text.lower() in _DETERMINERS
-        is_plain = (
-            len(word.text) >= 3
-            and word.text.islower()
-            and word.text not in function_words()
-        )
+        is_function_word = word.text in function_words()
+        is_plain = len(word.text) >= 3 and word.text.islower() and not is_function_word
         if follows_determiner and is_plain and _ends_a_phrase(words, place, text):
             nouns.append(word.text)
     return nouns

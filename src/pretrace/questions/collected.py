@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -83,9 +83,8 @@ def check_answers(path: Path, model: str | None = None, *, metrics: bool) -> set
     both labels.
     """
     answers = _answers(path, model)
-    documents = Counter(
-        answers.group_by(["document", "label"]).aggregate([])["label"].to_pylist()
-    )
+    labelled = answers.group_by(["document", "label"]).aggregate([])
+    documents = Counter(labelled["label"].to_pylist())
     if metrics and not (documents[0] and documents[1]):
         raise InputError(
             f"{path}: metrics need documents of both labels, but it has {documents[1]} "
@@ -107,21 +106,16 @@ def read_answers(path: Path, model: str | None = None) -> "pa.Table":
     """
     answers = _answers(path, model)
     tasks = Counter(answers["task"].to_pylist())
-    log.info(
-        "%s: %d answers (%s)",
-        path,
-        len(answers),
-        ", ".join(f"{n} {task}" for task, n in tasks.items()),
-    )
+    counts = ", ".join(f"{count} {task}" for task, count in tasks.items())
+    log.info("%s: %d answers (%s)", path, len(answers), counts)
     unusable = Counter(answers["reason"].drop_null().to_pylist())
     # a released file cannot be mended
     tell = log.warning if model is None else log.info
     for reason, count in sorted(unusable.items()):
         tell("%s: %d answers are unusable: %s", path, count, reason)
+    passages = answers.group_by(_KEY[:-1]).aggregate([([], "count_all")])
     incomplete = 0
-    for passage in (
-        answers.group_by(_KEY[:-1]).aggregate([([], "count_all")]).to_pylist()
-    ):
+    for passage in passages.to_pylist():
         has_options = QUESTION_METHODS[passage["task"]].options
         incomplete += has_options and passage["count_all"] < len(ORDERS)
     if incomplete:
@@ -154,13 +148,9 @@ def _check_questions(questions: "pa.Table", place: Callable[[int], str]) -> None
     """Check that a document has one label and a question one answer; `place` tells
     where a row comes from."""
     numbered = questions.append_column("row", [range(len(questions))])
-    labels = (
-        numbered.group_by(["document", "label"])
-        .aggregate([("row", "min")])
-        .sort_by("row_min")
-    )
+    labels = numbered.group_by(["document", "label"]).aggregate([("row", "min")])
     first: dict[str, Row] = {}
-    for group in labels.to_pylist():
+    for group in labels.sort_by("row_min").to_pylist():
         before = first.setdefault(group["document"], group)
         if group is not before:
             raise InputError(
@@ -291,19 +281,17 @@ def _read_rows(path: Path) -> Iterator[tuple[str, Row]]:
         if QUESTION_METHODS[task].options:
             yield where, _NOTHING | _choice(where, row) | {"task": task}
         else:
-            given = _NOTHING | checked_row(where, row, Written) | {"task": task}
-            no_answer = "no answer" if given["answer"] is None else None
-            yield where, given | {"reason": given["reason"] or no_answer}
+            answer = _NOTHING | checked_row(where, row, Written) | {"task": task}
+            no_answer = "no answer" if answer["answer"] is None else None
+            answer["reason"] = answer["reason"] or no_answer
+            yield where, answer
 
 
 def _choice(where: str, row: Row) -> Row:
     """Return an answer to a multiple-choice question with the letter that was chosen,
     or why none was."""
-    answer = (
-        dict.fromkeys(PROBABILITIES)
-        | {"answer": None}
-        | checked_row(where, row, Choice)
-    )
+    answer: Row = dict.fromkeys([*PROBABILITIES, "answer"])
+    answer |= checked_row(where, row, Choice)
     probabilities: list[Any] = [answer[name] for name in PROBABILITIES]
     written = answer["answer"]
     has_probabilities = probabilities != [None] * len(OPTION_LETTERS)
@@ -312,28 +300,29 @@ def _choice(where: str, row: Row) -> Row:
             f"{where}: there is neither 'answer' nor 'p_a' to 'p_d'; give one or both."
         )
     if has_probabilities:
-        _check_probabilities(where, {name: answer[name] for name in PROBABILITIES})
-    letter = letter_in(written) if written is not None else None
-    if written is None and has_probabilities:
+        by_column = dict(zip(PROBABILITIES, probabilities, strict=True))
+        _check_probabilities(where, by_column)
+    letter = None
+    if written is not None:
+        letter = letter_in(written)
+    elif has_probabilities:
         letter = OPTION_LETTERS[probabilities.index(max(probabilities))]
     missing = "no answer" if written is None else "no letter in the answer"
-    reason = None if letter else missing
-    return answer | {
-        "answer": letter,
-        "correct": letter == answer["true_answer"],
-        "reason": reason,
-    }
+    answer["answer"] = letter
+    answer["correct"] = letter == answer["true_answer"]
+    answer["reason"] = None if letter else missing
+    return answer
 
 
 def _check_probabilities(where: str, probabilities: Row) -> None:
     """Raise `InputError` unless each column has a probability and they sum to at most
     1, or all are empty."""
-    given: Row = {}
+    values: Row = {}
     for column, value in probabilities.items():
-        given[column] = None if value != value else value
-    if {*given.values()} == {None}:
+        values[column] = None if value != value else value
+    if {*values.values()} == {None}:
         return
-    for column, value in given.items():
+    for column, value in values.items():
         if value is None:
             raise InputError(
                 f"{where}: {column} is empty; give a probability, as for the other "
@@ -347,10 +336,10 @@ def _check_probabilities(where: str, probabilities: Row) -> None:
             raise InputError(
                 f"{where}: {column} is {value!r:.60}; it must be a probability, 0 to 1."
             )
-    total = sum(map(float, given.values()))
+    total = sum(map(float, values.values()))
     if total > 1 + ROUNDING:
         raise InputError(
-            f"{where}: {', '.join(given)} sum to {total:.4g}; probabilities of the "
+            f"{where}: {', '.join(values)} sum to {total:.4g}; probabilities of the "
             "letters sum to at most 1."
         )
 
@@ -372,7 +361,7 @@ def _read_released(path: Path, model: str) -> "pa.Table":
     questions = _questions(path, path.stat().st_mtime_ns)
     names = [f"{model}:{letter}" for letter in OPTION_LETTERS]
     table = _read_columns(path, [*names, model])
-    given: dict[str, Any] = {}
+    probabilities: dict[str, Any] = {}
     if not table.column_names:
         known = {name.partition(":")[0] for name in pq.read_schema(path).names}
         known -= Question.model_fields.keys()
@@ -394,31 +383,29 @@ def _read_released(path: Path, model: str) -> "pa.Table":
             shares = np.column_stack(columns_given)
         except pa.ArrowException:
             shares = np.full((1, 1), np.inf)
-        asked = ~np.isnan(shares).all(axis=1)
+        is_asked = ~np.isnan(shares).all(axis=1)
         possible = (shares >= 0) & (shares.sum(axis=1, keepdims=True) <= 1 + ROUNDING)
-        if not possible[asked].all():
+        if not possible[is_asked].all():
             for row, values in enumerate(table.select(names).to_pylist(), start=1):
                 _check_probabilities(f"{path}, row {row}", values)
-        if not asked.any():
+        if not is_asked.any():
             raise InputError(
                 f"{path}: all probabilities of '{model}' are empty; give at least one "
                 "answer."
             )
-        questions, shares = questions.filter(asked), shares[asked]
+        questions = questions.filter(is_asked)
+        shares = shares[is_asked]
         answer = pa.array(np.array(OPTION_LETTERS)[shares.argmax(axis=1)])
-        given = dict(zip(PROBABILITIES, shares.T, strict=True))
-    constant = {
-        "task": "de_cop",
-        "setting": "",
-        "subset": "",
-        "paraphraser": "paraphrase",
-    }
-    columns = dict.fromkeys(ANSWER_SCHEMA.names, pa.nulls(len(questions)))
-    for name, value in constant.items():
-        columns[name] = pa.repeat(value, len(questions))
+        probabilities = dict(zip(PROBABILITIES, shares.T, strict=True))
+    count = len(questions)
+    columns = dict.fromkeys(ANSWER_SCHEMA.names, pa.nulls(count))
+    columns["task"] = pa.repeat("de_cop", count)
+    columns["paraphraser"] = pa.repeat("paraphrase", count)
+    for name in ("setting", "subset"):
+        columns[name] = pa.repeat("", count)
     for name in questions.column_names:
         columns[name] = questions[name]
-    columns |= given
+    columns |= probabilities
     is_right = pc.equal(answer, questions["true_answer"])
     columns["answer"] = answer
     columns["correct"] = pc.fill_null(is_right, fill_value=False)
@@ -451,8 +438,9 @@ def _questions(path: Path, changed: int) -> "pa.Table":
             )
             values.append(checked[name])
         columns[ours] = pa.array(values).take(encoded.indices)
-    _check_questions(pa.table(columns), lambda row: f"{path}, row {row + 1}")
-    return pa.table(columns)
+    questions = pa.table(columns)
+    _check_questions(questions, lambda row: f"{path}, row {row + 1}")
+    return questions
 
 
 def _read_columns(path: Path, columns: Iterable[str]) -> "pa.Table":
@@ -466,11 +454,9 @@ def _read_columns(path: Path, columns: Iterable[str]) -> "pa.Table":
         table = pq.ParquetFile(path).read(list(columns))
         plain = []
         for column in table.schema:
-            kind = (
-                column.type.value_type
-                if pa.types.is_dictionary(column.type)
-                else column.type
-            )
+            kind = column.type
+            if pa.types.is_dictionary(kind):
+                kind = kind.value_type
             if pa.types.is_nested(kind):
                 raise InputError(
                     f"{path}: column '{column.name}' holds lists or structures; give "
@@ -480,9 +466,17 @@ def _read_columns(path: Path, columns: Iterable[str]) -> "pa.Table":
         return table.cast(pa.schema(plain)).combine_chunks()
 
 
-def released_scores(path: Path, model: str) -> list[tuple[str, str, str, float]]:
-    """Read (title, method, setting, score) of a model; empty if the released scores
-    have none of it.
+class ReleasedScore(NamedTuple):
+    """A score of the document with this title, of our method and setting."""
+
+    title: str
+    method: str
+    setting: str
+    score: float
+
+
+def released_scores(path: Path, model: str) -> list[ReleasedScore]:
+    """Read the scores of a model; empty if the released scores have none of it.
 
     Raises `InputError` at the first row that has no title, a title again, or a score
     that is not a number.
@@ -496,7 +490,7 @@ def released_scores(path: Path, model: str) -> list[tuple[str, str, str, float]]
             before = f"'{title}' has scores before, at {places[title]}"
             raise InputError(f"{where}: {before}; give each book one row.")
         places[title] = where
-        for name, method in SCORES.items():
+        for name, (method, setting) in SCORES.items():
             value = row.get(f"{model}:{name}")
             try:
                 score = math.nan if value is None else float(value)
@@ -508,7 +502,7 @@ def released_scores(path: Path, model: str) -> list[tuple[str, str, str, float]]
                     "or empty."
                 )
             if not math.isnan(score):
-                scores.append((title, *method, -score))
+                scores.append(ReleasedScore(title, method, setting, -score))
     if not places:
         raise InputError(
             f"{path} holds no rows; it needs a row of scores for each book."

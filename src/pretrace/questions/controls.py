@@ -30,11 +30,11 @@ def odd_one_out(options: Sequence[str]) -> int:
     return likenesses.index(min(likenesses))
 
 
-def _likeness(one: Counter[str], other: Counter[str]) -> float:
+def _likeness(own: Counter[str], other: Counter[str]) -> float:
     """Return 2 |A and B| / (|A| + |B|) of two options' words, which count with
     repetitions; 0 without words."""
-    words = one.total() + other.total()
-    return 2 * (one & other).total() / words if words else 0.0
+    words = own.total() + other.total()
+    return 2 * (own & other).total() / words if words else 0.0
 
 
 def _words(text: str) -> list[str]:

@@ -30,22 +30,23 @@ def document_units(benchmark: pd.DataFrame) -> pd.DataFrame:
     passages = passages.assign(length=passages["length"].fillna(-1).astype(np.int64))
     grouped = passages.groupby(DOCUMENT_KEYS, sort=True)
     units = grouped["label"].first().reset_index()
-    mixed = grouped["label"].nunique(dropna=False).reset_index()["label"] > 1
-    if mixed.any():
+    labels = grouped["label"].nunique(dropna=False).to_numpy()
+    is_mixed = labels > 1
+    if is_mixed.any():
+        document = units.loc[is_mixed, "document"].iloc[0]
         raise InputError(
-            f"the document '{units.loc[mixed, 'document'].iloc[0]}' has passages of "
-            "both labels; a document is a member or a non-member as a whole."
+            f"the document '{document}' has passages of both labels; a document is a "
+            "member or a non-member as a whole."
         )
-    units["fold"] = (
-        grouped["fold"].agg(lambda folds: folds.mode().iloc[0]).to_numpy(np.int64)
-    )
-    subset = ("|" + units["subset"]).where(units["subset"] != "", "")
-    several = units["document"].duplicated(keep=False)
+    folds = grouped["fold"].agg(lambda folds: folds.mode().iloc[0])
+    units["fold"] = folds.to_numpy(np.int64)
+    has_subset = units["subset"] != ""
+    subset = ("|" + units["subset"]).where(has_subset, "")
+    is_repeated = units["document"].duplicated(keep=False)
     full = units["document"] + subset + "|" + units["length"].astype(str)
-    units["id"] = units["document"].where(~several, full)
-    return units[["id", *DOCUMENT_KEYS, "label", "fold"]].sort_values(
-        "id", ignore_index=True
-    )
+    units["id"] = units["document"].where(~is_repeated, full)
+    columns = ["id", *DOCUMENT_KEYS, "label", "fold"]
+    return units[columns].sort_values("id", ignore_index=True)
 
 
 def unit_ids(rows: pd.DataFrame, units: pd.DataFrame, where: str) -> "pd.Series[str]":
@@ -55,9 +56,9 @@ def unit_ids(rows: pd.DataFrame, units: pd.DataFrame, where: str) -> "pd.Series[
     benchmark's.
     """
     keys = rows[DOCUMENT_KEYS].assign(length=rows["length"].fillna(-1).astype(np.int64))
-    ids = keys.merge(units[[*DOCUMENT_KEYS, "id"]], on=DOCUMENT_KEYS, how="left")[
-        "id"
-    ].to_numpy(object)
+    of_units = units[[*DOCUMENT_KEYS, "id"]]
+    merged = keys.merge(of_units, on=DOCUMENT_KEYS, how="left")
+    ids = merged["id"].to_numpy(object)
     strange = pd.isna(ids)
     if strange.any():
         row = keys[strange].iloc[0]
@@ -78,18 +79,16 @@ def benchmark_of_answers(
     models' answers give a document different labels.
     """
     columns = [*DOCUMENT_KEYS, "passage", "label"]
-    passages = pd.concat(
-        [frame[columns].assign(model=model) for model, frame in answers.items()]
-    )
+    frames = [frame[columns].assign(model=model) for model, frame in answers.items()]
+    passages = pd.concat(frames)
     labels = passages.drop_duplicates(["document", "label"])
-    twice = labels[labels["document"].duplicated(keep=False)].sort_values(
-        "document", kind="stable"
-    )
+    twice = labels[labels["document"].duplicated(keep=False)]
     if len(twice):
+        twice = twice.sort_values("document", kind="stable")
+        models = sorted(set(twice["model"]))
         raise InputError(
-            f"benchmark {name}: the answers of "
-            f"{' and '.join(sorted(set(twice['model'])))} give the document "
-            f"'{twice['document'].iloc[0]}' different labels."
+            f"benchmark {name}: the answers of {' and '.join(models)} give the "
+            f"document '{twice['document'].iloc[0]}' different labels."
         )
     passages = passages.drop_duplicates([*DOCUMENT_KEYS, "passage"])
     texts = []
@@ -99,9 +98,8 @@ def benchmark_of_answers(
         texts.append(text)
         number_of_text[text.text_id] = row["passage"]
     frame = finish(texts, name=name, seed=seed_of("folds", name, seed))
-    return frame.assign(
-        text="", passage=frame["text_id"].map(number_of_text).astype("Int64")
-    )
+    numbers = frame["text_id"].map(number_of_text)
+    return frame.assign(text="", passage=numbers.astype("Int64"))
 
 
 def _stand_in(row: Mapping[Hashable, Any]) -> Text:

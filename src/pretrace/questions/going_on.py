@@ -7,7 +7,7 @@ words. Here no prompt holds more than what is before a place, and a refusal is f
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Annotated, Any
@@ -27,6 +27,7 @@ from pretrace.questions.alignment import (
 )
 from pretrace.questions.answering import Advance, Prompt
 from pretrace.questions.prompts import fields
+from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import Progress
 from pretrace.runtime.schema import Keys
 
@@ -93,7 +94,8 @@ class GoingOnWording(Keys):
     untold: Annotated[str, fields("title")]
 
     def prompt(self, title: str, author: str, length: str, passage: str) -> Prompt:
-        work = (self.work if author else self.untold).format(title=title, author=author)
+        naming = self.work if author else self.untold
+        work = naming.format(title=title, author=author)
         return Prompt(self.user.format(work=work, length=length, passage=passage))
 
 
@@ -110,14 +112,16 @@ def is_refusal(answer: str) -> bool:
 class _AskedWork:
     """A work that is asked about, and the places of its words that were given back."""
 
-    def __init__(self, about: Mapping[str, Any], unit: str) -> None:
-        self.about = {
-            key: about[key] for key in ("document", "label", "title", "author")
-        }
+    def __init__(self, about: JsonObject, unit: str) -> None:
+        keys = ("document", "label", "title", "author")
+        self.about = {key: about[key] for key in keys}
         self.work = IndexedWork(about["text"], unit)
         self.given: set[int] = set()
         self.longest: list[int] = []
-        self.places = self.requests = self.refused = self.unanswered = 0
+        self.places = 0
+        self.requests = 0
+        self.refused = 0
+        self.unanswered = 0
 
     def row(self) -> dict[str, Any]:
         """Return the row of `WORKS`."""
@@ -155,11 +159,11 @@ class _Place:
         answer = told.reply.text or ""
         self.output = f"{self.output} {answer}" if step else answer
         blocks = asked.work.blocks(self.output, self.prompt, self.shown)
-        given: set[int] = set()
+        words_given = set()
         for block in blocks:
-            given.update(block)
+            words_given.update(block)
         asked.longest = max([asked.longest, *blocks], key=len)
-        added = given - asked.given
+        added = words_given - asked.given
         asked.given |= added
         self.goes_on = len(added) >= asked.work.sizes.block
         if self.goes_on:
@@ -210,7 +214,7 @@ class GoingOn:
 
     def __init__(
         self,
-        works: Sequence[Mapping[str, Any]],
+        works: Sequence[JsonObject],
         answerer: "ApiAnswerer",
         wording: GoingOnWording,
         *,
@@ -219,8 +223,10 @@ class GoingOn:
         tries: int,
         name: str,
     ) -> None:
-        self.answerer, self.wording = answerer, wording
-        self.tries, self.name = tries, name
+        self.answerer = answerer
+        self.wording = wording
+        self.tries = tries
+        self.name = name
         self.unit = unit_of(language)
         self.factor = SIZES[self.unit].block // SIZES["words"].block
         self.works: list[_AskedWork] = []
@@ -236,11 +242,13 @@ class GoingOn:
         spans = asked.work.spans
         context = CONTEXT * self.factor
         for start, _ in passages(text, PASSAGE * self.factor, most, self.unit):
-            if start >= context:
-                before = text[spans[start - context][0] : spans[start - 1][1]]
-                shown = asked.work.words_between(start - context, start)
-                self.places.append(_Place(asked, start, before, shown))
-                asked.places += 1
+            if start < context:
+                continue
+            begin, _ = spans[start - context]
+            _, end = spans[start - 1]
+            shown = asked.work.words_between(start - context, start)
+            self.places.append(_Place(asked, start, text[begin:end], shown))
+            asked.places += 1
 
     def ask(self) -> None:
         """Ask about every place, then go on where the text is given back, until it is
@@ -267,11 +275,11 @@ class GoingOn:
         self, places: Sequence[_Place], attempt: int, step: int, progress: Advance
     ) -> None:
         words = NEXT if step else FIRST
+        length = f"{words * self.factor} {self.unit}"
         prompts = []
         for place in places:
             about = place.asked.about
             passage = self._last(place.output) if step else place.before
-            length = f"{words * self.factor} {self.unit}"
             prompt = self.wording.prompt(
                 about["title"], about["author"], length, passage
             )
@@ -285,8 +293,9 @@ class GoingOn:
 
     def _last(self, output: str) -> str:
         """Return the last words of the model's own output."""
-        spans = unit_spans(output, self.unit)
-        return output[spans[-CONTEXT * self.factor :][0][0] :]
+        last = unit_spans(output, self.unit)[-CONTEXT * self.factor :]
+        begin, _ = last[0]
+        return output[begin:]
 
     def continuations(self) -> pd.DataFrame:
         """Return the table of `CONTINUATIONS`."""

@@ -76,9 +76,7 @@ class Task:
         if self.has_options:
             return [Part(self, [passage]) for passage in self.passages]
         parts = []
-        for _, group in groupby(
-            self.passages, key=lambda passage: (_slice(passage), passage["document"])
-        ):
+        for _, group in groupby(self.passages, key=_slice_and_document):
             passages = list(group)
             for start in range(0, len(passages), PASSAGES_AT_ONCE):
                 parts.append(Part(self, passages[start : start + PASSAGES_AT_ONCE]))
@@ -87,11 +85,8 @@ class Task:
     def row(self, passage: Row, **answer: Any) -> Row:
         """Make a row of the table of answers; a column that neither passage nor
         `answer` has is null."""
-        return (
-            {name: passage.get(name) for name in ANSWER_SCHEMA.names}
-            | self.about
-            | answer
-        )
+        row = {name: passage.get(name) for name in ANSWER_SCHEMA.names}
+        return row | self.about | answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,14 +102,15 @@ class Part:
 
     @property
     def prompts(self) -> int:
-        """The most prompts that it has: one that is skipped counts as done at once."""
+        """Return the most prompts that it has: one that is skipped counts as done at
+        once."""
         if self.task.is_control:
             return 0
         return len(self.passages) * (len(ORDERS) if self.task.has_options else 1)
 
     @property
     def size(self) -> int:
-        """About how many letters a model reads for it, by which jobs share the
+        """Return about how many letters a model reads for it, by which jobs share the
         questions."""
         return self.prompts * sum(len(passage["text"]) for passage in self.passages)
 
@@ -145,12 +141,12 @@ def answer_questions(
     """
     wording.de_cop.require(kind)
     questions = _Questions(answerer, wording, kind, views)
-    parts: list[Part] = []
+    parts = []
     for task in _tasks(requests, benchmark):
         parts += task.parts()
     own = share.of(parts, lambda part: part.size)
     rows: list[Row] = []
-    times: list[Row] = []
+    times = []
     total = sum(part.prompts for part in own)
     with logs.Progress(name, total=total, unit="prompts") as progress:
 
@@ -162,14 +158,13 @@ def answer_questions(
             first = len(rows)
             for place, group in groupby(of_task, key=lambda part: part.slice):
                 of_place = list(group)
-                start, seconds = time.monotonic(), answerer.seconds
+                start = time.monotonic()
+                seconds = answerer.seconds
                 for some in _at_once(of_place):
                     rows += questions.rows(task, some, advance)
-                took = (
-                    time.monotonic() - start
-                    if task.is_control
-                    else answerer.seconds - seconds
-                )
+                took = answerer.seconds - seconds
+                if task.is_control:
+                    took = time.monotonic() - start
                 times.append(_time_of(task, place, of_place, took))
             _log_skipped(name, task, rows[first:])
     answers = pa.Table.from_pylist(rows, schema=ANSWER_SCHEMA)
@@ -179,7 +174,7 @@ def answer_questions(
 def _at_once(parts: Sequence[Part]) -> Iterator[list[Part]]:
     """Yield neighbours with `PASSAGES_AT_ONCE` passages or a few more, whose prompts
     are alive together."""
-    some: list[Part] = []
+    some = []
     for part in parts:
         some.append(part)
         if sum(len(part.passages) for part in some) >= PASSAGES_AT_ONCE:
@@ -195,8 +190,10 @@ def _time_of(task: Task, place: Slice, parts: Sequence[Part], seconds: float) ->
     for part in parts:
         documents |= {passage["document"] for passage in part.passages}
         passages += len(part.passages)
-    counts = {"documents": len(documents), "passages": passages, "seconds": seconds}
-    return task.about | {"subset": place.subset, "length": place.length} | counts
+    row = task.about
+    row |= {"subset": place.subset, "length": place.length}
+    row |= {"documents": len(documents), "passages": passages, "seconds": seconds}
+    return row
 
 
 def _log_skipped(name: str, task: Task, rows: list[Row]) -> None:
@@ -268,35 +265,32 @@ class _Questions:
             if choice.options is None:
                 if not task.is_control:
                     progress(len(ORDERS))
-                yield task.row(
-                    choice.passage, reason=f"fewer than {PARAPHRASES} paraphrases"
-                )
+                lacking = f"fewer than {PARAPHRASES} paraphrases"
+                yield task.row(choice.passage, reason=lacking)
                 continue
             for permutation, answer in enumerate(next(letters)):
                 true = OPTION_LETTERS[ORDERS[permutation].index(0)]
-                probabilities = answer.probabilities or (None,) * len(OPTION_LETTERS)
-                yield task.row(
+                row = task.row(
                     choice.passage,
                     permutation=permutation,
                     true_answer=true,
-                    **dict(zip(PROBABILITIES, probabilities, strict=True)),
                     answer=answer.answer,
                     correct=None if answer.skipped else answer.answer == true,
                     reason=answer.reason,
                 )
+                if answer.probabilities is not None:
+                    row |= zip(PROBABILITIES, answer.probabilities, strict=True)
+                yield row
 
     def _letters(
         self, task: Task, choices: Sequence[_Choice], progress: Advance
     ) -> Iterator[Sequence[Letters]]:
         """Return the letters for each passage with options, in every order of them."""
-        asked = [choice for choice in choices if choice.options is not None]
+        answerable = [choice for choice in choices if choice.options is not None]
         if task.is_control:
-            return (self._chosen(task, choice) for choice in asked)
-        return iter(
-            self.answerer.letters(
-                [self._question(choice) for choice in asked], progress
-            )
-        )
+            return (self._chosen(task, choice) for choice in answerable)
+        questions = [self._question(choice) for choice in answerable]
+        return iter(self.answerer.letters(questions, progress))
 
     def _chosen(self, task: Task, choice: _Choice) -> list[Letters]:
         letters = []
@@ -310,9 +304,8 @@ class _Questions:
         ask = partial(
             self.wording.de_cop.prompt, self.kind, passage["title"], passage["author"]
         )
-        return Question(
-            [ask(options) for options in _ordered(choice)], frame=ask(OPTION_LETTERS)
-        )
+        prompts = [ask(options) for options in _ordered(choice)]
+        return Question(prompts, frame=ask(OPTION_LETTERS))
 
     def _texts(
         self, task: Task, parts: Sequence[Part], progress: Advance
@@ -322,15 +315,16 @@ class _Questions:
         ask: Callable[[Row], _Gap]
         agree: Callable[[str, str], bool]
         if task.method == "completion":
-            agree, units = similar, int(task.parameters["k"])
-            ask, reason = (
-                partial(self._continuation, units),
-                f"fewer than {2 * units} tokens",
-            )
+            units = int(task.parameters["k"])
+            ask = partial(self._continuation, units)
+            agree = similar
+            reason = f"fewer than {2 * units} tokens"
         else:
-            agree, units = matches, ANSWER_UNITS
-            ask, reason = self._cloze, "no name or noun to mask"
-        gaps: list[_Gap] = []
+            units = ANSWER_UNITS
+            ask = self._cloze
+            agree = matches
+            reason = "no name or noun to mask"
+        gaps = []
         questions = []
         for part in parts:
             own = [ask(passage) for passage in part.passages]
@@ -346,12 +340,12 @@ class _Questions:
                 continue
             reply = next(replies)
             is_correct = reply.text is not None and agree(reply.text, gap.words)
-            answered = {
-                "answer": reply.text,
-                "correct": None if reply.skipped else is_correct,
-            }
             yield task.row(
-                gap.passage, true_answer=gap.words, reason=reply.reason, **answered
+                gap.passage,
+                true_answer=gap.words,
+                answer=reply.text,
+                correct=None if reply.skipped else is_correct,
+                reason=reply.reason,
             )
 
     def _continuation(self, units: int, passage: Row) -> _Gap:
@@ -363,11 +357,9 @@ class _Questions:
 
     def _cloze(self, passage: Row) -> _Gap:
         cloze = mask(passage["text"])
-        return (
-            _Gap(passage, self.wording.name_cloze.prompt(cloze), cloze.word)
-            if cloze
-            else _Gap(passage)
-        )
+        if cloze is None:
+            return _Gap(passage)
+        return _Gap(passage, self.wording.name_cloze.prompt(cloze), cloze.word)
 
 
 def _ordered(choice: _Choice) -> Iterator[list[str]]:
@@ -386,9 +378,8 @@ def similar(written: str, true: str) -> bool:
     """
     from rapidfuzz import fuzz, utils
 
-    return (
-        fuzz.token_sort_ratio(written, true, processor=utils.default_process) > SIMILAR
-    )
+    ratio = fuzz.token_sort_ratio(written, true, processor=utils.default_process)
+    return ratio > SIMILAR
 
 
 def _tasks(requests: Sequence[JsonObject], benchmark: pd.DataFrame) -> list[Task]:
@@ -406,37 +397,36 @@ def _tasks(requests: Sequence[JsonObject], benchmark: pd.DataFrame) -> list[Task
         key = request["method"], request["setting"], request["paraphraser"]
         tasks.setdefault(key, Task(*key, request["parameters"], []))
         chosen = chosen_slices(slices, request["subsets"], request["lengths"])
-        wanted = []
+        wanted = ids.setdefault(key, set())
         for passage in passages:
             if _slice(passage) in chosen:
-                wanted.append(passage["text_id"])
-        ids.setdefault(key, set()).update(wanted)
+                wanted.add(passage["text_id"])
     for key, task in tasks.items():
-        task.passages.extend(
-            passage for passage in passages if passage["text_id"] in ids[key]
-        )
+        for passage in passages:
+            if passage["text_id"] in ids[key]:
+                task.passages.append(passage)
     methods = list(QUESTION_METHODS)
-    return [
-        tasks[key]
-        for key in sorted(tasks, key=lambda key: (methods.index(key[0]), key))
-    ]
+    ordered = sorted(tasks, key=lambda key: (methods.index(key[0]), key))
+    return [tasks[key] for key in ordered]
 
 
 def _passages(benchmark: pd.DataFrame) -> list[Row]:
-    ordered = benchmark.sort_values(
-        ["subset", "length", "document", "passage"], kind="stable"
-    )
-    numbers = ("label", "length", "passage")
+    order = ["subset", "length", "document", "passage"]
+    ordered = benchmark.sort_values(order, kind="stable")
     columns = {}
-    for name in ("text_id", "text", "title", "author", "document", "subset", *numbers):
-        columns[name] = (
-            whole_numbers(ordered[name]) if name in numbers else ordered[name].tolist()
-        )
-    return [
-        dict(zip(columns, values, strict=True))
-        for values in zip(*columns.values(), strict=True)
-    ]
+    for name in ("text_id", "text", "title", "author", "document", "subset"):
+        columns[name] = ordered[name].tolist()
+    for name in ("label", "length", "passage"):
+        columns[name] = whole_numbers(ordered[name])
+    passages = []
+    for values in zip(*columns.values(), strict=True):
+        passages.append(dict(zip(columns, values, strict=True)))
+    return passages
 
 
 def _slice(passage: Row) -> Slice:
     return Slice(passage["subset"], passage["length"])
+
+
+def _slice_and_document(passage: Row) -> tuple[Slice, str]:
+    return _slice(passage), passage["document"]

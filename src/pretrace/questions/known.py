@@ -2,7 +2,6 @@
 
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from pretrace import methods
 from pretrace.methods import (
@@ -14,6 +13,7 @@ from pretrace.methods import (
 )
 from pretrace.methods.registry import QUESTION_METHODS, Control, Method, Value
 from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.files import JsonObject
 
 __all__ = [
     "METHODS",
@@ -66,7 +66,7 @@ def reads_benchmark(method: str) -> bool:
 
 
 def question_settings(
-    id: str, parameters: Mapping[str, Any] | None = None
+    id: str, parameters: JsonObject | None = None
 ) -> list[dict[str, Value]]:
     """List every setting that a run asks for, of parameters with a grid: the values it
     lists, else the grid's.
@@ -77,15 +77,16 @@ def question_settings(
     grid = QUESTION_METHODS[id].grid
     for name in (parameters or {}).keys() - grid.keys():
         raise InputError(f"{id} has no parameter '{name}': {nearest(name, grid)}")
-    return [
-        {name: setting[name] for name in grid} for setting in settings(id, parameters)
-    ]
+    listed = []
+    for setting in settings(id, parameters):
+        listed.append({name: setting[name] for name in grid})
+    return listed
 
 
 def controls_of(ids: Iterable[str]) -> list[str]:
     """List the controls that DE-COP adds to a run's question methods, without those
     that the run names."""
     named = set(ids)
-    return (
-        [id for id in QUESTION_CONTROLS if id not in named] if "de_cop" in named else []
-    )
+    if "de_cop" not in named:
+        return []
+    return [id for id in QUESTION_CONTROLS if id not in named]

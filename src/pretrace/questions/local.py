@@ -5,7 +5,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -66,23 +65,22 @@ def answered_how(target: Target, batch_tokens: int, threads: int) -> JsonObject:
     The token budget and the threads count below float32 only, where a number depends on
     its batch and on the order of a sum.
     """
+    how: dict[str, Any] = {}
     gpu_version = gpu_version_of(target)
-    of_gpu = {} if gpu_version is None else {"gpu": gpu_version}
+    if gpu_version is not None:
+        how["gpu"] = gpu_version
     # other numbers than in batches, which earlier versions stored
-    alone = {"alone": True} if target.reads_alone else {}
-    return (
-        of_gpu
-        | alone
-        | {
-            "checkpoint": target.digest,
-            "dtype": target.dtype,
-            "batches": None if target.dtype == "float32" else [batch_tokens, threads],
-            "context": target.context,
-            "tokenizer_from": target.tokenizer_from,
-            "spelled": target.tokenizer.split_special_tokens,
-            "ends": stated_ends(target.checkpoint.path),
-        }
-    )
+    if target.reads_alone:
+        how["alone"] = True
+    is_exact = target.dtype == "float32"
+    how["checkpoint"] = target.digest
+    how["dtype"] = target.dtype
+    how["batches"] = None if is_exact else [batch_tokens, threads]
+    how["context"] = target.context
+    how["tokenizer_from"] = target.tokenizer_from
+    how["spelled"] = target.tokenizer.split_special_tokens
+    how["ends"] = stated_ends(target.checkpoint.path)
+    return how
 
 
 class LocalAnswerer:
@@ -92,12 +90,10 @@ class LocalAnswerer:
     def __init__(
         self, target: Target, name: str, batch_tokens: int, answers: StoredAnswers
     ) -> None:
-        self._target, self._name, self._batch_tokens, self._answers = (
-            target,
-            name,
-            batch_tokens,
-            answers,
-        )
+        self._target = target
+        self._name = name
+        self._batch_tokens = batch_tokens
+        self._answers = answers
         self.tokenizer = target.tokenizer
 
     @property
@@ -116,21 +112,17 @@ class LocalAnswerer:
     def finish(self) -> None:
         """Log what the letters took."""
         if "_reader" in vars(self) and self._reader.given:
-            given, read = self._reader.given, self._reader.read
             log.info(
                 "%s: prompts of %d tokens were read as %d tokens",
                 self._name,
-                given,
-                read,
+                self._reader.given,
+                self._reader.read,
             )
 
     def _ask_letters(self, missing: Missing) -> Answered[Letters]:
-        gpus = self._reader.features.gpus
         started = ((key, self._read(question)) for key, question in missing.items())
-        return (
-            (key, self._letters_of(reading))
-            for key, reading in collected_late(started, gpus)
-        )
+        late = collected_late(started, self._reader.features.gpus)
+        return ((key, self._letters_of(reading)) for key, reading in late)
 
     def _read(self, question: Question) -> _Reading:
         """Start to read a question's prompts; a GPU may still be computing when this
@@ -168,9 +160,8 @@ class LocalAnswerer:
         self, questions: Sequence[Question], units: int, progress: Advance
     ) -> list[list[Reply]]:
         kind = Kind("replies", reply_of_row, (units,))
-        return self._answers.of(
-            kind, questions, partial(self._ask_replies, units), progress
-        )
+        ask = partial(self._ask_replies, units)
+        return self._answers.of(kind, questions, ask, progress)
 
     def _ask_replies(self, units: int, missing: Missing) -> Answered[Reply]:
         assert self._model is not None  # weights load before the clock starts
@@ -183,24 +174,20 @@ class LocalAnswerer:
         """Answer prompts; those of equally many tokens go together, so that none is
         padded."""
         ids = [self._ids(prompt) for prompt in prompts]
-        fitting = sorted(
-            self._fitting(ids, more=units), key=lambda place: (-len(ids[place]), place)
-        )
+        by_length: dict[int, list[int]] = {}
+        for place in self._fitting(ids, more=units):
+            by_length.setdefault(len(ids[place]), []).append(place)
         replies = [Reply(None, TOO_LONG, skipped=True)] * len(prompts)
-        for length, group in groupby(fitting, key=lambda place: len(ids[place])):
-            places = list(group)
+        for length in sorted(by_length, reverse=True):
+            places = by_length[length]
+            whole = length + units
             while places:
-                batch = places[: max(1, self._reader.batch_tokens // (length + units))]
+                batch = places[: max(1, self._reader.batch_tokens // whole)]
                 batch = batch[: self._reader.features.alike([length] * len(batch))]
-                added = attempt(
-                    generate,
-                    self._model,
-                    self.tokenizer,
-                    [ids[place] for place in batch],
-                    units,
-                )
+                read = [ids[place] for place in batch]
+                added = attempt(generate, self._model, self.tokenizer, read, units)
                 if added is None:
-                    self._reader.back_off(len(batch), length + units)
+                    self._reader.back_off(len(batch), whole)
                     continue
                 for place, new in zip(batch, added, strict=True):
                     replies[place] = Reply(self._text(new))
@@ -218,9 +205,8 @@ class LocalAnswerer:
         depends on the others."""
         replies = []
         for prompt, tokens in zip(prompts, most, strict=True):
-            kind = Kind(
-                "written", reply_of_row, (PARAPHRASE_TEMPERATURE, tokens, again)
-            )
+            options = (PARAPHRASE_TEMPERATURE, tokens, again)
+            kind = Kind("written", reply_of_row, options)
             ask = partial(self._ask_writing, tokens, again)
             [[reply]] = self._answers.of(kind, [Question([prompt])], ask, progress)
             replies.append(reply)
@@ -234,13 +220,14 @@ class LocalAnswerer:
         )
 
     def _written(self, prompt: Prompt, most: int, again: int) -> Reply:
-        ids, context = self._ids(prompt), self._target.context
+        ids = self._ids(prompt)
         if not self._fitting([ids], more=1):
             return Reply(None, TOO_LONG, skipped=True)
-        room = most if context is None else min(most, context - len(ids))
+        if self._target.context is not None:
+            most = min(most, self._target.context - len(ids))
         torch.manual_seed(seed_of(prompt.plain, again))
         [added] = generate(
-            self._model, self.tokenizer, [ids], room, PARAPHRASE_TEMPERATURE
+            self._model, self.tokenizer, [ids], most, PARAPHRASE_TEMPERATURE
         )
         return Reply(self._text(added))
 
@@ -250,21 +237,19 @@ class LocalAnswerer:
         if self.chat and not prompt.templated:
             # the template's own special tokens are control tokens, whatever texts spell
             return self._encoded(self._templated(prompt), split_special_tokens=False)
-        return start_token_ids(self.tokenizer, "tokenizer") + self._encoded(
-            prompt.plain
-        )
+        start = start_token_ids(self.tokenizer, "tokenizer")
+        return start + self._encoded(prompt.plain)
 
     def _templated(self, prompt: Prompt) -> str:
         """Write the prompt as chat messages; a system text that the template refuses or
         drops precedes the user's."""
         import jinja2
 
-        user = {"role": "user", "content": prompt.user}
         if prompt.system:
+            system = {"role": "system", "content": prompt.system}
+            user = {"role": "user", "content": prompt.user}
             try:
-                text = self._rendered(
-                    [{"role": "system", "content": prompt.system}, user]
-                )
+                text = self._rendered([system, user])
                 if prompt.system in text:
                     return text
             except (jinja2.TemplateError, TypeError):
@@ -281,11 +266,10 @@ class LocalAnswerer:
         return text
 
     def _encoded(self, text: str, **options: bool) -> Ids:
-        return tuple(
-            self.tokenizer(text, add_special_tokens=False, verbose=False, **options)[
-                "input_ids"
-            ]
+        encoded = self.tokenizer(
+            text, add_special_tokens=False, verbose=False, **options
         )
+        return tuple(encoded["input_ids"])
 
     def _text(self, ids: Sequence[int]) -> str:
         text: str = self.tokenizer.decode(
@@ -310,9 +294,8 @@ class LocalAnswerer:
         features."""
         wanted = to_device(np.concatenate(spellings), features.device)
         logits = self._reader.features.logits(features[None], wanted)[0]
-        sums = [
-            part.logsumexp(0) for part in logits.split([len(ids) for ids in spellings])
-        ]
+        sizes = [len(ids) for ids in spellings]
+        sums = [part.logsumexp(0) for part in logits.split(sizes)]
         return torch.stack(sums).softmax(0)
 
     def _letters(self, probabilities: tuple[float, float, float, float]) -> Letters:
@@ -322,9 +305,8 @@ class LocalAnswerer:
                 "activations overflow. Set dtype: float32 for this model; if it is "
                 "float32, its weights are damaged."
             )
-        return Letters(
-            probabilities, OPTION_LETTERS[probabilities.index(max(probabilities))]
-        )
+        likeliest = probabilities.index(max(probabilities))
+        return Letters(probabilities, OPTION_LETTERS[likeliest])
 
     @cached_property
     def _model(self) -> Any:
@@ -347,8 +329,9 @@ class LocalAnswerer:
         written = self.tokenizer.batch_decode([[id] for id in range(size)])
         ids_of: dict[str, list[int]] = {letter: [] for letter in OPTION_LETTERS}
         for id, text in enumerate(written):
-            if text.strip() in ids_of:
-                ids_of[text.strip()].append(id)
+            letter = text.strip()
+            if letter in ids_of:
+                ids_of[letter].append(id)
         for letter, ids in ids_of.items():
             if not ids:
                 raise InputError(
@@ -356,9 +339,6 @@ class LocalAnswerer:
                     "so it can answer no multiple-choice question; leave de_cop out of "
                     "its runs."
                 )
-        log.info(
-            "%s: tokens of each letter: %s",
-            self._name,
-            [len(ids) for ids in ids_of.values()],
-        )
+        counts = [len(ids) for ids in ids_of.values()]
+        log.info("%s: tokens of each letter: %s", self._name, counts)
         return list(ids_of.values())

@@ -3,7 +3,7 @@ in text, texts by requests."""
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -57,7 +57,7 @@ class Told:
 
     @property
     def refused(self) -> bool:
-        """Whether the server says that the model refused, or has filtered the
+        """Return whether the server says that the model refused, or has filtered the
         answer."""
         return self.reply.reason in (_REFUSED, _FILTERED)
 
@@ -93,10 +93,9 @@ class ApiAnswerer:
             )
         top = self._endpoint.top_logprobs
         if not top:
-            return self._greedy(
-                questions, {"max_tokens": LETTER_TOKENS}, letter_of_text, progress
-            )
-        options: dict[str, Any] = {"max_tokens": 1}
+            options: dict[str, Any] = {"max_tokens": LETTER_TOKENS}
+            return self._greedy(questions, options, letter_of_text, progress)
+        options = {"max_tokens": 1}
         if self.chat:
             options |= {"logprobs": True, "top_logprobs": top}
         else:
@@ -129,10 +128,9 @@ class ApiAnswerer:
         read: Callable[[Body], T],
         progress: Advance,
     ) -> list[list[T]]:
-        requests = [
-            self._request(prompt, temperature=0, **options)
-            for prompt in _prompts_of(questions)
-        ]
+        requests = []
+        for prompt in _prompts_of(questions):
+            requests.append(self._request(prompt, temperature=0, **options))
         begin = time.monotonic()
         answers = iter(self._client.ask(requests, read, progress))
         self.seconds += time.monotonic() - begin
@@ -171,9 +169,9 @@ class ApiAnswerer:
         endpoint (one text) takes it."""
         if not self.chat:
             return ApiRequest({"prompt": prompt.plain, **options}, again)
-        messages = (
-            [{"role": "system", "content": prompt.system}] if prompt.system else []
-        )
+        messages = []
+        if prompt.system:
+            messages.append({"role": "system", "content": prompt.system})
         messages.append({"role": "user", "content": prompt.user})
         return ApiRequest({"messages": messages, **options}, again)
 
@@ -223,7 +221,9 @@ def told_of(body: Body) -> Told:
 
 def _cut_reply_of(words: int, body: Body) -> Reply:
     reply = reply_of(body)
-    return reply if reply.text is None else Reply(" ".join(reply.text.split()[:words]))
+    if reply.text is None:
+        return reply
+    return Reply(" ".join(reply.text.split()[:words]))
 
 
 def _whole_reply(body: Body) -> Reply:
@@ -250,16 +250,17 @@ def letter_of_logprobs(body: Body) -> Letters:
         return Letters(None, None, reply.reason)
     shares = dict.fromkeys(OPTION_LETTERS, 0.0)
     for token, logprob in _first_logprobs(choice_of(body), reply.text):
-        if token.strip() in shares:
-            shares[token.strip()] += math.exp(logprob)
+        letter = token.strip()
+        if letter in shares:
+            shares[letter] += math.exp(logprob)
     total = sum(shares.values())
     if total == 0:
         return Letters(None, None, "no letter among the most probable tokens")
     a, b, c, d = (share / total for share in shares.values())
-    return Letters((a, b, c, d), max(OPTION_LETTERS, key=lambda letter: shares[letter]))
+    return Letters((a, b, c, d), max(shares, key=lambda letter: shares[letter]))
 
 
-def _first_logprobs(choice: Mapping[str, Any], text: str) -> list[tuple[str, float]]:
+def _first_logprobs(choice: Body, text: str) -> list[tuple[str, float]]:
     """Return (token, log-probability in nats) of the most probable tokens at the
     answer's first position.
 
@@ -267,7 +268,7 @@ def _first_logprobs(choice: Mapping[str, Any], text: str) -> list[tuple[str, flo
     give from both, or of the completions endpoint, `top_logprobs[0]`.
     """
     logprobs: Any = choice.get("logprobs")
-    tops: list[tuple[str, float]] = []
+    tops = []
     try:
         if logprobs and "content" in logprobs:
             positions = logprobs["content"] or []

@@ -24,14 +24,12 @@ def fields(*needed: str, optional: Sequence[str] = ()) -> AfterValidator:
                     used.add(name)
         except ValueError as error:
             raise ValueError(f"{error}; write a literal brace twice") from error
-        if wrong := sorted(used - {*needed, *optional}) or sorted({*needed} - used):
-            words = (
-                "is missing"
-                if wrong[0] in needed
-                else "is not a placeholder of this text"
-            )
-            takes = sorted([*needed, *optional]) or "nothing"
-            raise ValueError(f"'{{{wrong[0]}}}' {words}; it takes {takes}")
+        takes = sorted([*needed, *optional]) or "nothing"
+        for name in sorted(used - {*needed, *optional}):
+            problem = "is not a placeholder of this text"
+            raise ValueError(f"'{{{name}}}' {problem}; it takes {takes}")
+        for name in sorted({*needed} - used):
+            raise ValueError(f"'{{{name}}}' is missing; it takes {takes}")
         return text
 
     return AfterValidator(check)
@@ -85,21 +83,16 @@ class ChoiceWording(Keys):
     ) -> Prompt:
         """Word the question about a document, with its options at A to D."""
         question = self.question[kind].format(title=title, author=author)
-        user = self.user.format(
-            question=question, **dict(zip(OPTION_LETTERS, options, strict=True))
-        )
+        by_letter = dict(zip(OPTION_LETTERS, options, strict=True))
+        user = self.user.format(question=question, **by_letter)
         if kind not in self.format:
             return Prompt(user, self.system)
         own = self.format[kind]
         system = f"{self.system}\n\n{own.sentence}"
         if own.template is None:
             return Prompt(user, system, own.tokens)
-        return Prompt(
-            own.template.format(system=system, user=user),
-            "",
-            own.tokens,
-            templated=True,
-        )
+        whole = own.template.format(system=system, user=user)
+        return Prompt(whole, "", own.tokens, templated=True)
 
 
 class CompletionWording(Keys):
@@ -111,9 +104,8 @@ class CompletionWording(Keys):
 
     def prompt(self, prefix: str, *, chat: bool) -> Prompt:
         """Ask a model, a `chat` model or another, to continue `prefix`."""
-        return Prompt(
-            (self.chat if chat else self.bare).format(prefix=prefix), self.system
-        )
+        text = self.chat if chat else self.bare
+        return Prompt(text.format(prefix=prefix), self.system)
 
 
 class ClozeWording(Keys):

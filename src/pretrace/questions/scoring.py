@@ -2,7 +2,7 @@
 score of texts."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,9 @@ from pretrace.questions.documents import document_units, unit_ids, wanted_answer
 from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
 
+if TYPE_CHECKING:
+    from pretrace.questions.collected import ReleasedScore
+
 
 def scores_of_model(
     runs: Sequence[JsonObject],
@@ -23,18 +26,17 @@ def scores_of_model(
     *,
     answers: pd.DataFrame | None,
     calibrations: pd.DataFrame | None,
-    released: Sequence[tuple[str, str, str, float]] | None,
+    released: "Sequence[ReleasedScore] | None",
     where: str,
 ) -> Iterator[pd.DataFrame]:
     """Yield the scores table of a model on a benchmark in parts: of texts, of
     documents, and as others released them.
 
     `answers`, `calibrations` and `where` as `with_documents` takes them; `released`:
-    (title, method, setting, score) of documents, None without such scores.
+    None without such scores.
     """
-    of_texts = score(runs, inputs)
     yield from with_documents(
-        of_texts,
+        score(runs, inputs),
         inputs.benchmark,
         runs,
         answers=answers,
@@ -70,9 +72,8 @@ def with_documents(
         if len(part):
             yield part
     if answers is not None and calibrations is not None:
-        frames.append(
-            document_scores(wanted_answers(answers, runs), units, calibrations, where)
-        )
+        wanted = wanted_answers(answers, runs)
+        frames.append(document_scores(wanted, units, calibrations, where))
     # pandas would take the types of a frame without rows
     filled = [frame for frame in frames if len(frame)]
     whole = pd.concat(filled or frames[:1])
@@ -93,9 +94,9 @@ def document_scores(
     skipped = answers["correct"].isna()
     for (task, setting), rows in answers[skipped].groupby(["task", "setting"]):
         reasons = rows["reason"].value_counts(sort=False).sort_index()
-        listed = "; ".join([f"{count} {reason}" for reason, count in reasons.items()])
+        counts = "; ".join([f"{count} {reason}" for reason, count in reasons.items()])
         log.info(
-            "%s: %s %s skips %d passages (%s)", where, task, setting, len(rows), listed
+            "%s: %s %s skips %d passages (%s)", where, task, setting, len(rows), counts
         )
     answers = answers[~skipped]
     frames = [_accuracies(answers, answers["setting"])]
@@ -103,7 +104,8 @@ def document_scores(
     calibrated = calibrations[calibrations["calibration"] != "none"]
     for name, deltas in calibrated.groupby("calibration"):
         setting = setting_name("de_cop", {"calibration": str(name)})
-        frames.append(_accuracies(_calibrate(multiple_choice, deltas), setting))
+        corrected = _calibrate(multiple_choice, deltas)
+        frames.append(_accuracies(corrected, setting))
     return _sorted(pd.concat(frames, ignore_index=True))
 
 
@@ -121,14 +123,15 @@ def _calibrate(answers: pd.DataFrame, calibration: pd.DataFrame) -> pd.DataFrame
     are."""
     deltas = calibration[["paraphraser", "id", *DELTAS]]
     rows = answers.merge(deltas, on=["paraphraser", "id"], how="inner")
-    known = rows[PROBABILITIES].notna().all(axis=1).to_numpy(bool)
-    probabilities = rows.loc[known, PROBABILITIES].to_numpy(np.float64)
-    added = rows.loc[known, DELTAS].to_numpy(np.float64)
+    has_probabilities = rows[PROBABILITIES].notna().all(axis=1).to_numpy(bool)
+    calibrated = rows[has_probabilities]
+    probabilities = calibrated[PROBABILITIES].to_numpy(np.float64)
+    added = calibrated[DELTAS].to_numpy(np.float64)
     # equals go to the first letter
     likeliest = (probabilities + added).argmax(axis=1)
     chosen = np.array(OPTION_LETTERS, dtype=object)[likeliest]
     correct = rows["correct"].to_numpy(bool, copy=True)
-    correct[known] = chosen == rows.loc[known, "true_answer"].to_numpy(object)
+    correct[has_probabilities] = chosen == calibrated["true_answer"].to_numpy(object)
     return rows.assign(correct=correct)
 
 
@@ -138,8 +141,10 @@ def mean_scores(
     """Average every score of texts over each document's passages; passages without a
     score do not count."""
     passages = benchmark[benchmark["document"] != ""]
-    unit_of_text = unit_ids(passages, units, "benchmark").set_axis(passages["text_id"])
-    rows = scores.assign(id=scores["id"].map(unit_of_text)).dropna(subset="id")
+    unit_of_text = unit_ids(passages, units, "benchmark")
+    unit_of_text.index = pd.Index(passages["text_id"])
+    rows = scores.assign(id=scores["id"].map(unit_of_text))
+    rows = rows.dropna(subset="id")
     grouped = rows.groupby([*Column._fields, "id"], sort=True, dropna=False)
     means = grouped.agg(score=("score", "mean"), shots_used=("shots_used", "min"))
     return _sorted(means.reset_index())
@@ -153,12 +158,8 @@ def score_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Return scores of documents with the columns of the scores table; keys that they
     lack are empty."""
     rows = rows.copy()
-    empty = {
-        **Column()._asdict(),
-        "draw": pd.NA,
-        "shots_used": pd.NA,
-        "unit": "document",
-    }
+    empty = Column()._asdict()
+    empty |= {"draw": pd.NA, "shots_used": pd.NA, "unit": "document"}
     for name, value in empty.items():
         if name not in rows:
             rows[name] = value
@@ -166,20 +167,19 @@ def score_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def titled_scores(
-    scores: Sequence[tuple[str, str, str, float]], documents: "pd.Series[str]"
+    scores: "Sequence[ReleasedScore]", documents: "pd.Series[str]"
 ) -> pd.DataFrame:
-    """Return (title, method, setting, score) as scores of the documents "Title -
-    Author", as a scores table."""
+    """Return scores of titles as scores of the documents "Title - Author", as a scores
+    table."""
     rows = pd.DataFrame(scores, columns=["title", "method", "setting", "score"])
     titles = documents.str.partition(" - ")[0]
     frames = []
-    for (method, setting), of_setting in rows.groupby(
-        ["method", "setting"], sort=False
-    ):
-        frame = documents.to_frame("id").assign(
-            method=str(method), setting=str(setting)
-        )
-        frame["score"] = titles.map(of_setting.set_index("title")["score"])
+    for (method, setting), own in rows.groupby(["method", "setting"], sort=False):
+        frame = documents.to_frame("id")
+        frame["method"] = str(method)
+        frame["setting"] = str(setting)
+        frame["score"] = titles.map(own.set_index("title")["score"])
         frames.append(frame)
     frame = pd.concat(frames) if frames else rows.rename(columns={"title": "id"})
-    return score_table(frame.dropna(subset="score").assign(view="original"))
+    scored = frame.dropna(subset="score")
+    return score_table(scored.assign(view="original"))

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import pyarrow as pa
 
@@ -35,16 +36,11 @@ SECONDS_OF_A_CHUNK = 10
 """A killed job loses so much, and the question that it was asking: about as much as of
 passes on a GPU."""
 
-CHUNK_SCHEMA = pa.schema(
-    [
-        ("question", pa.string()),
-        *((name, pa.float64()) for name in PROBABILITIES),
-        ("answer", pa.string()),
-        ("reason", pa.string()),
-        ("skipped", pa.bool_()),
-        ("seconds", pa.float64()),
-    ]
-)
+CHUNK_SCHEMA = pa.schema({
+    "question": pa.string(), **dict.fromkeys(PROBABILITIES, pa.float64()),
+    "answer": pa.string(), "reason": pa.string(), "skipped": pa.bool_(),
+    "seconds": pa.float64(),
+})  # fmt: skip
 """A row for each prompt of a question, in their order. `question`: its key; `seconds`:
 of the whole question."""
 
@@ -69,10 +65,12 @@ class Kind(Generic[Answer]):
 
     def key_of(self, question: Question) -> str:
         """Return the hex SHA-256 of all that was asked, to the letter."""
+        parts: list[Any] = [(self.name, *self.options)]
+        for prompt in (question.frame, *question.prompts):
+            parts.append(None if prompt is None else astuple(prompt))
         hasher = hashlib.sha256()
-        for part in ((self.name, *self.options), question.frame, *question.prompts):
-            values = part if part is None or isinstance(part, tuple) else astuple(part)
-            hasher.update(json.dumps(values).encode() + b"\n")
+        for part in parts:
+            hasher.update(json.dumps(part).encode() + b"\n")
         return hasher.hexdigest()
 
 
@@ -99,7 +97,8 @@ class StoredAnswers:
 
     def __init__(self, folder: Path, how: JsonObject, name: str) -> None:
         self.seconds = 0.0
-        self._how, self._name = {"version": ANSWERS_VERSION, **how}, name
+        self._how = {"version": ANSWERS_VERSION, **how}
+        self._name = name
         self._store = Store(folder / digest(self._how))
         self._unwritten: dict[str, list[Row]] = {}
         self._written_at = time.monotonic()
@@ -110,12 +109,11 @@ class StoredAnswers:
 
     def __exit__(self, *error: object) -> None:
         self._write()
-        stored, asked = self._tally["stored"], self._tally["asked"]
         log.info(
             "%s: %d answers were stored before, %d were asked for",
             self._name,
-            stored,
-            asked,
+            self._tally["stored"],
+            self._tally["asked"],
         )
 
     def of(
@@ -132,15 +130,15 @@ class StoredAnswers:
         `progress` is told of prompts.
         """
         keys = []
-        asked: dict[str, Question] = {}
+        question_of = {}
         for question in questions:
             key = kind.key_of(question)
             keys.append(key)
-            asked[key] = question
+            question_of[key] = question
         copies = Counter(keys)
-        answers: dict[str, list[Answer]] = {}
-        missing: dict[str, Question] = {}
-        for key, question in asked.items():
+        answers = {}
+        missing = {}
+        for key, question in question_of.items():
             rows = self._rows_of(key)
             if rows is None:
                 missing[key] = question
@@ -150,12 +148,12 @@ class StoredAnswers:
             progress(copies[key] * len(rows))
         answered = ask(missing) if missing else iter(())
         begin = time.monotonic()  # weights are loaded
-        for key, given in answered:
+        for key, own_answers in answered:
             now = time.monotonic()
-            self._add(key, given, now - begin)
+            self._add(key, own_answers, now - begin)
             begin = now
-            answers[key] = given
-            progress(copies[key] * len(given))
+            answers[key] = own_answers
+            progress(copies[key] * len(own_answers))
         return [answers[key] for key in keys]
 
     def _rows_of(self, key: str) -> list[Row] | None:
@@ -168,8 +166,10 @@ class StoredAnswers:
         self.seconds += rows[0]["seconds"]
         self._tally[what] += len(rows)
 
-    def _add(self, key: str, given: Sequence[Letters | Reply], seconds: float) -> None:
-        rows = [_row(key, answer, seconds) for answer in given]
+    def _add(
+        self, key: str, answers: Sequence[Letters | Reply], seconds: float
+    ) -> None:
+        rows = [_row(key, answer, seconds) for answer in answers]
         self._count("asked", rows)
         self._unwritten[key] = rows
         if time.monotonic() - self._written_at >= SECONDS_OF_A_CHUNK:
@@ -177,23 +177,20 @@ class StoredAnswers:
 
     def _write(self) -> None:
         if self._unwritten:
-            rows = [row for own in self._unwritten.values() for row in own]
+            rows = [*chain.from_iterable(self._unwritten.values())]
             chunk = pa.Table.from_pylist(rows, schema=CHUNK_SCHEMA)
-            self._store.write(
-                digest(sorted(self._unwritten)),
-                chunk,
-                {"answers": len(rows), **self._how},
-            )
+            key = digest(sorted(self._unwritten))
+            self._store.write(key, chunk, {"answers": len(rows), **self._how})
             self._places.update(_places_in(chunk))
         self._unwritten = {}
         self._written_at = time.monotonic()
 
     @cached_property
     def _places(self) -> dict[str, _Place]:
-        """Where the stored answers are, by question; damaged chunks are removed, and
-        their questions asked again."""
+        """Return where the stored answers are, by question; damaged chunks are removed,
+        and their questions asked again."""
         self._store.remove_abandoned()
-        places: dict[str, _Place] = {}
+        places = {}
         for key in self._store.stored():
             if self._store.record(key) is not None:
                 places.update(_places_in(read_table(self._store.file(key))))
@@ -202,7 +199,8 @@ class StoredAnswers:
 
 def _places_in(chunk: pa.Table) -> dict[str, _Place]:
     counts = Counter(chunk["question"].to_pylist())
-    places, first = {}, 0
+    places = {}
+    first = 0
     for question, count in counts.items():
         places[question] = _Place(chunk, first, count)
         first += count
@@ -210,27 +208,25 @@ def _places_in(chunk: pa.Table) -> dict[str, _Place]:
 
 
 def _row(key: str, answer: Letters | Reply, seconds: float) -> Row:
-    row = {
-        "question": key,
-        "reason": answer.reason,
-        "skipped": answer.skipped,
-        "seconds": seconds,
-    }
+    row: Row = dict.fromkeys(CHUNK_SCHEMA.names)
+    row["question"] = key
+    row["reason"] = answer.reason
+    row["skipped"] = answer.skipped
+    row["seconds"] = seconds
     if isinstance(answer, Reply):
-        return row | dict.fromkeys(PROBABILITIES) | {"answer": answer.text}
-    probabilities = answer.probabilities or (None,) * len(PROBABILITIES)
-    return (
-        row
-        | {"answer": answer.answer}
-        | dict(zip(PROBABILITIES, probabilities, strict=True))
-    )
+        row["answer"] = answer.text
+        return row
+    row["answer"] = answer.answer
+    if answer.probabilities is not None:
+        row |= zip(PROBABILITIES, answer.probabilities, strict=True)
+    return row
 
 
 def letters_of_row(row: Row) -> Letters:
     """Return the letters that a row of a chunk holds."""
-    probabilities = (
-        None if row["p_a"] is None else (row["p_a"], row["p_b"], row["p_c"], row["p_d"])
-    )
+    probabilities = None
+    if row["p_a"] is not None:
+        probabilities = (row["p_a"], row["p_b"], row["p_c"], row["p_d"])
     return Letters(probabilities, row["answer"], row["reason"], row["skipped"])
 
 

@@ -28,17 +28,10 @@ correct      null where the passage is skipped for this task: it leaves the task
 reason       why no answer came, else null
 """
 
-TIMES_SCHEMA = pa.schema(
-    [
-        ("task", pa.string()),
-        ("setting", pa.string()),
-        ("paraphraser", pa.string()),
-        ("subset", pa.string()),
-        ("length", pa.int64()),
-        ("documents", pa.int64()),
-        ("passages", pa.int64()),
-        ("seconds", pa.float64()),
-    ]
-)
+TIMES_SCHEMA = pa.schema({
+    "task": pa.string(), "setting": pa.string(), "paraphraser": pa.string(),
+    "subset": pa.string(), "length": pa.int64(),
+    "documents": pa.int64(), "passages": pa.int64(), "seconds": pa.float64(),
+})  # fmt: skip
 """One row for each task, subset and length: what was asked about, and the seconds that
 its answers took."""

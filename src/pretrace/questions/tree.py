@@ -54,7 +54,7 @@ class Branch:
 
     @property
     def tokens(self) -> int:
-        """The number of tokens that go through the model for it and all below it."""
+        """Return how many tokens go through the model for it and all below it."""
         return len(self.ids) + sum(branch.tokens for branch in self.branches)
 
 
@@ -72,11 +72,8 @@ def tree_of(prompts: Sequence[Ids], written: int = 0) -> Branch:
 def separate(prompts: Sequence[Ids]) -> Branch:
     """Give each prompt a branch of its own, for models that cannot continue from cached
     tokens."""
-    return Branch(
-        (),
-        list(range(len(prompts))),
-        [Branch(ids, [place]) for place, ids in enumerate(prompts)],
-    )
+    branches = [Branch(ids, [place]) for place, ids in enumerate(prompts)]
+    return Branch((), list(range(len(prompts))), branches)
 
 
 def _branch(
@@ -84,7 +81,8 @@ def _branch(
 ) -> Branch:
     """Build a branch; `places` are in the order of their tokens: the first and the last
     share only what all share."""
-    first, last = prompts[places[0]], prompts[places[-1]]
+    first = prompts[places[0]]
+    last = prompts[places[-1]]
     if first == last:
         return Branch(first[start:], places, written=written)
     end = start
@@ -94,19 +92,15 @@ def _branch(
     groups: dict[Ids, list[int]] = {}
     for place in places:
         following = prompts[place][end : end + WORTH]
-        groups.setdefault(
-            following if len(following) == WORTH else prompts[place][end:], []
-        ).append(place)
-    return Branch(
-        first[start:end],
-        places,
-        [_branch(prompts, group, end, written) for group in groups.values()],
-    )
+        groups.setdefault(following, []).append(place)
+    branches = [_branch(prompts, group, end, written) for group in groups.values()]
+    return Branch(first[start:end], places, branches)
 
 
 def common_length(prompts: Sequence[Ids]) -> int:
     """Return how many tokens these sequences all begin with."""
-    first, last = min(prompts), max(prompts)
+    first = min(prompts)
+    last = max(prompts)
     length = 0
     while length < min(len(first), len(last)) and first[length] == last[length]:
         length += 1
@@ -149,9 +143,13 @@ class Reader:
     """
 
     def __init__(self, features: Features, name: str, batch_tokens: int) -> None:
-        self.features, self.name, self.batch_tokens = features, name, batch_tokens
-        self.given = self.read = 0
-        self._encoded: tuple[Ids, Past] = ((), None)
+        self.features = features
+        self.name = name
+        self.batch_tokens = batch_tokens
+        self.given = 0
+        self.read = 0
+        self._encoded_ids: Ids = ()
+        self._encoded: Past = None
 
     def tree(
         self, prompts: Sequence[Ids], written: int, frame: Ids = ()
@@ -163,25 +161,26 @@ class Reader:
         continue from cached keys and values has separate branches and no past. Raises
         `InputError` if it cannot, and tokens are to be `written`.
         """
-        longest = max(map(len, prompts))
+        lengths = [len(ids) for ids in prompts]
+        longest = max(lengths)
         while (shares := attempt(lambda: self._shares)) is None:
-            self.back_off(
-                min(len(prompts), max(1, self.batch_tokens // longest)), longest
-            )
+            at_once = max(1, self.batch_tokens // longest)
+            self.back_off(min(len(prompts), at_once), longest)
         if not shares and written:
             raise InputError(
                 f"{self.name} cannot continue from cached tokens, and the benchmark's "
                 f"question asks for the letter after {written} tokens that the model "
                 "writes; use another question of config/prompts/de_cop.yaml."
             )
-        if not shares:
-            root, past = separate(prompts), None
-        else:
+        past: Past = None
+        if shares:
             # each prompt keeps a token, whose features predict the answer
-            shared = min(common_length([frame, *prompts]), min(map(len, prompts)) - 1)
+            shared = min(common_length([frame, *prompts]), min(lengths) - 1)
             past = self._past(prompts[0][:shared])
             root = _opened(tree_of([ids[shared:] for ids in prompts], written))
-        self.given += sum(map(len, prompts))
+        else:
+            root = separate(prompts)
+        self.given += sum(lengths)
         self.read += root.tokens
         return root, past
 
@@ -191,23 +190,22 @@ class Reader:
         """
         if not ids:
             return None
-        if self._encoded[0] != ids:
-            self._encoded = ((), None)  # never two at a time
+        if self._encoded_ids != ids:
+            self._encoded_ids = ()
+            self._encoded = None  # never two at a time
             past = attempt(self._encode, ids)
             if past is None:
                 self.back_off(1, len(ids))
-            self._encoded = (ids, past)
+            self._encoded_ids = ids
+            self._encoded = past
             self.read += len(ids)
-        return self._encoded[1]
+        return self._encoded
 
     def _encode(self, ids: Ids) -> list[tuple[torch.Tensor, torch.Tensor]]:
         cache = DynamicCache()
+        inputs = to_device(np.array([ids]), self.features.device)
         with torch.inference_mode():
-            self.features(
-                to_device(np.array([ids]), self.features.device),
-                past_key_values=cache,
-                use_cache=True,
-            )
+            self.features(inputs, past_key_values=cache, use_cache=True)
         return [(layer.keys, layer.values) for layer in cache.layers]
 
     @cached_property
@@ -232,6 +230,7 @@ class Reader:
         self, branches: list[Branch], answer: Readout, past: Past
     ) -> Iterator[tuple[list[int], torch.Tensor]]:
         todo = sorted(branches, key=lambda branch: -len(branch.ids))
+        before = 0 if past is None else past[0][0].shape[-2]
         while todo:
             longest = len(todo[0].ids)
             size = max(1, self.batch_tokens // longest)
@@ -247,7 +246,7 @@ class Reader:
                 if isinstance(then, torch.Tensor):
                     yield branch.prompts, then
                     continue
-                end = (0 if past is None else past[0][0].shape[-2]) + len(branch.ids)
+                end = before + len(branch.ids)
                 own = []
                 for layer in after:
                     keys, values = (whole_row(part, row) for part in layer)
@@ -295,9 +294,8 @@ class Reader:
         if cache is not None:
             caching["past_key_values"] = cache
         read = self.features(to_device(inputs, self.features.device), **caching)
-        last = read.flatten(0, 1).index_select(
-            0, to_device(np.array(ends), read.device)
-        )
+        places = to_device(np.array(ends), read.device)
+        last = read.flatten(0, 1).index_select(0, places)
         following = self._following(batch, last, answer)
         if cache is None or not goes_on:
             return following, []
@@ -308,21 +306,21 @@ class Reader:
     def _following(
         self, batch: list[Branch], last: torch.Tensor, answer: Readout
     ) -> list[list[Branch] | torch.Tensor]:
-        every = torch.arange(self.features.vocabulary, device=last.device)
-        likeliest = [
-            self.features.logits(features[None], every)[0].argmax()
-            for branch, features in zip(batch, last, strict=True)
-            if branch.written and not branch.branches
-        ]
+        vocabulary = torch.arange(self.features.vocabulary, device=last.device)
+        likeliest = []
+        for branch, features in zip(batch, last, strict=True):
+            if branch.written and not branch.branches:
+                logits = self.features.logits(features[None], vocabulary)[0]
+                likeliest.append(logits.argmax())
+        # all at once: each of them would wait for the device
         ids = iter(torch.stack(likeliest).tolist() if likeliest else [])
         following: list[list[Branch] | torch.Tensor] = []
         for branch, features in zip(batch, last, strict=True):
             if branch.branches:
                 following.append(branch.branches)
             elif branch.written:
-                following.append(
-                    [Branch((next(ids),), branch.prompts, written=branch.written - 1)]
-                )
+                left = branch.written - 1
+                following.append([Branch((next(ids),), branch.prompts, written=left)])
             else:
                 following.append(answer(features))
         return following

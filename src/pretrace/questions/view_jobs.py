@@ -1,10 +1,9 @@
 """A stored view of a benchmark, made in any of the four ways: from a file, from data of
 this machine, written by a model that is asked, or by a model that replaces words."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pretrace.benchmarks import benchmark_entry
 from pretrace.questions.answerers import answerer_of
@@ -43,7 +42,7 @@ class ViewJob:
     prompts: str
     threads: int
     device: str
-    answering: Mapping[str, Any]
+    answering: JsonObject
 
     def make(self, way: str) -> "pd.DataFrame":
         """Make the view's table in one of the ways that `studies.stages.views` names:

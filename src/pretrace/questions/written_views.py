@@ -57,7 +57,8 @@ def paraphrases_in(answer: str, text: str) -> tuple[str, ...] | None:
     paraphrases = []
     different = {_folded(text)}
     for part in match.groups():
-        paraphrase = re.sub(r"^<(.*)>$", r"\1", part.strip(), flags=re.DOTALL).strip()
+        bare = re.sub(r"^<(.*)>$", r"\1", part.strip(), flags=re.DOTALL)
+        paraphrase = bare.strip()
         has_remark = "\n\n" in paraphrase and "\n\n" not in text
         if not paraphrase or _LABEL.search(paraphrase) or has_remark:
             return None
@@ -83,13 +84,13 @@ def paraphrase(
     different = sorted(set(text_of.values()))
     paraphrases = _paraphrases(different, answerer, prompts, name)
     variants = {id: paraphrases.get(text, ()) for id, text in text_of.items()}
-    without = sorted(id for id, of_text in variants.items() if not of_text)
     if not paraphrases:
         raise InputError(
             f"{name}: no answer in {ROUNDS} rounds had the form 'Example B: ... "
             "Example C: ... Example D: ...'. Use a model that follows instructions, or "
             "paraphrases in a file of the benchmark."
         )
+    without = sorted(id for id, of_text in variants.items() if not of_text)
     if without:
         log.warning(
             "%s: %d of %d passages have no three paraphrases after %d rounds and are "
@@ -109,7 +110,7 @@ def _paraphrases(
 ) -> dict[str, tuple[str, ...]]:
     """Return text -> its three paraphrases, where usable; malformed answers are asked
     for again."""
-    usable: dict[str, tuple[str, ...]] = {}
+    usable = {}
     for again in range(ROUNDS):
         left = [text for text in texts if text not in usable]
         if not left:
@@ -121,11 +122,11 @@ def _paraphrases(
                 len(left),
                 again + 1,
             )
-        asked = [prompts.prompt(text) for text in left]
+        requests = [prompts.prompt(text) for text in left]
         # three paraphrases take fewer tokens in any language
         most = [64 + 2 * len(text.encode()) for text in left]
         with Progress(name, total=len(left), unit="passages") as progress:
-            replies = answerer.write(asked, most, again, progress.update)
+            replies = answerer.write(requests, most, again, progress.update)
         for text, reply in zip(left, replies, strict=True):
             paraphrases = paraphrases_in(reply.text or "", text)
             if paraphrases:

@@ -52,7 +52,7 @@ def code_digest(rule: str, registry: str = "", function: str = "") -> str:
     """
     script = scripts_folder() / f"{rule}.py"
     only = {LIBRARY / registry: function} if registry else {}
-    names: dict[str, Path] = {}
+    names = {}
     waiting = [script]
     while waiting:
         path = waiting.pop()
@@ -69,7 +69,7 @@ def code_digest(rule: str, registry: str = "", function: str = "") -> str:
 
 
 @cache
-def _statements(path: Path, function: str = "") -> str:
+def _statements(path: Path, function: str) -> str:
     """Return a file without comments, docstrings and blank lines, and of functions with
     a decorator only one."""
     text = path.read_text(encoding="utf-8")
@@ -83,7 +83,7 @@ def _statements(path: Path, function: str = "") -> str:
 
 
 @cache
-def _imports(path: Path, function: str = "") -> set[Path]:
+def _imports(path: Path, function: str) -> set[Path]:
     """Return the library files that a file imports or renders: all beside and below it
     if it imports by name."""
     if path.suffix != ".py":

@@ -43,9 +43,8 @@ class InputError(Exception):
 
     def __init__(self, message: str) -> None:
         # credentials first: a shortened address would end before the mark behind them
-        short = re.sub(
-            r"\S{300,}", lambda word: shorten(word[0]), without_credentials(message)
-        )
+        safe = without_credentials(message)
+        short = re.sub(r"\S{300,}", lambda word: shorten(word[0]), safe)
         super().__init__(printable(short))
 
 
@@ -82,18 +81,15 @@ def remedy(error: BaseException, otherwise: str = "") -> str:
             "lower batch_tokens, set a narrower dtype or quantise for this model, or "
             "give it a larger GPU."
         )
-    if isinstance(error, MemoryError) or any(
-        words in str(error) for words in _OF_MEMORY
-    ):
+    is_of_memory = any(words in str(error) for words in _OF_MEMORY)
+    if is_of_memory or isinstance(error, MemoryError):
         return (
             "Memory ran out: give the job more, or lower threads, batch_tokens or the "
             "number of jobs (--cores)."
         )
-    return (
-        _REMEDIES.get(error.errno or 0, otherwise)
-        if isinstance(error, OSError)
-        else otherwise
-    )
+    if isinstance(error, OSError):
+        return _REMEDIES.get(error.errno or 0, otherwise)
+    return otherwise
 
 
 def message_of(error: BaseException) -> str:
@@ -149,11 +145,9 @@ def shorten(value: object) -> str:
     """Return what a user wrote as an error repeats it: whole, or its beginning and its
     length."""
     text = str(value)
-    return (
-        text
-        if len(text) <= LONGEST_REPEATED
-        else f"{text[: LONGEST_REPEATED - 20]}... ({len(text):,} characters)"
-    )
+    if len(text) <= LONGEST_REPEATED:
+        return text
+    return f"{text[: LONGEST_REPEATED - 20]}... ({len(text):,} characters)"
 
 
 _SAMPLES = (
@@ -181,14 +175,11 @@ def nearest(name: object, valid: Iterable[str]) -> str:
     kind = re.split("_by_|-", str(name))[0]
     if kind in GONE and name not in names.values():
         return GONE[kind]
-    close = difflib.get_close_matches(
-        str(name)[:LONGEST_REPEATED].casefold(), names, n=1, cutoff=0.5
-    )
+    written = str(name)[:LONGEST_REPEATED].casefold()
+    close = difflib.get_close_matches(written, names, n=1, cutoff=0.5)
     if close:
         foreign = "" if str(name).isascii() else " (it has a letter that is not ASCII)"
         return f"did you mean '{names[close[0]]}'?{foreign}"
-    return (
-        f"valid: {', '.join(names.values())}"
-        if names
-        else "there is none to choose from"
-    )
+    if not names:
+        return "there is none to choose from"
+    return f"valid: {', '.join(names.values())}"

@@ -73,9 +73,8 @@ def writable(text: str) -> str:
 def write_json(path: str | Path, value: Any) -> None:
     """Write JSON with sorted keys, two spaces, non-ASCII as it is: equal values give
     equal bytes."""
-    write_text(
-        path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-    )
+    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
+    write_text(path, f"{text}\n")
 
 
 def read_json(path: str | Path) -> Any:
@@ -207,9 +206,11 @@ def _row_groups(tables: "Iterator[pa.Table]") -> "Iterator[pa.Table]":
     """Yield the rows as tables of one row group each; an empty table without rows."""
     import pyarrow as pa
 
-    waiting, alone = next(tables), True
+    waiting = next(tables)
+    alone = True
     for table in tables:
-        waiting, alone = pa.concat_tables([waiting, table]), False
+        waiting = pa.concat_tables([waiting, table])
+        alone = False
         while len(waiting) > ROW_GROUP:
             yield waiting[:ROW_GROUP].combine_chunks()
             waiting = waiting[ROW_GROUP:]
@@ -258,8 +259,9 @@ def _read_as_parquet(path: str | Path) -> Iterator[None]:
     except MemoryError:  # one of Arrow's exceptions is both
         raise
     except (pa.ArrowException, OSError) as error:
+        advice = remedy(error, _REMEDY)
         raise InputError(
-            f"{path} cannot be read as Parquet ({message_of(error)}). {remedy(error, _REMEDY)}"
+            f"{path} cannot be read as Parquet ({message_of(error)}). {advice}"
         ) from error
 
 
@@ -300,15 +302,11 @@ def kind_of(path: str) -> str:
     system takes the path."""
     try:
         own = Path(path)
-        return (
-            "folder"
-            if own.is_dir()
-            else "file"
-            if own.is_file()
-            else "device"
-            if own.exists()
-            else ""
-        )
+        if own.is_dir():
+            return "folder"
+        if own.is_file():
+            return "file"
+        return "device" if own.exists() else ""
     except (OSError, ValueError):
         return ""
 
@@ -321,8 +319,8 @@ def files_in(folder: Path) -> tuple[list[Path], list[Path]]:
     folder, stands for, and devices.
     """
     files: list[Path] = []
-    unread: list[Path] = []
-    walked: set[str] = set()
+    unread = []
+    walked = set()
     for root, folders, names in os.walk(
         folder, followlinks=True, onerror=_refuse_folder
     ):
@@ -335,7 +333,8 @@ def files_in(folder: Path) -> tuple[list[Path], list[Path]]:
         folders.sort()
         for name in sorted(names):
             path = Path(root, name)
-            (files if path.is_file() else unread).append(path)
+            listed = files if path.is_file() else unread
+            listed.append(path)
     return files, unread
 
 
@@ -368,45 +367,36 @@ def content_of(path: str) -> str:
     """
     own = Path(path)
     if own.is_dir():
+        contents = {}
         files, _ = files_in(own)
-        return digest(
-            {str(file.relative_to(own)): content_of(str(file)) for file in files}
-        )
+        for file in files:
+            contents[str(file.relative_to(own))] = content_of(str(file))
+        return digest(contents)
     if not own.is_file():
         return ""
     about = own.stat()
     if about.st_size < LARGE:
         return sha256_file(own)
-    key = digest(
-        [
-            str(own.resolve()),
-            about.st_size,
-            about.st_ino,
-            about.st_mtime_ns,
-            about.st_ctime_ns,
-        ]
-    )
-    kept = _kept_contents()
-    if key not in kept:
-        kept[key] = sha256_file(own)
-        write_json(CONTENTS, kept)
-    return kept[key]
+    times = [about.st_mtime_ns, about.st_ctime_ns]
+    key = digest([str(own.resolve()), about.st_size, about.st_ino, *times])
+    known = _kept_contents()
+    if key not in known:
+        known[key] = sha256_file(own)
+        write_json(CONTENTS, known)
+    return known[key]
 
 
 def _kept_contents() -> dict[str, str]:
     kept = read_json(CONTENTS) if CONTENTS.is_file() else {}
-    if not isinstance(kept, dict) or not all(
-        isinstance(value, str) for value in kept.values()
-    ):
-        raise InputError(
-            f"{CONTENTS} is damaged. Delete it: then the large files are hashed once "
-            "more."
-        )
-    return kept
+    is_object = isinstance(kept, dict)
+    if is_object and all(isinstance(value, str) for value in kept.values()):
+        return kept
+    raise InputError(
+        f"{CONTENTS} is damaged. Delete it: then the large files are hashed once more."
+    )
 
 
 def digest(value: Any) -> str:
     """Return the hex SHA-256 of a JSON value, whatever the order of its keys."""
-    return hashlib.sha256(
-        json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
-    ).hexdigest()
+    written = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(written.encode()).hexdigest()

@@ -63,7 +63,9 @@ class Fetcher:
         pause: float = 0.0,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self._attempts, self._pause, self._sleep = attempts, pause, sleep
+        self._attempts = attempts
+        self._pause = pause
+        self._sleep = sleep
         self._is_first = True
 
     def save(self, url: str, out: Path) -> None:
@@ -92,17 +94,13 @@ class Fetcher:
         and what went wrong, or ""."""
         import httpx2
 
-        part, mark = (
-            out.with_name(f".{out.name}.part"),
-            out.with_name(f".{out.name}.etag"),
-        )
+        part = out.with_name(f".{out.name}.part")
+        mark = out.with_name(f".{out.name}.etag")
         start = part.stat().st_size if part.exists() and mark.exists() else 0
         headers = {"User-Agent": USER_AGENT, "Accept-Encoding": "identity"}
         if start:
-            headers |= {
-                "Range": f"bytes={start}-",
-                "If-Range": mark.read_text(encoding="utf-8"),
-            }
+            headers["Range"] = f"bytes={start}-"
+            headers["If-Range"] = mark.read_text(encoding="utf-8")
         try:
             with (
                 httpx2.Client(follow_redirects=True, timeout=60) as client,
@@ -120,23 +118,23 @@ class Fetcher:
                     wait = float(seconds) if seconds.isdecimal() else 0.0
                     again = answer.status_code in _TRY_AGAIN
                     return wait if again else None, f"HTTP {answer.status_code}"
-                if answer.status_code == 206 and not _continues(
-                    answer, start, headers["If-Range"]
-                ):
+                goes_on = answer.status_code == 206
+                if goes_on and not _continues(answer, start, headers["If-Range"]):
                     part.unlink()
-                    return (
-                        0.0,
-                        "the server continued another file than the one that had begun",
+                    problem = (
+                        "the server continued another file than the one that had begun"
                     )
+                    return 0.0, problem
                 # without a strong ETag, a later request could not continue the file
                 etag = answer.headers.get("ETag", "")
                 if etag and not etag.startswith("W/"):
                     mark.write_text(etag, encoding="utf-8")
                 else:
                     mark.unlink(missing_ok=True)
-                size = _copy(answer, part, append=answer.status_code == 206)
+                size = _copy(answer, part, append=goes_on)
         except (httpx2.HTTPError, OSError) as error:
-            if advice := remedy(error):
+            advice = remedy(error)
+            if advice:
                 raise InputError(
                     f"{url} cannot be saved as {out}: {error}. {advice}"
                 ) from error
@@ -160,10 +158,13 @@ def _copy(answer: "httpx2.Response", part: Path, *, append: bool) -> int:
     server says or as it came."""
     before = part.stat().st_size if append else 0
     length = answer.headers.get("Content-Length")
-    with part.open("ab" if append else "wb") as file, Progress(
-        f"fetch {part.name}", -(-int(length) // _MEGABYTE) if length else None, "MB"
-    ) as progress:  # fmt: skip
-        since, counted = time.monotonic(), before
+    megabytes = _megabytes(int(length)) if length else None
+    with (
+        part.open("ab" if append else "wb") as file,
+        Progress(f"fetch {part.name}", megabytes, "MB") as progress,
+    ):
+        since = time.monotonic()
+        counted = before
         for chunk in answer.iter_raw():
             file.write(chunk)
             # the limits of a request are those of one read: a byte now and then would
@@ -174,6 +175,12 @@ def _copy(answer: "httpx2.Response", part: Path, *, append: bool) -> int:
                         f"less than {_LEAST_BYTES} bytes came in {_SLOW_FOR:.0f} "
                         "seconds"
                     )
-                since, counted = time.monotonic(), file.tell()
-            progress.update(-(-(file.tell() - before) // _MEGABYTE) - progress.done)
+                since = time.monotonic()
+                counted = file.tell()
+            progress.update(_megabytes(file.tell() - before) - progress.done)
     return before + int(length) if length else part.stat().st_size
+
+
+def _megabytes(size: int) -> int:
+    """Return a number of bytes in megabytes, rounded up."""
+    return -(-size // _MEGABYTE)

@@ -75,12 +75,11 @@ class Listing(NamedTuple):
     def select(self, patterns: Collection[str]) -> "Listing":
         """Return the listing of the files whose names match one of the shell patterns;
         `*` also matches `/`."""
-        names = [
-            name
-            for name in self.files
-            if any(fnmatchcase(name, pattern) for pattern in patterns)
-        ]
-        return self._replace(files={name: self.files[name] for name in names})
+        files = {}
+        for name, file in self.files.items():
+            if any(fnmatchcase(name, pattern) for pattern in patterns):
+                files[name] = file
+        return self._replace(files=files)
 
 
 Pins = Mapping[str, Mapping[str, str]]
@@ -92,9 +91,10 @@ _PINS: ContextVar[Pins | None] = ContextVar("pins", default=None)
 def read_pins(path: str | None) -> Pins:
     """Read a file of pins that was checked while the study was planned; return nothing
     without a file."""
-    return (
-        {} if path is None else yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    )
+    if path is None:
+        return {}
+    pins: Pins = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    return pins
 
 
 @contextmanager
@@ -136,12 +136,11 @@ def snapshot(
             snapshot_download, hub, repo_type=kind, revision=read_at, cache_dir=cache
         )
         folder = Path(_with_retries(lambda: fetch(allow_patterns=list(patterns))))
-    names = sorted(
-        path.relative_to(folder).as_posix()
-        for path in folder.rglob("*")
-        if path.is_file()
-    )
-    files = tuple(filter_repo_objects(names, allow_patterns=list(patterns)))
+    names = []
+    for path in folder.rglob("*"):
+        if path.is_file():
+            names.append(path.relative_to(folder).as_posix())
+    files = tuple(filter_repo_objects(sorted(names), allow_patterns=list(patterns)))
     log.info("%s at %s is commit %s: %d files", hub, read_at, folder.name, len(files))
     return Snapshot(hub, revision, folder.name, folder, files)
 
@@ -167,7 +166,7 @@ def list_files(
     api = HfApi()
     revision = _revision_of(hub, kind, revision)
     info_of = api.model_info if kind == "model" else api.dataset_info
-    files: dict[str, ListedFile] = {}
+    files = {}
     with explain_failures(hub, kind, revision):
         if names is None:
             info = _with_retries(
@@ -196,12 +195,11 @@ def names_in(hub: str, kind: RepositoryKind, revision: str) -> list[str]:
     from huggingface_hub import HfApi
 
     revision = _revision_of(hub, kind, revision)
+    list_names = partial(
+        HfApi().list_repo_files, hub, repo_type=kind, revision=revision
+    )
     with explain_failures(hub, kind, revision):
-        return sorted(
-            _with_retries(
-                lambda: HfApi().list_repo_files(hub, repo_type=kind, revision=revision)
-            )
-        )
+        return sorted(_with_retries(list_names))
 
 
 def fetch_file(
@@ -282,11 +280,11 @@ def fetched_files(source: Path) -> list[tuple[str, Path]]:
         return sorted((path.relative_to(source).as_posix(), path) for path in files)
     if source.name != MANIFEST:
         return [(source.name, source)]
-    return sorted(
-        (name, source.parent / repository["hub"] / name)
-        for repository in read_json(source)["repositories"]
-        for name in repository["files"]
-    )
+    fetched = []
+    for repository in read_json(source)["repositories"]:
+        for name in repository["files"]:
+            fetched.append((name, source.parent / repository["hub"] / name))
+    return sorted(fetched)
 
 
 def pins_of(
@@ -300,9 +298,8 @@ def pins_of(
     """
     commits: dict[tuple[str, str], set[str]] = {}
     for repository in repositories:
-        commits.setdefault((f"{repository['kind']}s", repository["hub"]), set()).add(
-            repository["commit"]
-        )
+        key = (f"{repository['kind']}s", repository["hub"])
+        commits.setdefault(key, set()).add(repository["commit"])
     known = {kind: dict(pins.get(kind, {})) for kind in ("models", "datasets")}
     several = []
     for (kind, hub), read in commits.items():
@@ -335,9 +332,10 @@ def repositories_of(record: Path) -> list[Fetched]:
         if origin != "hub":
             return []
         return [Fetched("model", hub, content.get("revision", ""), commit)]
-    fetched: list[Fetched] = []
+    fetched = []
     for source in content.get("repositories", [content] if content else []):
-        hub, revision = source["hub"], source.get("revision", "")
+        hub = source["hub"]
+        revision = source.get("revision", "")
         kind = "dataset" if "/" in hub else "archive"
         fetched.append(Fetched(kind, hub, revision, source["commit"]))
     return fetched
@@ -362,17 +360,11 @@ def explain_failures(hub: str, kind: RepositoryKind, revision: str) -> Iterator[
     # the first that fits counts: most of them are kinds of the last
     messages: dict[type[Exception], str] = {
         errors.GatedRepoError: f"{hub} is gated: accept its terms at {place} and set "
-        f"HF_TOKEN to a "
-        f"token of that "
-        "account (environment, or `hf auth login`).",
+        "HF_TOKEN to a token of that account (environment, or `hf auth login`).",
         errors.RevisionNotFoundError: f"{hub} has no revision '{revision}': give a "
-        f"branch, tag, commit or "
-        f"refs/pr/N "
-        f"that {place} has.",
-        errors.RepositoryNotFoundError: f"{place} is not there, or private: check "
-        f"the id, or set HF_TOKEN to a "
-        f"token "
-        "that may read it.",
+        f"branch, tag, commit or refs/pr/N that {place} has.",
+        errors.RepositoryNotFoundError: f"{place} is not there, or private: check the "
+        "id, or set HF_TOKEN to a token that may read it.",
         errors.OfflineModeIsEnabled: unreached,
         errors.LocalEntryNotFoundError: unreached,
         errors.EntryNotFoundError: f"{hub} at '{revision}' lacks a file: {{error}}",
@@ -385,14 +377,15 @@ def explain_failures(hub: str, kind: RepositoryKind, revision: str) -> Iterator[
         httpx2.HTTPError,
         OSError,
     ) as error:
-        otherwise = (
+        advice = remedy(error, "The received part is kept; run again.")
+        message = (
             f"{hub} at '{revision}' could not be fetched from {constants.ENDPOINT}: "
-            f"{{error}}. {remedy(error, 'The received part is kept; run again.')}"
+            f"{{error}}. {advice}"
         )
-        message = next(
-            (text for kind, text in messages.items() if isinstance(error, kind)),
-            otherwise,
-        )
+        for of_kind, text in messages.items():
+            if isinstance(error, of_kind):
+                message = text
+                break
         raise InputError(message.replace("{error}", _first_line(error))) from error
     except (
         ValueError,
@@ -444,6 +437,5 @@ def _wait_of(error: BaseException, usual: float) -> float | None:
 
 
 def _first_line(error: BaseException) -> str:
-    return without_credentials(str(error).strip() or type(error).__name__).splitlines()[
-        0
-    ]
+    said = str(error).strip() or type(error).__name__
+    return without_credentials(said).splitlines()[0]

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.files import (
+    JsonObject,
     add_to_footer,
     content_of,
     digest,
@@ -51,22 +52,25 @@ class Job(NamedTuple):
     inputs that only order jobs."""
 
     code: str
-    settings: Mapping[str, Any]
+    settings: JsonObject
     inputs: list[str]
     outputs: list[str]
 
     def about(self) -> dict[str, Any]:
         """Return what its identity file tells: its code, its settings by their digests,
         its inputs."""
-        settings = {name: digest(value) for name, value in self.settings.items()}
         return {
             "code": self.code,
-            "settings": settings,
+            "settings": _digests_of(self.settings),
             "inputs": sorted(set(self.inputs)),
         }
 
 
-def job_digest(about: Mapping[str, Any]) -> str:
+def _digests_of(settings: JsonObject) -> dict[str, str]:
+    return {name: digest(value) for name, value in settings.items()}
+
+
+def job_digest(about: JsonObject) -> str:
     """Return the SHA-256 of a job's code and settings, given as `Job.about` tells
     them."""
     return digest({"code": about["code"], "settings": about["settings"]})
@@ -102,8 +106,8 @@ def _read(path: Path) -> Any:
     if path.suffix == ".json":
         value = read_json(path)
         return (value[-1] if isinstance(value, list) else value)[_KEY]
-    found = _COMMENTED.search(path.read_bytes())
-    return json.loads(found[1] if found else b"")
+    comment = _COMMENTED.search(path.read_bytes())
+    return json.loads(comment[1] if comment else b"")
 
 
 def write_identity(path: str, identity: Identity) -> None:
@@ -133,7 +137,7 @@ def digest_of(path: str) -> str:
 
 def mark_outputs(
     file: str,
-    settings: Mapping[str, Any],
+    settings: JsonObject,
     outputs: Iterable[str],
     made_from: dict[str, str],
 ) -> None:
@@ -142,22 +146,17 @@ def mark_outputs(
     The settings are those that the job was given: another plan may have changed the
     identity file since.
     """
-    about = read_json(file) | {
-        "settings": {name: digest(value) for name, value in settings.items()}
-    }
-    carrying = carriers(outputs)
-    # a checkpoint's record has the SHA-256 of its weights, which are too large to be
-    # read at each start
-    beside = [
-        path
-        for path in outputs
-        if path not in carrying and not path.endswith(".safetensors")
-    ]
+    about = read_json(file)
+    about["settings"] = _digests_of(settings)
+    first, *others = carriers(outputs)
+    beside = {}
+    for path in outputs:
+        # a checkpoint's record has the SHA-256 of its weights, which are too large to
+        # be read at each start
+        if path not in (first, *others) and not path.endswith(".safetensors"):
+            beside[path] = sha256_file(path)
     identity = Identity(job_digest(about), made_from, {})
-    first, *others = carrying
-    write_identity(
-        first, identity._replace(beside={path: sha256_file(path) for path in beside})
-    )
+    write_identity(first, identity._replace(beside=beside))
     for path in others:
         write_identity(path, identity)
 
@@ -189,11 +188,10 @@ class Identities:
         about = job.about()
         outputs = _existing(job.outputs)
         carrying = _existing(carriers(job.outputs)) if outputs else []
-        outdated = {
-            str(output): _changed(output)
-            for output in carrying
-            if self._is_outdated(output, about)
-        }
+        outdated = {}
+        for output in carrying:
+            if self._is_outdated(output, about):
+                outdated[str(output)] = _changed(output)
         try:
             _write_about(file, about, outdated)
             if outdated:
@@ -206,24 +204,22 @@ class Identities:
             ) from error
         return path
 
-    def _is_outdated(self, output: Path, about: Mapping[str, Any]) -> bool:
+    def _is_outdated(self, output: Path, about: JsonObject) -> bool:
         """Return whether an output was made from something else than its job would make
         it from now."""
         identity = read_identity(str(output))
-        if (
-            identity is None
-            or identity.job != job_digest(about)
-            or [*identity.made_from] != about["inputs"]
-        ):
+        if identity is None or identity.job != job_digest(about):
+            return True
+        if [*identity.made_from] != about["inputs"]:
             return True
         # an input that is missing, as documents are once they are counted, says nothing
-        changed = any(
-            self._digest(path) not in ("", held)
-            for path, held in identity.made_from.items()
-        )
-        return changed or any(
-            content_of(path) not in ("", held) for path, held in identity.beside.items()
-        )
+        for path, held in identity.made_from.items():
+            if self._digest(path) not in ("", held):
+                return True
+        for path, held in identity.beside.items():
+            if content_of(path) not in ("", held):
+                return True
+        return False
 
     def _digest(self, path: str) -> str:
         if path not in self._digests:
@@ -255,19 +251,17 @@ class Identities:
                 self._renew(reader, moment)
 
 
-def _write_about(
-    file: Path, about: Mapping[str, Any], outdated: Mapping[str, int]
-) -> None:
+def _write_about(file: Path, about: JsonObject, outdated: Mapping[str, int]) -> None:
     """Write an identity file if what it tells changed.
 
     What it tells of outdated outputs is new each time that such a file is put in place:
     Snakemake takes an input for unchanged that has the bytes of the last run.
     """
-    kept: dict[str, Any] = {}
+    written: dict[str, Any] = {}
     with suppress(FileNotFoundError, InputError, TypeError, ValueError):
-        kept = dict(read_json(file))
-    known = kept.pop("outdated", {})
-    if kept != about or (outdated and known != outdated):
+        written = dict(read_json(file))
+    known = written.pop("outdated", {})
+    if written != about or (outdated and known != outdated):
         write_json(file, {**about, "outdated": outdated} if outdated else about)
 
 

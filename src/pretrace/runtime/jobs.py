@@ -23,13 +23,9 @@ def run_job(snakemake: Any) -> Iterator[None]:
         file = snakemake.input.get("identity")
         # before the job reads them: what is replaced meanwhile must not pass for what
         # was read
-        made_from = (
-            {path: digest_of(path) for path in read_json(file)["inputs"]}
-            if file
-            else {}
-        )
+        inputs = read_json(file)["inputs"] if file else []
+        made_from = {path: digest_of(path) for path in inputs}
         yield
         if file:
-            mark_outputs(
-                file, dict(snakemake.params.items()), list(snakemake.output), made_from
-            )
+            settings = dict(snakemake.params.items())
+            mark_outputs(file, settings, list(snakemake.output), made_from)

@@ -77,9 +77,8 @@ class _Terminal(logging.StreamHandler[TextIO]):
 
     def finish(self) -> None:
         if self._last is not None and not self.stream.isatty():
-            self.stream.write(
-                printable(f"{self._name}: {self._last.getMessage()}") + "\n"
-            )
+            line = printable(f"{self._name}: {self._last.getMessage()}")
+            self.stream.write(f"{line}\n")
 
 
 def tell(message: str, *values: object) -> None:
@@ -124,7 +123,8 @@ def job_log(path: str | Path) -> Iterator[None]:
         log.error("error: %s", error)
         sys.exit(1)
     except Exception as error:
-        if advice := remedy(error):
+        advice = remedy(error)
+        if advice:
             log.error("error: %s. %s", message_of(error), advice)
             sys.exit(1)
         log.exception("unexpected error", extra={"file_only": True})
@@ -143,7 +143,8 @@ def job_log(path: str | Path) -> Iterator[None]:
 def progress_on_stderr() -> Iterator[None]:
     """Print lines of progress that took `EVERY` seconds or more, for a caller without a
     log."""
-    handler, level = logging.StreamHandler(), log.level
+    handler = logging.StreamHandler()
+    level = log.level
     handler.addFilter(lambda record: getattr(record, "elapsed", 0.0) >= EVERY)
     handler.setFormatter(LogFormatter("%(message)s"))
     log.addHandler(handler)
@@ -158,14 +159,15 @@ def progress_on_stderr() -> Iterator[None]:
 def warnings_since(moment: float, folders: Iterable[str]) -> list[str]:
     """Return the different warnings in the logs of folders that were written after
     `moment`, sorted."""
-    logs = (path for folder in folders for path in Path(folder).rglob("*.log"))
-    lines = (
-        line for path in logs if path.stat().st_mtime >= moment
-        for line in path.read_text(encoding="utf-8").splitlines()
-    )  # fmt: skip
-    return sorted(
-        {line.split(" WARNING ", 1)[1] for line in lines if _WARNING.match(line)}
-    )
+    warnings = set()
+    for folder in folders:
+        for path in Path(folder).rglob("*.log"):
+            if path.stat().st_mtime < moment:
+                continue
+            for line in path.read_text(encoding="utf-8").splitlines():
+                if _WARNING.match(line):
+                    warnings.add(line.split(" WARNING ", 1)[1])
+    return sorted(warnings)
 
 
 # no bar: it would be read in a log
@@ -185,7 +187,9 @@ class Progress:
     """
 
     def __init__(self, what: str, total: int | None, unit: str) -> None:
-        self.what, self.total, self.unit = what, total, unit
+        self.what = what
+        self.total = total
+        self.unit = unit
         self.done = 0
         self.note = ""
         self._start = time.monotonic()

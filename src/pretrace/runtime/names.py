@@ -27,7 +27,8 @@ parts of paths."""
 def check_study_name(name: str) -> str:
     """Return the name of a study. Raises `ValueError` if results/ has no place for a
     folder of that name."""
-    if (size := len(name.encode())) > MOST_BYTES:
+    size = len(name.encode())
+    if size > MOST_BYTES:
         raise ValueError(
             f"{shorten(repr(name))} has {size} bytes in UTF-8; give a name of at most "
             f"{MOST_BYTES}"

@@ -4,13 +4,13 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from pretrace.runtime.code import LIBRARY, scripts_folder
-from pretrace.runtime.files import digest, sha256_file
+from pretrace.runtime.files import JsonObject, digest, sha256_file
 from pretrace.runtime.hub import repositories_of
 from pretrace.runtime.schema import read_yaml
 
@@ -57,13 +57,12 @@ def whole_code_digest() -> str:
     for folder in (LIBRARY, scripts_folder()):
         for path in sorted(folder.rglob("*")):
             if path.suffix in (".py", ".jinja"):
-                digests[f"{folder.name}/{path.relative_to(folder).as_posix()}"] = (
-                    sha256_file(path)
-                )
+                name = f"{folder.name}/{path.relative_to(folder).as_posix()}"
+                digests[name] = sha256_file(path)
     return digest(digests)
 
 
-def passes(manifests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def passes(manifests: Iterable[JsonObject]) -> list[dict[str, Any]]:
     """List the devices of each manifest's forward passes, and their numbers of texts
     and tokens.
 
@@ -72,15 +71,9 @@ def passes(manifests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     context, in stretches, counts once and is not truncated.
     """
     about = (
-        "model",
-        "benchmark",
-        "checkpoint",
-        "dtype",
-        "device",
-        "engine",
-        "batch_tokens",
+        "model", "benchmark", "checkpoint", "dtype", "device", "engine", "batch_tokens",
         "threads",
-    )
+    )  # fmt: skip
     rows = []
     for manifest in manifests:
         views = manifest["views"]
@@ -94,9 +87,8 @@ def passes(manifests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _totals(views: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+def _totals(views: Sequence[JsonObject]) -> dict[str, int]:
     """Add up what is counted of views and slices: texts, skipped, truncated, tokens."""
-    views = list(views)
     read_on = {_texts_of(view) for view in views if view["past_context"]}
     totals = {"texts": 0, "skipped": 0, "truncated": 0, "tokens": 0}
     for view in views:
@@ -109,11 +101,11 @@ def _totals(views: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return totals
 
 
-def _texts_of(view: Mapping[str, Any]) -> tuple[Any, ...]:
+def _texts_of(view: JsonObject) -> tuple[Any, ...]:
     return view["view"], view["altered"], view["subset"], view["length"]
 
 
-def _lost_shots(views: Iterable[Mapping[str, Any]]) -> list[str]:
+def _lost_shots(views: Iterable[JsonObject]) -> list[str]:
     """Say of each subset and length which prefixes have fewer shots than asked for, in
     the draw that has the fewest."""
     used: dict[tuple[str, int], int] = {}
@@ -144,15 +136,14 @@ def repositories(records: Iterable[Path]) -> list[dict[str, str]]:
     `records`: checkpoint.json of the models, files.json of the benchmarks, a file a
     shard of the corpora.
     """
-    read = {
-        (source.kind, source.hub, source.commit)
-        for path in records
-        for source in repositories_of(path)
-    }
-    return [
-        {"kind": kind, "hub": hub, "commit": commit}
-        for kind, hub, commit in sorted(read)
-    ]
+    read = set()
+    for path in records:
+        for source in repositories_of(path):
+            read.add((source.kind, source.hub, source.commit))
+    listed = []
+    for kind, hub, commit in sorted(read):
+        listed.append({"kind": kind, "hub": hub, "commit": commit})
+    return listed
 
 
 def processor() -> str:

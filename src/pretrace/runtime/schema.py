@@ -58,13 +58,12 @@ class _UniqueKeyLoader(_Loader):
             if key_node.tag == "tag:yaml.org,2002:merge":
                 continue
             key = self.construct_object(key_node, deep=True)
-            plain = isinstance(key, str | int | float | bool | None)
-            if not plain or key in seen:
-                problem = (
-                    f"the key '{key}' is given twice"
-                    if plain
-                    else "a key must be a plain value"
-                )
+            problem = ""
+            if not isinstance(key, str | int | float | bool | None):
+                problem = "a key must be a plain value"
+            elif key in seen:
+                problem = f"the key '{key}' is given twice"
+            if problem:
                 raise yaml.constructor.ConstructorError(
                     None, None, problem, key_node.start_mark
                 )
@@ -83,17 +82,16 @@ def _check_shape(text: str) -> None:
     by one."""
     sizes: dict[str | None, int] = {}
     above: list[tuple[str | None, int]] = []
-    anchor, size = None, 0
+    anchor = None
+    size = 0
     for event in yaml.parse(text, Loader=_Loader):
         problem = ""
         if isinstance(event, yaml.CollectionStartEvent):
             above.append((anchor, size))
-            anchor, size = event.anchor, 1
-            problem = (
-                f"nested more than {DEEPEST} levels deep"
-                if len(above) > DEEPEST
-                else ""
-            )
+            anchor = event.anchor
+            size = 1
+            if len(above) > DEEPEST:
+                problem = f"nested more than {DEEPEST} levels deep"
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor not in sizes:
                 problem = (
@@ -101,17 +99,16 @@ def _check_shape(text: str) -> None:
                 )
             size += sizes.get(event.anchor, 0)
         elif isinstance(event, yaml.ScalarEvent):
-            sizes |= {event.anchor: 1} if event.anchor else {}
+            if event.anchor:
+                sizes[event.anchor] = 1
             size += 1
-            problem = (
-                f"a text of {len(event.value):,} characters"
-                if len(event.value) > LONGEST_TEXT
-                else ""
-            )
+            if len(event.value) > LONGEST_TEXT:
+                problem = f"a text of {len(event.value):,} characters"
         elif isinstance(event, yaml.CollectionEndEvent):
-            sizes |= {anchor: size} if anchor else {}
-            (anchor, before), inner = above.pop(), size
-            size = before + inner
+            if anchor:
+                sizes[anchor] = size
+            anchor, before = above.pop()
+            size += before
         if size > MOST_VALUES:
             problem = f"its aliases stand for more than {MOST_VALUES:,} values"
         if problem:
@@ -161,17 +158,13 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}, line {mark.line + 1}" if mark else str(path)
-        problem = (
-            getattr(error, "problem", None) or getattr(error, "reason", None) or error
-        )
-        hint = next(
-            (
-                f" {hint}"
-                for words, hint in _YAML_HINTS.items()
-                if words in str(problem)
-            ),
-            "",
-        )
+        reason = getattr(error, "reason", None)
+        problem = getattr(error, "problem", None) or reason or error
+        hint = ""
+        for words, advice in _YAML_HINTS.items():
+            if words in str(problem):
+                hint = f" {advice}"
+                break
         raise InputError(
             f"{where}: not valid YAML ({shorten(problem)}).{hint}"
         ) from error
@@ -202,11 +195,11 @@ class Keys(BaseModel):
     def set_fields(self) -> dict[str, Any]:
         """Return the fields that the file sets, without those that have their
         defaults."""
-        return {
-            name: getattr(self, name)
-            for name in type(self).model_fields
-            if name in self.model_fields_set
-        }
+        fields = {}
+        for name in type(self).model_fields:
+            if name in self.model_fields_set:
+                fields[name] = getattr(self, name)
+        return fields
 
     def to_json(self, *without: str, defaults: bool = True) -> dict[str, Any]:
         """Return the keys with a value as JSON values, in the order of the class,
@@ -237,9 +230,8 @@ class _Unwritten:
     def __get_pydantic_core_schema__(
         self, kind: Any, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
-        return handler(
-            reduce(or_, (member for member in get_args(kind) if member is not NoneType))
-        )
+        members = [member for member in get_args(kind) if member is not NoneType]
+        return handler(reduce(or_, members))
 
 
 Maybe = Annotated[T | None, _Unwritten()]
@@ -285,10 +277,9 @@ Years = Annotated[list[int], Field(min_length=2, max_length=2)]
 
 
 def _once(values: list[T]) -> list[T]:
-    if twice := [
-        value for number, value in enumerate(values) if value in values[:number]
-    ]:
-        raise ValueError(f"{twice[0]!r} is given twice; once is enough")
+    for number, value in enumerate(values):
+        if value in values[:number]:
+            raise ValueError(f"{value!r} is given twice; once is enough")
     return values
 
 
@@ -411,10 +402,10 @@ def parse_entries(entries: Any, sources: Sources, where: str) -> dict[str, Any]:
     """Return the entries of a registry, by slug, each as the class of its key `source`;
     raises as `parse`."""
     parse(entries, dict[Slug, dict[Any, Any]], where)
-    return {
-        slug: parse_entry(slug, entry, sources, where)
-        for slug, entry in entries.items()
-    }
+    parsed = {}
+    for slug, entry in entries.items():
+        parsed[slug] = parse_entry(slug, entry, sources, where)
+    return parsed
 
 
 F = TypeVar("F")
@@ -563,10 +554,10 @@ def _explain(
 def _lines_of(mistakes: list[_Mistake], is_around: bool) -> Iterator[str]:
     """Yield the lines of the mistakes of one place; `is_around`: something inside of
     the value is wrong, too."""
-    missing: list[str] = []
-    of_type: list[_Mistake] = []
-    of_words: list[_Mistake] = []
-    others: list[_Mistake] = []
+    missing = []
+    of_type = []
+    of_words = []
+    others = []
     for mistake in mistakes:
         if mistake.type == "missing":
             missing.append(repr(mistake.about))
@@ -595,17 +586,22 @@ def _lines_of(mistakes: list[_Mistake], is_around: bool) -> Iterator[str]:
 def _mistake(complaint: Any, value: Any, kind: Any, path: tuple[Any, ...]) -> _Mistake:
     """Return a complaint with its place: parts of `loc` that are not keys name the
     member of a union."""
-    loc, type, context = complaint["loc"], complaint["type"], complaint.get("ctx", {})
+    loc = complaint["loc"]
+    type = complaint["type"]
+    context = complaint.get("ctx", {})
     plain = _PLAIN[type].format(**context) if type in _PLAIN else complaint["msg"]
     about = str(context.get("error", plain))
     if loc[-1:] == ("[key]",):  # a key itself is wrong
         loc = loc[:-2]
         kinds = {"string_type": "invalid_key", "literal_error": "extra_forbidden"}
         if type in kinds:
-            type, about = kinds[type], str(complaint["input"])
+            type = kinds[type]
+            about = str(complaint["input"])
     elif type in _OF_KEYS:
-        loc, about = loc[:-1], str(loc[-1])
-    members, text = _members(kind), ""
+        *loc, key = loc
+        about = str(key)
+    members = _members(kind)
+    text = ""
     for part in loc:
         is_key = isinstance(value, dict) and part in value
         is_number = isinstance(value, list) and isinstance(part, int)
@@ -617,8 +613,10 @@ def _mistake(complaint: Any, value: Any, kind: Any, path: tuple[Any, ...]) -> _M
             for kind_inside, described in _inside(member, part):
                 inside += _members(kind_inside)
                 text_inside = text_inside or described
-        members, text = inside, text_inside or text
-        value, path = value[part], (*path, part)
+        members = inside
+        text = text_inside or text
+        value = value[part]
+        path = (*path, part)
     return _Mistake(type, path, complaint["input"], about, members, text)
 
 
@@ -669,7 +667,8 @@ def _keys_of(kind: Any) -> Collection[str]:
 
 def _members(kind: Any) -> list[Any]:
     """Return the types of a union, each without the checks of `Annotated`."""
-    origin, args = get_origin(kind), get_args(kind)
+    origin = get_origin(kind)
+    args = get_args(kind)
     if origin not in (Annotated, Union, UnionType):
         return [kind]
     members = []
@@ -701,9 +700,9 @@ def _of_types(mistakes: list[_Mistake]) -> str:
     if "text" in needed and isinstance(value, bool | int | float):
         hint = "Put it in quotes. "
     first = mistakes[0]
-    given = f"{_kind(value)} {first.shown}".removesuffix(" None")
+    shown = f"{_kind(value)} {first.shown}".removesuffix(" None")
     return (
-        f"{first.key}: {given} where {' or '.join(needed)} is needed. "
+        f"{first.key}: {shown} where {' or '.join(needed)} is needed. "
         f"{hint}{first.text}".strip()
     )
 

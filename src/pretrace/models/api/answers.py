@@ -3,7 +3,7 @@ text, whether it was filtered, and the tokens that the server counts."""
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pretrace.runtime.errors import shorten
@@ -88,7 +88,7 @@ def _put_together(events: Sequence[str]) -> Body:
     return whole
 
 
-def choice_of(body: Any) -> dict[str, Any]:
+def choice_of(body: Any) -> JsonObject:
     """Return the first choice of an answer of either endpoint.
 
     Raises:
@@ -121,7 +121,7 @@ def text_in(content: Any) -> str | None:
     return content if isinstance(content, str) else None
 
 
-def text_of(choice: Mapping[str, Any]) -> str | None:
+def text_of(choice: JsonObject) -> str | None:
     """Return the text of a choice of either endpoint; None if it has none."""
     message = choice.get("message")
     if isinstance(message, dict):
@@ -129,7 +129,7 @@ def text_of(choice: Mapping[str, Any]) -> str | None:
     return text_in(choice.get("text"))
 
 
-def is_filtered(choice: Mapping[str, Any]) -> bool:
+def is_filtered(choice: JsonObject) -> bool:
     """Return whether a choice was filtered, by the reason why it ended."""
     reason = str(choice.get("finish_reason") or "").lower()
     return any(word in reason for word in _FILTERS)
@@ -142,12 +142,12 @@ def without_thoughts(text: str) -> str:
     return "" if _THOUGHTS.match(answer) else answer
 
 
-def is_cut(choice: Mapping[str, Any]) -> bool:
+def is_cut(choice: JsonObject) -> bool:
     """Return whether a choice ends because its tokens were used up."""
     return str(choice.get("finish_reason")).lower() in _CUT
 
 
-def is_cut_in_thought(choice: Mapping[str, Any]) -> bool:
+def is_cut_in_thought(choice: JsonObject) -> bool:
     """Return whether a choice of a chat's answer has no word yet where its tokens were
     used up."""
     return is_cut(choice) and not without_thoughts(text_of(choice) or "").strip()

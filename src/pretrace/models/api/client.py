@@ -45,11 +45,8 @@ _NOT_TAKEN = {400, 422}
 _NOTED_WAIT = 10  # seconds a server asks to wait that are worth a line in the log
 # a server that asks for more, or answers nothing for so long, ends the job
 _LONGEST_WAIT = 3600
-_ANSWERS_A_WORKER = (
-    # after so many answers one more request is in flight, where the server asked for
-    # fewer
-    50
-)
+# after so many answers one more request is in flight, where the server asked for fewer
+_ANSWERS_A_WORKER = 50
 
 
 class ApiClient:
@@ -96,15 +93,16 @@ class ApiClient:
         refuses a request or keeps failing, or the budget does not suffice; the answers
         until then are stored, and the message counts them.
         """
-        if found := self.store.taken(self._server):
-            self.dialect, self.is_known = Dialect(**found), True
+        dialect = self.store.taken(self._server)
+        if dialect:
+            self.dialect = Dialect(**dialect)
+            self.is_known = True
         keys = [self.endpoint.key_of(request) for request in requests]
         known = self.store.known(list(dict.fromkeys(keys)))
-        missing = {
-            key: request
-            for key, request in zip(keys, requests, strict=True)
-            if key not in known
-        }
+        missing = {}
+        for key, request in zip(keys, requests, strict=True):
+            if key not in known:
+                missing[key] = request
         progress(sum(key in known for key in keys))
         if missing:
             asking = _Asking(self, missing, read, Counter(keys), progress)
@@ -150,22 +148,22 @@ class _Asking:
         progress: Callable[[int], None],
     ) -> None:
         self.client = client
-        self.endpoint, self.store, self.budget = (
-            client.endpoint,
-            client.store,
-            client.budget,
-        )
+        self.endpoint = client.endpoint
+        self.store = client.store
+        self.budget = client.budget
         self._is_confirmed = False
         """Whether an answer of this round has confirmed the dialect."""
-        self.missing, self.read, self.copies, self.progress = (
-            missing,
-            read,
-            copies,
-            progress,
-        )
+        self.missing = missing
+        self.read = read
+        self.copies = copies
+        self.progress = progress
         self.key = self.endpoint.key()
-        self.answered = self.failed = self.limited = self.cost = 0
-        self._placed = self._in_flight = 0
+        self.answered = 0
+        self.failed = 0
+        self.limited = 0
+        self.cost = 0
+        self._placed = 0
+        self._in_flight = 0
         self._workers = self.endpoint.concurrency
         """How many requests may be in flight: fewer where the server asked for
         fewer."""
@@ -233,7 +231,8 @@ class _Asking:
                 most = math.ceil(self._bound(request) * self._dearer)
                 if not await self._put_aside(most):
                     return
-                fault, is_over = None, False
+                fault = None
+                is_over = False
                 try:
                     text, body = await self._post(client, request)
                     self._take(key, request, text, body, most)
@@ -285,11 +284,11 @@ class _Asking:
         prompt, completion = tokens_used(body) or self.endpoint.most(spoken)
         sent = json.dumps(spoken, ensure_ascii=False, sort_keys=True)
         cost = self.endpoint.cost(prompt, completion)
-        self.store.add(
-            StoredAnswer(key, self.endpoint.name, sent, text, prompt, completion, cost),
-            most,
-        )
-        self.answered, self.cost = self.answered + 1, self.cost + cost
+        name = self.endpoint.name
+        answer = StoredAnswer(key, name, sent, text, prompt, completion, cost)
+        self.store.add(answer, most)
+        self.answered += 1
+        self.cost += cost
         self._last_answer = time.monotonic()
         bound = self._bound(request)
         if cost > bound * self._dearer:
@@ -301,11 +300,10 @@ class _Asking:
                 self._dearer,
             )
         self._answers_since += 1
-        if (
-            self._workers < self.endpoint.concurrency
-            and self._answers_since >= _ANSWERS_A_WORKER
-        ):
-            self._workers, self._answers_since = self._workers + 1, 0
+        has_fewer = self._workers < self.endpoint.concurrency
+        if has_fewer and self._answers_since >= _ANSWERS_A_WORKER:
+            self._workers += 1
+            self._answers_since = 0
 
     def _count(self, fault: FailedRequestError) -> None:
         """Count a request without an answer, and have fewer in flight where the server
@@ -315,7 +313,8 @@ class _Asking:
         # what was in flight with the first that came too early says nothing new
         is_news = self._answers_since or self._workers == self.endpoint.concurrency
         if fault.limited and self._workers > 1 and is_news:
-            self._workers, self._answers_since = max(1, self._workers // 2), 0
+            self._workers = max(1, self._workers // 2)
+            self._answers_since = 0
             log.warning(
                 "%s: the server asks for fewer requests (%s); %d at once from now on",
                 self.endpoint.name, str(fault).partition(":")[0], self._workers,
@@ -337,11 +336,11 @@ class _Asking:
                     return True
                 if not self._in_flight:
                     spent, aside = (amount / NANO for amount in self.store.money())
-                    also = (
-                        f" and {aside:.6g} put aside for requests without an answer"
-                        if aside
-                        else ""
-                    )
+                    also = ""
+                    if aside:
+                        also = (
+                            f" and {aside:.6g} put aside for requests without an answer"
+                        )
                     self._fail(
                         "the budget is used up: of budget_usd = "
                         f"{self.budget / NANO:g} (config.yaml), {spent:.6g} dollars "
@@ -364,9 +363,9 @@ class _Asking:
     ) -> tuple[str, Body]:
         """The answer as text and parsed; any failure is a `FailedRequestError` whose
         message does not hold the key."""
-        create: Any = (
-            client.chat.completions if self.endpoint.chat else client.completions
-        )
+        create: Any = client.completions
+        if self.endpoint.chat:
+            create = client.chat.completions
         try:
             # the client's own is a limit of one read
             async with asyncio.timeout(self.endpoint.timeout):
@@ -476,8 +475,8 @@ class _Asking:
         idle = time.monotonic() + (fault.after or 0) - self._last_answer
         if not fault.temporary:
             impossible = f"gives impossible log-probabilities: {fault}. {OF_MODEL}"
-            told = impossible if fault.paid else f"refuses a request ({fault})."
-            self._fail(f"{self.endpoint.base_url} {told}")
+            problem = impossible if fault.paid else f"refuses a request ({fault})."
+            self._fail(f"{self.endpoint.base_url} {problem}")
         elif attempts == self.endpoint.attempts:
             self._fail(
                 f"a request failed {attempts} times, the last time with {fault}."

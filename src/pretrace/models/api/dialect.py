@@ -6,9 +6,10 @@ other servers give no log-probabilities, and what a reasoning model thinks count
 tokens of its answer.
 """
 
-from collections.abc import Mapping
 from itertools import product
 from typing import Any, NamedTuple
+
+from pretrace.runtime.files import JsonObject
 
 LETTER_TOKENS = 16
 """Tokens of an answer in text: "The correct answer is B.\""""
@@ -35,7 +36,7 @@ class Dialect(NamedTuple):
     stream: bool = False
     is_full: bool = False
 
-    def spoken(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def spoken(self, body: JsonObject) -> dict[str, Any]:
         """Return the body of a request as the server takes it."""
         spoken = dict(body)
         tokens = spoken.pop("max_tokens")
@@ -53,15 +54,14 @@ class Dialect(NamedTuple):
     def alternatives(self) -> "list[Dialect]":
         """Return this dialect and all others with its room and stream, the most alike
         first."""
-        every: list[Dialect] = []
-        for limit, has_temperature, has_logprobs in product(
-            _LIMITS, (True, False), (True, False)
-        ):
-            kind = self._replace(
-                limit=limit, temperature=has_temperature, logprobs=has_logprobs
+        dialects = []
+        both = (True, False)
+        for limit, temperature, logprobs in product(_LIMITS, both, both):
+            other = self._replace(
+                limit=limit, temperature=temperature, logprobs=logprobs
             )
-            every.append(kind)
-        return sorted(every, key=self._distance)
+            dialects.append(other)
+        return sorted(dialects, key=self._distance)
 
     def _distance(self, other: "Dialect") -> int:
         """Return in how many ways another dialect differs."""

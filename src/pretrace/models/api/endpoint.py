@@ -3,13 +3,11 @@ its price."""
 
 import math
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from pretrace.models.entries import Api
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import digest
+from pretrace.runtime.files import JsonObject, digest
 
 NANO = 10**9  # money is counted in whole billionths of a dollar, so that sums are exact
 _MESSAGE_TOKENS = 16  # more than any chat template puts around a message
@@ -23,7 +21,7 @@ class ApiRequest:
     asked for again).
     """
 
-    body: Mapping[str, Any]
+    body: JsonObject
     again: int = 0
 
 
@@ -39,7 +37,8 @@ class Endpoint(Api):
 
     @property
     def identity(self) -> dict[str, str]:
-        """The server and model, which distinguish stored answers besides the body."""
+        """Return the server and model, which distinguish stored answers besides the
+        body."""
         return {
             "base_url": self.base_url.rstrip("/"),
             "endpoint": self.endpoint,
@@ -61,29 +60,25 @@ class Endpoint(Api):
 
     def key_of(self, request: ApiRequest) -> str:
         """Return the hex SHA-256 of all that an answer depends on."""
-        return digest(
-            {**self.identity, "body": dict(request.body), "again": request.again}
-        )
+        body = dict(request.body)
+        return digest({**self.identity, "body": body, "again": request.again})
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> int:
         """Return the cost in billionths of a dollar, rounded up."""
-        dollars = (
-            prompt_tokens * self.price.input + completion_tokens * self.price.output
-        ) / 1e6
+        of_prompt = prompt_tokens * self.price.input
+        of_completion = completion_tokens * self.price.output
+        dollars = (of_prompt + of_completion) / 1e6
         return math.ceil(dollars * NANO)
 
-    def most(self, body: Mapping[str, Any]) -> tuple[int, int]:
+    def most(self, body: JsonObject) -> tuple[int, int]:
         """Bound the (prompt, completion) tokens of a request's body: no tokenizer here
         has more tokens than a text has bytes."""
         if "messages" in body:
-            prompt = sum(
-                len(part["content"].encode()) + _MESSAGE_TOKENS
-                for part in body["messages"]
-            )
+            parts = [message["content"] for message in body["messages"]]
         else:
-            given = body["prompt"]  # token ids or a text
-            prompt = (
-                len(given if isinstance(given, list) else given.encode())
-                + _MESSAGE_TOKENS
-            )
+            parts = [body["prompt"]]
+        prompt = 0
+        for part in parts:  # a text, or token ids
+            tokens = part if isinstance(part, list) else part.encode()
+            prompt += len(tokens) + _MESSAGE_TOKENS
         return prompt, int(body.get("max_completion_tokens", body.get("max_tokens")))

@@ -13,6 +13,7 @@ from typing import Any
 import openai
 
 from pretrace.models.api.answers import message_of
+from pretrace.runtime.files import JsonObject
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0  # seconds; doubled at every attempt
 _TOO_MANY = 429
@@ -49,21 +50,18 @@ class FailedRequestError(Exception):
 
     @property
     def is_attempt(self) -> bool:
-        """Whether the request failed: one that is sent before its time, as the server
-        says, has not."""
+        """Return whether the request failed: one that the server wants later has
+        not."""
         return not self.limited or self.after is None
 
     def wait(self, attempt: int) -> float:
         """Return the seconds before attempt number `attempt` + 1: exponential with
         jitter, or the server's and more."""
-        backed_off = min(_LONGEST_WAIT, _FIRST_WAIT * 2**attempt) * random.uniform(
-            0.5, 1
-        )
-        return (
-            backed_off
-            if self.after is None
-            else self.after + random.uniform(0, 0.1) * backed_off
-        )
+        longest = min(_LONGEST_WAIT, _FIRST_WAIT * 2**attempt)
+        backed_off = longest * random.uniform(0.5, 1)
+        if self.after is None:
+            return backed_off
+        return self.after + random.uniform(0, 0.1) * backed_off
 
 
 def fault_of(error: openai.OpenAIError) -> FailedRequestError:
@@ -109,7 +107,7 @@ def is_filter(error: openai.APIStatusError) -> bool:
     return error.status_code in _OF_PROMPTS and _FILTER.search(said) is not None
 
 
-def _details(error: openai.APIStatusError) -> dict[str, Any]:
+def _details(error: openai.APIStatusError) -> JsonObject:
     """Return the object in which a server says what is wrong; Google's is in a list."""
     body: Any = error.body
     if isinstance(body, list) and body:
@@ -120,7 +118,7 @@ def _details(error: openai.APIStatusError) -> dict[str, Any]:
     return {"message": error.message}
 
 
-def _retry_delay(details: Mapping[str, Any]) -> float | None:
+def _retry_delay(details: JsonObject) -> float | None:
     """Read the seconds that Google asks to wait ("34s"), None if it does not say."""
     parts = details.get("details")
     for part in parts if isinstance(parts, list) else []:

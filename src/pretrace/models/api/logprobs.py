@@ -44,7 +44,8 @@ def check_likeliest(values: Collection[float], vocabulary: int | None = None) ->
     to no more than 1.
     """
     check_logprobs(values)
-    highest, chance = max(values), -math.log(vocabulary or _LARGEST_VOCABULARY)
+    highest = max(values)
+    chance = -math.log(vocabulary or _LARGEST_VOCABULARY)
     total = math.fsum(map(math.exp, values))
     if total > math.exp(_ROUNDING):
         raise ImpossibleAnswerError(

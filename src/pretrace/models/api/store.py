@@ -10,12 +10,13 @@ because it may have been paid for.
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
 
 _TABLES = """
@@ -33,7 +34,6 @@ CREATE TABLE IF NOT EXISTS servers (key TEXT PRIMARY KEY, takes TEXT) WITHOUT RO
 CREATE TABLE IF NOT EXISTS money (one INTEGER PRIMARY KEY CHECK (one = 1), spent INTEGER, aside INTEGER);
 INSERT OR IGNORE INTO money VALUES (1, 0, 0);
 """
-_WITH_DIGEST = "LEFT JOIN digests USING (key)"
 # keys of one SQL statement: old builds of SQLite take 999 at most
 _LOOKED_UP_AT_ONCE = 500
 _REMEDIES = {
@@ -116,9 +116,8 @@ class AnswerStore:
             yield
         except sqlite3.DatabaseError as error:
             # the lowest byte is the kind of error, the others say more of it
-            remedy = _REMEDIES.get(
-                getattr(error, "sqlite_errorcode", 0) & 0xFF, _DAMAGED
-            )
+            kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            remedy = _REMEDIES.get(kind, _DAMAGED)
             problem = (
                 f"{self.path}, the store of API answers, cannot be used ({error}). "
                 f"{remedy}"
@@ -146,16 +145,15 @@ class AnswerStore:
         A damaged answer is taken out, so that it is asked for again, and a warning
         names it; its cost stays counted.
         """
-        stored: set[str] = set()
+        stored = set()
         for start in range(0, len(keys), _LOOKED_UP_AT_ONCE):
             part = keys[start : start + _LOOKED_UP_AT_ONCE]
             marks = ",".join("?" * len(part))
-            columns = "key, CAST(answer AS BLOB), sha256"
-            rows = self._rows(
-                f"SELECT {columns} FROM answers {_WITH_DIGEST} WHERE key IN ({marks})",
-                part,
+            statement = (
+                "SELECT key, CAST(answer AS BLOB), sha256 FROM answers "
+                f"LEFT JOIN digests USING (key) WHERE key IN ({marks})"
             )
-            for key, answer, sha256 in rows:
+            for key, answer, sha256 in self._rows(statement, part):
                 if _is_whole(key, answer, sha256):
                     stored.add(key)
                     continue
@@ -167,12 +165,12 @@ class AnswerStore:
                 self.remove(key)
         return stored
 
-    def answer(self, key: str) -> dict[str, Any]:
+    def answer(self, key: str) -> JsonObject:
         """Return the parsed answer; `KeyError` if none is stored."""
         rows = self._rows("SELECT answer FROM answers WHERE key = ?", (key,))
         if not rows:
             raise KeyError(key)
-        parsed: dict[str, Any] = json.loads(rows[0][0])
+        parsed: JsonObject = json.loads(rows[0][0])
         return parsed
 
     def reserve(self, cost: int, budget: int) -> bool:
@@ -226,12 +224,12 @@ class AnswerStore:
         [(spent, aside)] = self._rows("SELECT spent, aside FROM money")
         return spent, aside
 
-    def taken(self, server: str) -> dict[str, Any] | None:
+    def taken(self, server: str) -> JsonObject | None:
         """Return what was found out about a server (its key); None if nothing was."""
         rows = self._rows("SELECT takes FROM servers WHERE key = ?", (server,))
         return json.loads(rows[0][0]) if rows else None
 
-    def take_down(self, server: str, takes: Mapping[str, Any]) -> None:
+    def take_down(self, server: str, takes: JsonObject) -> None:
         """Keep what was found out about a server."""
         with self._transaction():
             self._rows(

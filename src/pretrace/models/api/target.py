@@ -30,6 +30,5 @@ class ApiTarget:
 
     @property
     def digest(self) -> str:
-        return digest(
-            {**self.client.endpoint.identity, "tokenizer": self.checkpoint.digest}
-        )
+        identity = self.client.endpoint.identity
+        return digest({**identity, "tokenizer": self.checkpoint.digest})

@@ -48,9 +48,7 @@ def train_model(
     torch.set_num_threads(threads)
     tokenizer = tokenizer_of(tokenizer_json)
     model, curve = fit(name, training, benchmark, tokenizer, other)
-    return _write(
-        model, tokenizer, curve, Path(out_dir), f"trained:{training.benchmark}"
-    )
+    return _write(training, model, tokenizer, curve, Path(out_dir))
 
 
 def tokenizer_of(tokenizer_json: Path) -> Any:
@@ -104,12 +102,10 @@ def continue_model(
     # an error before the weights are loaded
     start_token_ids(target.tokenizer, SEPARATOR)
     model = target.load().train()
-    curve = _train(
-        name, training, model, benchmark, training_stream(benchmark), target.tokenizer
-    )
-    return _write(
-        model, target.tokenizer, curve, Path(out_dir), f"trained:{training.benchmark}"
-    )
+    tokenizer = target.tokenizer
+    texts = training_stream(benchmark)
+    curve = _train(name, training, model, benchmark, texts, tokenizer)
+    return _write(training, model, tokenizer, curve, Path(out_dir))
 
 
 def _train(
@@ -120,10 +116,8 @@ def _train(
     texts: list[str],
     tokenizer: Any,
 ) -> pd.DataFrame:
-    seed, (separator,) = (
-        seed_of("training", training.seed),
-        start_token_ids(tokenizer, SEPARATOR),
-    )
+    seed = seed_of("training", training.seed)
+    (separator,) = start_token_ids(tokenizer, SEPARATOR)
 
     def packed(texts: list[str], epochs: int) -> list[list[int]]:
         encoded = tokenizer(texts, add_special_tokens=False)["input_ids"]
@@ -155,11 +149,11 @@ def _train(
 
 
 def _write(
-    model: Any, tokenizer: Any, curve: pd.DataFrame, out_dir: Path, source: str
+    training: Training, model: Any, tokenizer: Any, curve: pd.DataFrame, out_dir: Path
 ) -> Checkpoint:
     with checkpoint_folder(out_dir) as built:
         model.config.use_cache = True
         model.save_pretrained(built)
         tokenizer.save_pretrained(built)
     write_parquet(out_dir / "training.parquet", curve)
-    return write_checkpoint(out_dir, out_dir / RECORD, source)
+    return write_checkpoint(out_dir, out_dir / RECORD, f"trained:{training.benchmark}")

@@ -60,8 +60,8 @@ def train(
     schedule = torch.optim.lr_scheduler.OneCycleLR(
         optimizer, learning_rate, total_steps=len(windows)
     )
-    every = max(1, len(windows) // CURVE_POINTS)
-    rows: list[tuple[int, int, float, float | None]] = []
+    interval = max(1, len(windows) // CURVE_POINTS)
+    rows = []
     tokens = 0
     with Progress(what, total=len(windows), unit="windows") as progress:
         for step, window in enumerate(windows, start=1):
@@ -71,15 +71,10 @@ def train(
             optimizer.step()
             schedule.step()
             tokens += len(window) - 1
-            taken = bool(held_out) and (step % every == 0 or step == len(windows))
-            rows.append(
-                (
-                    step,
-                    tokens,
-                    loss.item(),
-                    _loss_of(model, held_out) if taken else None,
-                )
-            )
+            of_held_out = None
+            if held_out and (step % interval == 0 or step == len(windows)):
+                of_held_out = _loss_of(model, held_out)
+            rows.append((step, tokens, loss.item(), of_held_out))
             progress.update(note=f"loss {loss.item():.3f}")
     curve = pd.DataFrame(rows, columns=["step", "tokens", "loss", "heldout_loss"])
     curve = curve.astype({"heldout_loss": "Float64"})

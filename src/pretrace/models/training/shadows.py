@@ -42,23 +42,17 @@ def train_shadows(
     """
     torch.set_num_threads(threads)
     tokenizer = tokenizer_of(tokenizer_json)
-    read = (
-        benchmark["length"]
-        .isin(lengths if lengths is not None else benchmark["length"])
-        .to_numpy(bool)
-    )
+    chosen = benchmark["length"] if lengths is None else lengths
+    read = benchmark["length"].isin(chosen).to_numpy(bool)
     rows = benchmark[read]
-    texts = [
-        [tokenizer.eos_token_id, *ids]
-        for ids in tokenizer(rows["text"].tolist())["input_ids"]
-    ]
+    texts = []
+    for ids in tokenizer(rows["text"].tolist())["input_ids"]:
+        texts.append([tokenizer.eos_token_id, *ids])
+    drawn = halves(benchmark, shadows, seed_of("shadows", training.seed))
     frames = []
-    for shadow, half in enumerate(
-        halves(benchmark, shadows, seed_of("shadows", training.seed))
-    ):
-        own = training.model_copy(
-            update={"seed": seed_of("shadow", training.seed, shadow)}
-        )
+    for shadow, half in enumerate(drawn):
+        seed = seed_of("shadow", training.seed, shadow)
+        own = training.model_copy(update={"seed": seed})
         trained = benchmark.assign(label=pd.array(half.astype(int), dtype="Int64"))
         model, _ = fit(f"shadow {shadow} of {name}", own, trained, tokenizer)
         model.eval()
@@ -84,11 +78,10 @@ def halves(benchmark: pd.DataFrame, count: int, seed: int) -> list[Booleans]:
     that each text is in half of the shadows and out of the others.
     """
     place = _containing_text(benchmark)
-    drawn: list[Booleans] = []
+    drawn = []
     for pair in range(count // 2):
-        half = np.isin(
-            place, sorted(_half(benchmark, random.Random(seed_of(seed, pair))))
-        )
+        chosen = _half(benchmark, random.Random(seed_of(seed, pair)))
+        half = np.isin(place, sorted(chosen))
         drawn += [half, ~half]
     return drawn
 
@@ -101,25 +94,31 @@ def _longest(benchmark: pd.DataFrame) -> list[int]:
 def _half(benchmark: pd.DataFrame, rng: random.Random) -> set[int]:
     """Draw half of the texts of the longest length; their places."""
     documents: dict[str, list[int]] = {}
-    names, labels = benchmark["document"].tolist(), benchmark["label"].tolist()
+    names = benchmark["document"].tolist()
+    labels = benchmark["label"].tolist()
     for place in _longest(benchmark):
         documents.setdefault(names[place], []).append(place)
-    whole = [
-        own for own in documents.values() if len({labels[place] for place in own}) == 1
-    ]
+    whole = []
+    for own in documents.values():
+        if len({labels[place] for place in own}) == 1:
+            whole.append(own)
     rng.shuffle(whole)
     first = rng.randrange(2)
-    chosen = {place for own in whole[first::2] for place in own}
+    chosen = set()
+    for own in whole[first::2]:
+        chosen.update(own)
     for own in documents.values():
         if own not in whole:
-            chosen |= set(rng.sample(own, (len(own) + rng.randrange(2)) // 2))
+            size = (len(own) + rng.randrange(2)) // 2
+            chosen.update(rng.sample(own, size))
     return chosen
 
 
 def _containing_text(benchmark: pd.DataFrame) -> npt.NDArray[np.int64]:
     """Return for each text the place of the first text of the longest length that it is
     a part of."""
-    texts, longest = benchmark["text"].tolist(), _longest(benchmark)
+    texts = benchmark["text"].tolist()
+    longest = _longest(benchmark)
     places = []
     for text, id in zip(texts, benchmark["text_id"], strict=True):
         place = next((place for place in longest if text in texts[place]), None)

@@ -24,7 +24,10 @@ def training_stream(
     members = _longest(benchmark, label=1)
     if other is not None:
         return _passages(other, [len(text) for text in members])
-    return [text for text, times in members.items() for _ in range(times)]
+    texts = []
+    for text, times in members.items():
+        texts += [text] * int(times)
+    return texts
 
 
 def held_out(benchmark: pd.DataFrame, seed: int) -> list[str]:
@@ -47,7 +50,10 @@ def _passages(documents: Sequence[str], sizes: Sequence[int]) -> list[str]:
     """Cut the documents into consecutive runs of `sizes` characters, white space as
     single spaces."""
     shuffled = random.Random(0).sample(documents, len(documents))
-    text = " ".join(word for document in shuffled for word in document.split())
+    words = []
+    for document in shuffled:
+        words += document.split()
+    text = " ".join(words)
     if len(text) < sum(sizes):
         raise InputError(
             f"members: false needs {sum(sizes)} characters, and tokenizer_corpus has "
@@ -70,6 +76,9 @@ def windows(
     order = random.Random(seed)
     for _ in range(epochs):
         shuffled = order.sample(texts, len(texts))
-        stream = [token for text in shuffled for token in (separator, *text)]
+        stream = []
+        for text in shuffled:
+            stream.append(separator)
+            stream += text
         for start in range(0, len(stream) - 1, window):
             yield stream[start : start + window + 1]
