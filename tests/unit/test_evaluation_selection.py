@@ -19,9 +19,8 @@ def value_of(metric, values, label):
         return roc_auc_score(label, values)
     false, true, _ = roc_curve(label, values, drop_intermediate=False)
     level = level_of(metric) / 100
-    return true[
-        (false < level) if metric.endswith("_strict") else (false <= level)
-    ].max(initial=0.0)
+    allowed = false < level if metric.endswith("_strict") else false <= level
+    return true[allowed].max(initial=0.0)
 
 
 def chosen_by_hand(metric, columns, label, fold):
@@ -31,14 +30,14 @@ def chosen_by_hand(metric, columns, label, fold):
     inside = [rows & (fold == number) for number in range(5)]
 
     def best(where):
-        values_of = {}
+        ranked = {}
         for setting, values in columns.items():
-            values_of[setting] = value_of(metric, values[where], label[where])
-        ranked = {name: np.nan_to_num(v, nan=-1.0) for name, v in values_of.items()}
+            value = value_of(metric, values[where], label[where])
+            ranked[setting] = np.nan_to_num(value, nan=-1.0)
         return max(ranked, key=ranked.get)
 
     folds = [best(rows & ~own) for own in inside]
-    if len({*folds}) == 1:
+    if len(set(folds)) == 1:
         pooled = columns[folds[0]]
         folds = folds[:1]
     else:
@@ -50,12 +49,14 @@ def chosen_by_hand(metric, columns, label, fold):
             pooled[own] = (others < values).sum(axis=1) + (others <= values).sum(axis=1)
     default = next(iter(columns))
     on_test = best(rows)
-    numbers = {}
-    for name, setting in (("default", default), ("best_on_test", on_test)):
-        numbers[name] = (setting, value_of(metric, columns[setting][rows], label[rows]))
-    held_out = value_of(metric, pooled[rows], label[rows])
-    numbers["held_out"] = ("|".join(folds), held_out)
-    return numbers
+    return {
+        "default": (default, value_of(metric, columns[default][rows], label[rows])),
+        "best_on_test": (
+            on_test,
+            value_of(metric, columns[on_test][rows], label[rows]),
+        ),
+        "held_out": ("|".join(folds), value_of(metric, pooled[rows], label[rows])),
+    }
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -103,28 +104,14 @@ def test_a_method_with_nothing_to_tune_has_one_value_of_each_metric():
     """With 60 non-members a mean over folds of 12 was 1.5 times the rate of all at 5 %,
     and 3.5 times at 1 %."""
     label = np.arange(120) % 2
-    metrics, _ = run(
-        {("plain", ""): noise(120) + label, ("other", ""): noise(120, seed=1)},
-        texts(label),
-    )
-    columns = [
-        "method",
-        "setting",
-        "metric",
-        "n_members",
-        "n_nonmembers",
-        "value",
-        "low",
-        "high",
-        "marks",
-    ]
-    default = metrics.loc[metrics["selection"] == "default", columns].reset_index(
-        drop=True
-    )
-    held_out = metrics.loc[metrics["selection"] == "held_out", columns].reset_index(
-        drop=True
-    )
-    pd.testing.assert_frame_equal(held_out, default)
+    columns = {("plain", ""): noise(120) + label, ("other", ""): noise(120, seed=1)}
+    metrics, _ = run(columns, texts(label))
+
+    def of(selection):
+        rows = metrics[metrics["selection"] == selection]
+        return rows.drop(columns="selection").reset_index(drop=True)
+
+    pd.testing.assert_frame_equal(of("held_out"), of("default"))
 
 
 @pytest.mark.parametrize(
@@ -142,21 +129,19 @@ def test_a_choice_at_an_edge_that_a_wider_grid_could_pass_is_marked(
 ):
     columns = {}
     for k in tried:
-        columns["tuned", f"k={k}"] = noise(200, seed=k) + (
-            9.0 * LABEL if k == best else 0
-        )
-    rows = (
-        run(columns)[0]
-        .query("metric == 'auc'")
-        .set_index("selection")["marks"]
-        .str.contains("at_grid_edge")
-    )
-    assert rows[["best_on_test", "held_out"]].tolist() == [marked, marked]
-    assert not rows[["default", "grid"]].any()
+        gain = 9.0 if k == best else 0.0
+        columns["tuned", f"k={k}"] = noise(200, seed=k) + gain * LABEL
+    metrics, _ = run(columns)
+    of_auc = metrics[metrics["metric"] == "auc"].set_index("selection")
+    is_marked = of_auc["marks"].str.contains("at_grid_edge")
+    assert is_marked["best_on_test"] == marked
+    assert is_marked["held_out"] == marked
+    assert not is_marked[["default", "grid"]].any()
 
 
 @pytest.mark.parametrize(
-    ("first", "rest", "chosen"), [(3, 1, "33311"), (1, 3, "11133")]
+    ("first", "rest", "chosen"),
+    [(3, 1, "k=3|k=3|k=3|k=1|k=1"), (1, 3, "k=1|k=1|k=1|k=3|k=3")],
 )
 def test_held_out_is_marked_where_more_than_half_of_the_folds_choose_an_edge(
     first, rest, chosen
@@ -169,15 +154,16 @@ def test_held_out_is_marked_where_more_than_half_of_the_folds_choose_an_edge(
     columns = {}
     for k, gain in signal.items():
         columns["tuned", f"k={k}"] = noise(200, seed=k) + gain * LABEL
-    row = only(run(columns, benchmark)[0], selection="held_out", metric="auc")
-    assert row["setting"] == "|".join(f"k={k}" for k in chosen)
-    assert ("at_grid_edge" in row["marks"]) == (chosen.count("1") > 2)
+    metrics, _ = run(columns, benchmark)
+    row = only(metrics, selection="held_out", metric="auc")
+    assert row["setting"] == chosen
+    assert ("at_grid_edge" in row["marks"]) == (chosen.count("k=1") > 2)
 
 
 def test_limits_of_ranges_are_no_edges():
     """A share of all tokens, all percentiles and one shot have nothing beyond; a weight
     of 1 has."""
-    limits = {
+    is_limit = {
         ("min_k", "k", 1.0): True,
         ("min_k", "k", 0.1): False,
         ("surp", "percentile", 100): True,
@@ -190,7 +176,8 @@ def test_limits_of_ranges_are_no_edges():
         ("dc_pdd", "a", 0.001): False,
         ("completion", "k", 50): False,
     }
-    assert {value: known.is_limit(*value) for value in limits} == limits
+    for (method, parameter, value), expected in is_limit.items():
+        assert known.is_limit(method, parameter, value) == expected, method
 
 
 def test_a_setting_scored_on_other_texts_than_the_default_is_not_chosen(log_lines):
@@ -207,32 +194,25 @@ def test_a_setting_scored_on_other_texts_than_the_default_is_not_chosen(log_line
 
 
 def test_a_variant_off_the_grid_chooses_for_itself_and_enters_no_test():
-    variant = {}
-    for k in (2, 3):
-        variant["tuned", f"k={k};upper=0"] = LABEL * (10.0 if k == 3 else 0.1) + noise(
-            200
-        )
-    metrics, tests = run(
-        {("tuned", "k=2"): noise(200), ("other", ""): noise(200, seed=1)} | variant
-    )
-    best = metrics[
-        (metrics["selection"] == "best_on_test") & (metrics["metric"] == "auc")
-    ]
-    assert set(best["setting"]) == {"k=2", "", "k=3;upper=0"}
-    held_out = metrics[
-        (metrics["selection"] == "held_out") & metrics["setting"].str.contains("upper")
-    ]
-    assert set(held_out.loc[held_out["metric"] == "auc", "setting"]) == {"k=3;upper=0"}
-    assert held_out[["low", "high"]].notna().all(axis=None)
+    columns = {("tuned", "k=2"): noise(200), ("other", ""): noise(200, seed=1)}
+    columns["tuned", "k=2;upper=0"] = noise(200) + 0.1 * LABEL
+    columns["tuned", "k=3;upper=0"] = noise(200) + 10.0 * LABEL
+    metrics, tests = run(columns)
+    of_auc = metrics[metrics["metric"] == "auc"]
+    best = of_auc.loc[of_auc["selection"] == "best_on_test", "setting"]
+    assert set(best) == {"k=2", "", "k=3;upper=0"}
+    held_out = metrics[metrics["selection"] == "held_out"]
+    variants = held_out[held_out["setting"].str.contains("upper")]
+    assert set(variants.loc[variants["metric"] == "auc", "setting"]) == {"k=3;upper=0"}
+    assert variants[["low", "high"]].notna().all(axis=None)
     assert not tests["setting"].str.contains("upper").any()
     assert set(tests["baseline"]) == {"chance", "tuned", "other"}
 
 
 def test_values_beyond_the_methods_own_grid_are_never_chosen():
     beyond = {("tuned", "k=-1"): LABEL * 10.0, ("tuned", "k=0"): LABEL * 10.0}
-    metrics, _ = run(
-        {("tuned", "k=2"): noise(200), ("tuned", "k=4"): noise(200, seed=1)} | beyond
-    )
+    inside = {("tuned", "k=2"): noise(200), ("tuned", "k=4"): noise(200, seed=1)}
+    metrics, _ = run(inside | beyond)
     is_of_grid = metrics["selection"] == "grid"
     chosen = metrics[~is_of_grid]["setting"].str.split("|").explode()
     assert set(chosen) <= {"k=2", "k=4"}
@@ -243,10 +223,9 @@ def test_values_beyond_the_methods_own_grid_are_never_chosen():
 
 def test_ties_between_settings_go_to_the_default():
     metrics, _ = run({("tuned", f"k={k}"): noise(200) for k in (1, 2, 3)})
-    assert set(metrics.loc[metrics["selection"] == "best_on_test", "setting"]) == {
-        "k=2"
-    }
-    assert set(metrics.loc[metrics["selection"] == "held_out", "setting"]) == {"k=2"}
+    for selection in ("best_on_test", "held_out"):
+        chosen = metrics[metrics["selection"] == selection]
+        assert set(chosen["setting"]) == {"k=2"}
 
 
 def test_where_nothing_can_be_chosen_the_default_is_taken_and_logged(log_lines):
@@ -259,15 +238,17 @@ def test_where_nothing_can_be_chosen_the_default_is_taken_and_logged(log_lines):
 def held_out_interval(columns):
     """The width of the held-out interval of a method with these settings, by that of a
     method with the first alone."""
-    settings = {
-        ("tuned", f"k={k}"): values for k, values in enumerate(columns, start=1)
-    }
-    metrics, _ = run(settings | {("plain", ""): columns[1]}, resamples=300)
-    rows = []
-    for method in ("tuned", "plain"):
-        rows.append(only(metrics, method=method, selection="held_out", metric="auc"))
-    tuned, plain = (row["high"] - row["low"] for row in rows)
-    return tuned / plain
+    settings = {}
+    for k, values in enumerate(columns, start=1):
+        settings["tuned", f"k={k}"] = values
+    settings["plain", ""] = columns[1]
+    metrics, _ = run(settings, resamples=300)
+    return held_out_width(metrics, "tuned") / held_out_width(metrics, "plain")
+
+
+def held_out_width(metrics, method):
+    row = only(metrics, method=method, selection="held_out", metric="auc")
+    return row["high"] - row["low"]
 
 
 def test_held_out_intervals_are_wider_the_less_the_settings_rank_alike():
@@ -294,11 +275,8 @@ def test_most_texts_may_tie_at_the_default():
     found = LABEL + noise(200, seed=4)
     tied = {("tuned", "k=2"): ties, ("tuned", "k=3"): found, ("plain", ""): found}
     metrics, _ = run(tied, resamples=300)
-    rows = []
-    for method in ("tuned", "plain"):
-        rows.append(only(metrics, method=method, selection="held_out", metric="auc"))
-    tuned, plain = (row["high"] - row["low"] for row in rows)
-    assert tuned < 1.5 * plain
+    as_wide = held_out_width(metrics, "plain")
+    assert held_out_width(metrics, "tuned") < 1.5 * as_wide
 
 
 @pytest.mark.full
