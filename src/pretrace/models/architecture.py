@@ -114,8 +114,7 @@ def _places_before(config: Any, loader: Any) -> int:
     for name, kind in vars(module).items():
         begins_later = hasattr(kind, "create_position_ids_from_input_ids")
         if begins_later and name.endswith("Embeddings"):
-            places: int = config.pad_token_id + 1
-            return places
+            return config.pad_token_id + 1
     return 0
 
 
@@ -337,8 +336,7 @@ def _logits(model: Any, texts: Sequence[Sequence[int]]) -> "torch.Tensor":
 
     ids = torch.tensor(texts, device=model.device)
     with torch.inference_mode():
-        logits: torch.Tensor = model(input_ids=ids, use_cache=False).logits.float()
-    return logits
+        return model(input_ids=ids, use_cache=False).logits.float()
 
 
 def _distance(logits: "torch.Tensor", expected: "torch.Tensor") -> float:

@@ -182,7 +182,7 @@ def _remember(
 ) -> None:
     """Add hashes to the file `memory`, which has `known`, where a later change of the
     file would show."""
-    settled: dict[str, Any] = {}
+    settled = {}
     for name, file in hashed.items():
         if file.stamp is not None:
             settled[name] = [file.sha256, *file.stamp]

@@ -53,8 +53,7 @@ def generate(
             attention_mask=torch.tensor(seen, device=model.device),
             generation_config=settings,
         )
-    added: list[list[int]] = texts[:, longest:].tolist()
-    return added
+    return texts[:, longest:].tolist()
 
 
 def stated_ends(folder: Path) -> int | list[int] | None:
@@ -67,5 +66,4 @@ def stated_ends(folder: Path) -> int | list[int] | None:
     file = folder / "generation_config.json"
     if not file.is_file():
         return None
-    ends: int | list[int] | None = read_json(file).get("eos_token_id")
-    return ends
+    return read_json(file).get("eos_token_id")

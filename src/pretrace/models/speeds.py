@@ -52,7 +52,7 @@ def faster(ways: Mapping[str, Seconds], about: JsonObject, folder: Path) -> str:
         when = "measured now"
         _write_first(record, {"about": case, **_least_seconds(ways)})
     result = read_json(record)
-    chosen: str = result["chosen"]
+    chosen = result["chosen"]
     times = []
     for way, seconds in result["seconds"].items():
         times.append(f"{way} {1000 * seconds:.3g} ms")

@@ -122,8 +122,7 @@ class Target:
 
     @property
     def _computes_in(self) -> torch.dtype:
-        dtype: torch.dtype = getattr(torch, self.dtype.partition("-")[0])
-        return dtype
+        return getattr(torch, self.dtype.partition("-")[0])
 
     def _placement(self) -> dict[str, Any]:
         bits = self.dtype.partition("-int")[2]
@@ -132,7 +131,7 @@ class Target:
         gpus = [] if index is None else [index]
         if self.device == "cuda":
             gpus = hold_gpus(self.gpus if self.device_map else 1)
-        placement: dict[str, Any] = {}
+        placement = {}
         if self.device_map and gpus:
             most = {}
             for gpu in gpus:

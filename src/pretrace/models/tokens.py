@@ -157,8 +157,7 @@ def _declared(checkpoint: Checkpoint, tokenizer: Any) -> tuple[Witness | None, s
 
     def encode(texts: list[str]) -> Encoded:
         encoded = declared(texts, add_special_tokens=False, verbose=False)
-        ids: Encoded = encoded["input_ids"]
-        return ids
+        return encoded["input_ids"]
 
     name = f"{type(declared).__name__}, which transformers builds for this checkpoint"
     remedy = (

@@ -147,7 +147,7 @@ def _kernel(
     """Have the device's kernel read `key` and `value`, which may have fewer heads; with
     `is_causal` a text's own tokens, up to the one that asks."""
     aten = torch.ops.aten
-    options: dict[str, Any] = {}
+    options = {}
     if query.device.type == "cpu":
         kernel = aten._scaled_dot_product_flash_attention_for_cpu
     elif query.dtype != torch.float32:

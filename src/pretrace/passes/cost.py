@@ -38,7 +38,7 @@ class Cost:
     def record(self) -> dict[str, Any]:
         seconds = self._seconds()
         cpu_seconds = time.process_time() - self._cpu_begin
-        record: dict[str, Any] = {key: getattr(self, key) for key in _COUNTS}
+        record = {key: getattr(self, key) for key in _COUNTS}
         record["seconds"] = round(seconds, 3)
         record["cpu_seconds"] = round(cpu_seconds, 3)
         record["tokens_per_second"] = round(self.ran / seconds, 1)
@@ -62,7 +62,7 @@ def cost_of(records: Sequence[JsonObject]) -> dict[str, Any]:
         """Return what the chunks have of a key, without None and what they lack."""
         return [record[key] for record in records if record.get(key) is not None]
 
-    cost: dict[str, Any] = {key: sum(values(key)) for key in _COUNTS}
+    cost = {key: sum(values(key)) for key in _COUNTS}
     seconds = sum(values("seconds"))
     computed = []
     for record in records:

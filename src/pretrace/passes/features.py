@@ -105,8 +105,7 @@ class Features:
     def reads_apart(self) -> bool:
         """Return whether attention reads a shared prefix that is not copied: within
         `after_prefix`, where that works."""
-        is_apart: bool = self._module.config._attn_implementation == SHARED_PREFIX
-        return is_apart
+        return self._module.config._attn_implementation == SHARED_PREFIX
 
     @contextmanager
     def after_prefix(self) -> Iterator[None]:
@@ -130,9 +129,7 @@ class Features:
         return self._of(output), name, output[name]
 
     def _of(self, output: Any) -> torch.Tensor:
-        name = "logits" if self._head is None else "last_hidden_state"
-        features: torch.Tensor = getattr(output, name)
-        return features
+        return output.logits if self._head is None else output.last_hidden_state
 
     def alike(self, lengths: Sequence[int]) -> int:
         """Return how many of these texts, the longest first, may share a batch: no

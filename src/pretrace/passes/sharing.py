@@ -138,7 +138,7 @@ def keys_and_values_gb(features: Features, tokens: int) -> float | None:
     if heads is None:
         return None
     of_layer = 2 * heads.of_keys * heads.width
-    numbers: int = of_layer * config.num_hidden_layers * tokens
+    numbers = of_layer * config.num_hidden_layers * tokens
     return numbers * features.dtype.itemsize / 1e9
 
 

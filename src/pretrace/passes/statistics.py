@@ -410,7 +410,7 @@ class _Finish:
             _replaced(own_layer, layer),
         ):
             output = self._model(input_ids=ids, use_cache=False)
-        logits: torch.Tensor = output.logits[0]
+        logits = output.logits[0]
         return logits.to(hidden.device).float()
 
 

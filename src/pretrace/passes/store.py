@@ -9,7 +9,6 @@ found by the next.
 import contextlib
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -68,7 +67,7 @@ def chunk_table(
         scored.append(tokens)
         ends.append(ends[-1] + len(tokens))
     offsets = pa.array(ends, pa.int32())
-    columns: dict[str, Any] = {"token_ids": scored}
+    columns = {"token_ids": scored}
     for number, name in enumerate(_names_of(len(values[0]))):
         columns[name] = [of_text[number] for of_text in values]
     table = pa.Table.from_pylist(rows, schema=PASS_SCHEMA)
@@ -120,7 +119,7 @@ class Store:
         if not record_file.is_file():
             return None
         try:
-            record: JsonObject = read_json(record_file)
+            record = read_json(record_file)
             if record["sha256"] == sha256_file(file):
                 return record
             log.warning("%s is damaged and is computed again", file)

@@ -361,7 +361,7 @@ def _read_released(path: Path, model: str) -> "pa.Table":
     questions = _questions(path, path.stat().st_mtime_ns)
     names = [f"{model}:{letter}" for letter in OPTION_LETTERS]
     table = _read_columns(path, [*names, model])
-    probabilities: dict[str, Any] = {}
+    probabilities = {}
     if not table.column_names:
         known = {name.partition(":")[0] for name in pq.read_schema(path).names}
         known -= Question.model_fields.keys()

@@ -260,10 +260,9 @@ class LocalAnswerer:
             return self._rendered([{"role": "user", "content": prompt.plain}])
 
     def _rendered(self, messages: list[dict[str, str]]) -> str:
-        text: str = self.tokenizer.apply_chat_template(
+        return self.tokenizer.apply_chat_template(
             messages, tokenize=False, add_generation_prompt=True
         )
-        return text
 
     def _encoded(self, text: str, **options: bool) -> Ids:
         encoded = self.tokenizer(
@@ -272,10 +271,9 @@ class LocalAnswerer:
         return tuple(encoded["input_ids"])
 
     def _text(self, ids: Sequence[int]) -> str:
-        text: str = self.tokenizer.decode(
+        return self.tokenizer.decode(
             ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
-        return text
 
     def _fitting(self, ids: Sequence[Ids], more: int) -> list[int]:
         """Return the places of the prompts that fit into the context with `more` tokens

@@ -83,8 +83,7 @@ class _Place:
     count: int
 
     def rows(self) -> list[Row]:
-        rows: list[Row] = self.chunk.slice(self.first, self.count).to_pylist()
-        return rows
+        return self.chunk.slice(self.first, self.count).to_pylist()
 
 
 class StoredAnswers:
@@ -208,7 +207,7 @@ def _places_in(chunk: pa.Table) -> dict[str, _Place]:
 
 
 def _row(key: str, answer: Letters | Reply, seconds: float) -> Row:
-    row: Row = dict.fromkeys(CHUNK_SCHEMA.names)
+    row = dict.fromkeys(CHUNK_SCHEMA.names)
     row["question"] = key
     row["reason"] = answer.reason
     row["skipped"] = answer.skipped

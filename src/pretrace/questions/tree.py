@@ -172,7 +172,7 @@ class Reader:
                 f"question asks for the letter after {written} tokens that the model "
                 "writes; use another question of config/prompts/de_cop.yaml."
             )
-        past: Past = None
+        past = None
         if shares:
             # each prompt keeps a token, whose features predict the answer
             shared = min(common_length([frame, *prompts]), min(lengths) - 1)
@@ -279,7 +279,7 @@ class Reader:
             inputs[row, : len(branch.ids)] = branch.ids
             ends.append(row * width + len(branch.ids) - 1)
         goes_on = any(branch.branches or branch.written for branch in batch)
-        cache: Cache | None = None
+        cache = None
         if past is not None:
             layer = _Remembering if goes_on else PrefixLayer
             layers = []
@@ -290,7 +290,7 @@ class Reader:
             # Explicit: the default of a sliding-window model drops what the first
             # branches still need to see.
             cache = DynamicCache()
-        caching: dict[str, Any] = {"use_cache": cache is not None}
+        caching = {"use_cache": cache is not None}
         if cache is not None:
             caching["past_key_values"] = cache
         read = self.features(to_device(inputs, self.features.device), **caching)

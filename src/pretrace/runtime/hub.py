@@ -93,8 +93,7 @@ def read_pins(path: str | None) -> Pins:
     without a file."""
     if path is None:
         return {}
-    pins: Pins = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    return pins
+    return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
 
 
 @contextmanager
@@ -358,7 +357,7 @@ def explain_failures(hub: str, kind: RepositoryKind, revision: str) -> Iterator[
         "or give a path under `paths` of config.yaml."
     )
     # the first that fits counts: most of them are kinds of the last
-    messages: dict[type[Exception], str] = {
+    messages = {
         errors.GatedRepoError: f"{hub} is gated: accept its terms at {place} and set "
         "HF_TOKEN to a token of that account (environment, or `hf auth login`).",
         errors.RevisionNotFoundError: f"{hub} has no revision '{revision}': give a "

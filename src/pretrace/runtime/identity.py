@@ -257,7 +257,7 @@ def _write_about(file: Path, about: JsonObject, outdated: Mapping[str, int]) -> 
     What it tells of outdated outputs is new each time that such a file is put in place:
     Snakemake takes an input for unchanged that has the bytes of the last run.
     """
-    written: dict[str, Any] = {}
+    written = {}
     with suppress(FileNotFoundError, InputError, TypeError, ValueError):
         written = dict(read_json(file))
     known = written.pop("outdated", {})

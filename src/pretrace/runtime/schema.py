@@ -53,7 +53,7 @@ class _UniqueKeyLoader(_Loader):
     def construct_mapping(
         self, node: yaml.MappingNode, deep: bool = False
     ) -> dict[Any, Any]:
-        seen: set[Any] = set()
+        seen = set()
         for key_node, _ in node.value:
             if key_node.tag == "tag:yaml.org,2002:merge":
                 continue
@@ -68,8 +68,7 @@ class _UniqueKeyLoader(_Loader):
                     None, None, problem, key_node.start_mark
                 )
             seen.add(key)
-        mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
-        return mapping
+        return super().construct_mapping(node, deep=deep)
 
 
 DEEPEST, MOST_VALUES, LONGEST_TEXT = 30, 1_000_000, 10_000
@@ -143,7 +142,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         _check_shape(text)
         value = yaml.load(text, Loader=_UniqueKeyLoader)
     except OSError as error:
-        problems: dict[type[OSError], str] = {
+        problems = {
             FileNotFoundError: "does not exist. Check the path; it is relative to "
             "the working "
             "directory.",
@@ -343,7 +342,7 @@ def parse(value: Any, kind: type[T], where: str, *path: str) -> T:
     would be right.
     """
     try:
-        parsed: T = adapter(cast(Any, kind)).validate_python(value)
+        return adapter(cast(Any, kind)).validate_python(value)
     except ValidationError as error:
         lines = [f"{where}: {line}" for line in _explain(error, value, kind, path)]
         shown = lines[:MOST_MISTAKES]
@@ -352,7 +351,6 @@ def parse(value: Any, kind: type[T], where: str, *path: str) -> T:
         if len(lines) > len(shown):
             shown.append(f"{where}: and {len(lines) - len(shown)} more")
         raise InputError("\n".join(shown)) from None
-    return parsed
 
 
 def read_keys(path: Path, kind: type[T]) -> T:
@@ -607,7 +605,7 @@ def _mistake(complaint: Any, value: Any, kind: Any, path: tuple[Any, ...]) -> _M
         is_number = isinstance(value, list) and isinstance(part, int)
         if not (is_key or is_number):
             continue
-        inside: list[Any] = []
+        inside = []
         text_inside = ""
         for member in members:
             for kind_inside, described in _inside(member, part):

@@ -67,7 +67,7 @@ def body_of(raw: str) -> Body:
 
 def _put_together(events: Sequence[str]) -> Body:
     """Return the answer that a stream's events make, as one that comes at once."""
-    whole: dict[str, Any] = {}
+    whole = {}
     message = {"content": "", "refusal": ""}
     reason = None
     for event in events:

@@ -170,8 +170,7 @@ class AnswerStore:
         rows = self._rows("SELECT answer FROM answers WHERE key = ?", (key,))
         if not rows:
             raise KeyError(key)
-        parsed: JsonObject = json.loads(rows[0][0])
-        return parsed
+        return json.loads(rows[0][0])
 
     def reserve(self, cost: int, budget: int) -> bool:
         """Put the most that a request can cost aside; false, and nothing done, if the
