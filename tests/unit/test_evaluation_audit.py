@@ -445,6 +445,47 @@ def test_documents_of_two_forms_exchange_labels_among_their_own():
 
 
 @pytest.mark.parametrize(
+    ("with_word", "of_texts", "is_cue"),
+    [
+        ([6, 8, 9], 3, True),
+        ([6, 8, 9], 2, True),
+        ([0, 1, 6, 8, 9], 3, True),
+        ([6, 8], 3, False),
+        ([6, 8, 9], 0, False),
+        ([*range(12)], 3, False),
+    ],
+)
+def test_documents_with_a_cue_exchange_labels_among_their_own(
+    with_word, of_texts, is_cue
+):
+    """Five of twelve documents are in question; some have a word in so many of their
+    three texts, in another's place."""
+    documents, _ = documents_with_digits(12, 5, seed=3)
+    texts = []
+    for place in range(36):
+        document, text = divmod(place, 3)
+        has_word = document in with_word and text < of_texts
+        texts.append("a cedar bravo" if has_word else "a cedar delta")
+    documents = Documents.of(documents.table.assign(text=texts), "en")
+    scores = np.random.default_rng(6).normal(size=12)
+    scores[with_word] -= 1
+    cues = []
+    for left in in_groups(documents, scores, seed=0):
+        if left.feature in ("the word 'bravo'", "the word 'delta'"):
+            cues.append(left.p)
+    assert len(cues) == is_cue, "both make the same groups"
+    if is_cue:
+        others = [place for place in range(12) if place not in with_word]
+        ours = [place for place in with_word if place < 5]
+        sums = []
+        for high in combinations(with_word, len(ours)):
+            for low in combinations(others, 5 - len(ours)):
+                sums.append(scores[[*high, *low]].sum())
+        expected = np.mean(np.array(sums) >= scores[:5].sum() - 1e-9)
+        assert cues == [pytest.approx(expected)]
+
+
+@pytest.mark.parametrize(
     ("values", "groups"),
     [
         ([0, 0, 0, 4, 5], [0, 0, 0, 1, 1]),

@@ -2,7 +2,6 @@
 documents of its shards."""
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import compress
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
@@ -92,7 +91,8 @@ def read_documents(
     documents = CORPUS_READERS[entry.source](entry, sources)
     if entry.fraction < 1:
         taken = _sample(documents, entry.fraction, seed_of("corpus", entry.source))
-        documents = compress(CORPUS_READERS[entry.source](entry, sources), taken)
+        again = CORPUS_READERS[entry.source](entry, sources)
+        documents = (text for text, is_in in zip(again, taken, strict=True) if is_in)
     empty = number = 0
     for text in documents:
         if not text:
