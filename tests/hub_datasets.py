@@ -415,9 +415,14 @@ class PaperRows:
 def alike(rows: int, **more: Any) -> PaperRows:
     """As many rows in each data set, for a miniature."""
     each = dict.fromkeys(LENGTHS, rows)
-    sets = dict.fromkeys(mimir_sets(), rows)
-    more.setdefault("books", max(rows, 6))
-    return PaperRows(wikimia=each, wikimia_24=each, mimir=sets, patents=rows, **more)
+    sets = {
+        "wikimia": each,
+        "wikimia_24": each,
+        "mimir": dict.fromkeys(mimir_sets(), rows),
+        "patents": rows,
+        "books": max(rows, 6),
+    }
+    return PaperRows(**sets | more)
 
 
 def as_released(share: float, share_of_small: float = 1) -> PaperRows:
