@@ -50,10 +50,8 @@ def _passages(documents: Sequence[str], sizes: Sequence[int]) -> list[str]:
     """Cut the documents into consecutive runs of `sizes` characters, white space as
     single spaces."""
     shuffled = random.Random(0).sample(documents, len(documents))
-    words = []
-    for document in shuffled:
-        words += document.split()
-    text = " ".join(words)
+    lines = [" ".join(document.split()) for document in shuffled]
+    text = " ".join(filter(None, lines))
     if len(text) < sum(sizes):
         raise InputError(
             f"members: false needs {sum(sizes)} characters, and tokenizer_corpus has "
