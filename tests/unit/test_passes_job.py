@@ -355,11 +355,21 @@ def test_a_text_that_is_read_past_the_context_is_one_text_and_not_truncated(job)
     texts = ["the people of the union " * 60, "short", "of the people " * 70]
     cut = request(start_token="none")
     stretches = request(past_context=True, start_token="none")
+    after_token = request(start_token="<s>")
+    cases = {
+        "cut": [cut],
+        "read on": [cut, stretches],
+        "read on without the start token alone": [cut, stretches, after_token],
+    }
     counts = {}
-    for name, requests in {"cut": [cut], "read on": [cut, stretches]}.items():
+    for name, requests in cases.items():
         (listed,) = provenance.passes([job(requests, texts=texts)])
         counts[name] = listed["texts"], listed["truncated"]
-    assert counts == {"cut": (3, 2), "read on": (3, 0)}
+    assert counts == {
+        "cut": (3, 2),
+        "read on": (3, 0),
+        "read on without the start token alone": (6, 2),
+    }
 
 
 def test_every_gpu_of_a_model_is_listed_once(manifest):

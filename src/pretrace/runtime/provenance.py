@@ -89,20 +89,21 @@ def passes(manifests: Iterable[JsonObject]) -> list[dict[str, Any]]:
 
 def _totals(views: Sequence[JsonObject]) -> dict[str, int]:
     """Add up what is counted of views and slices: texts, skipped, truncated, tokens."""
-    read_on = {_texts_of(view) for view in views if view["past_context"]}
+    read_on = {_texts_read(view) for view in views if view["past_context"]}
     totals = {"texts": 0, "skipped": 0, "truncated": 0, "tokens": 0}
     for view in views:
         totals["tokens"] += view["tokens"]
         totals["skipped"] += view["skipped"]
         if not view["past_context"]:
             totals["texts"] += view["texts"]
-            is_read_on = not view["prefix"] and _texts_of(view) in read_on
+            is_read_on = not view["prefix"] and _texts_read(view) in read_on
             totals["truncated"] += 0 if is_read_on else view["truncated"]
     return totals
 
 
-def _texts_of(view: JsonObject) -> tuple[Any, ...]:
-    return view["view"], view["altered"], view["subset"], view["length"]
+def _texts_read(view: JsonObject) -> tuple[Any, ...]:
+    form = view["view"], view["altered"], view["start_token"]
+    return *form, view["subset"], view["length"]
 
 
 def _lost_shots(views: Iterable[JsonObject]) -> list[str]:
