@@ -398,6 +398,8 @@ HALVES = {
     "quotes.html": "<a b='", "equals.html": "<a b=",
     "words.rtf": "{\\b a", "notes.rtf": "{\\footnote ", "titles.rtf": "{\\title a",
     "cells.rtf": "\\cell\n",
+    "entities.html": "<!DOCTYPE a [ ", "comments.md": "<!-- ",
+    "rules.html": "<style>@", "remarks.html": "<style>/* ",
     "code.html": "<script>", "open.html": "<p>", "numbers.html": "&#x",
     "feeds.txt": "\f", "lines.txt": "\n",
     "blank.md": " \n", "rules.md": "---\n", "hyphens.txt": "a-\n",

@@ -145,8 +145,8 @@ MARKUP = {
     "numbers of pages": (
         '<p>So <span class="pagenum">[Pg 3]</span>it <a class="page-number">p. 12</a>is.</p>'
         '<p>The <a id="page_14">14</a>year 1914.</p>'
-        '<div id="page_16"><p>16</p></div>',
-        "So it is.\n\nThe year 1914.\n\n16",
+        '<div id="page_16"><p>16</p></div><p><a id="page_17">Not <i>I</i>, 18.</p>',
+        "So it is.\n\nThe year 1914.\n\n16\n\nNot I, 18.",
     ),
     "notes that a sign leads to": (
         '<p>So<a epub:type="noteref" href="#n1">*</a> it is.</p><p id="n1">* A note.</p>',

@@ -128,7 +128,7 @@ _PAGE_MARK = re.compile(rf"(?<=[ \n]){_MARK}(?: |\n*)|{_MARK}")
 _GUTENBERG = r"\*\*\* ?{} OF TH(?:E|IS) PROJECT GUTENBERG EBOOK"
 # until 2003 the notice ended otherwise; who made the text is said after it
 _GUTENBERG_START = re.compile(
-    rf"(?:{_GUTENBERG.format('START')}.*?\*\*\*|\*END ?\*? ?THE SMALL PRINT!.*?\*END\*)"
+    rf"(?:{_GUTENBERG.format('START')}.*?\*\*\*|\*END ?\*? ?THE SMALL PRINT!.{{0,200}}?\*END\*)"
     r"(?:\s*(?:(?:This )?E-?(?:text|book) (?:was )?)?(?:produced|prepared|transcribed) by"
     r"\b.*?\n[ \t]*\n)?",
     re.DOTALL | re.IGNORECASE,

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 _STEP = 1 << 16
 """Bytes that are parsed at a time."""
 
-_OWN_ENTITIES = re.compile(r"(<!DOCTYPE[^\[<>]*)\[.*?\]\s*(?=>)", re.DOTALL | re.I)
-"""What a file declares of its own, of which lxml would write the end into the text."""
+_OWN_ENTITIES = re.compile(r"<!DOCTYPE[^\[<>]*\[", re.IGNORECASE)
+_END_OF_ENTITIES = re.compile(r"\]\s*>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def read_markup(text: str) -> Iterator[Tag | str]:
 
     if "<![CDATA[" in text:  # XML's way to write text, which HTML takes for a comment
         text = text.replace("<![CDATA[", "").replace("]]>", "")
-    text = _OWN_ENTITIES.sub(r"\1", text, count=1)
+    text = _without_own_entities(text)
     parts = _Parts()
     parser = HTMLParser(target=parts, encoding="utf-8", huge_tree=True)
     data = text.replace("\0", "").encode("utf-8", "replace")
@@ -48,6 +48,16 @@ def read_markup(text: str) -> Iterator[Tag | str]:
         parser.close()
     parts.end_string()
     yield from parts.taken()
+
+
+def _without_own_entities(text: str) -> str:
+    """Leave out what a file declares of its own, of which lxml would take the end for
+    text."""
+    begin = _OWN_ENTITIES.search(text)
+    end = _END_OF_ENTITIES.search(text, begin.end()) if begin else None
+    if begin is None or end is None:
+        return text
+    return f"{text[: begin.start()]}<!DOCTYPE html>{text[end.end() :]}"
 
 
 class _Parts:

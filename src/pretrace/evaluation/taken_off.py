@@ -242,7 +242,8 @@ def _cues(documents: Documents) -> list[Column]:
     count = len(documents.names)
     between = FEWEST_OF_GROUP * (count - FEWEST_OF_GROUP) / count**2 * CUE_GAP**2
     scattered = np.flatnonzero(documents.scatter(presence) ** 2 >= between)
-    cues = []
+    cues: list[Column] = []
+    clear: dict[str, float] = {}
     for place in scattered.tolist():
         shares = presence[:, [place]].toarray()[:, 0]
         groups = two_groups(shares) == 1
@@ -252,12 +253,11 @@ def _cues(documents: Documents) -> list[Column]:
         gap = shares[groups].mean() - shares[~groups].mean()
         share = groups.var() * gap**2 / shares.var()
         if gap >= CUE_GAP and share >= CUE_SHARE:
-            word = str(documents.words.names[place])
-            cues.append((-share, word, shares))
-    cues.sort(key=lambda cue: cue[:2])
-    return [
-        Column(f"the word '{word}'", shares) for _, word, shares in cues[:MOST_CUES]
-    ]
+            cue = Column(f"the word '{documents.words.names[place]}'", shares)
+            cues.append(cue)
+            clear[cue.name] = share
+    cues.sort(key=lambda cue: (-clear[cue.name], cue.name))
+    return cues[:MOST_CUES]
 
 
 def _in_groups_of(

@@ -269,9 +269,7 @@ def incomplete_passes(
     }
     warnings = []
     for row in provenance.get("passes", ()):
-        # an entry of the study's own is `study~slug` in the shared stages
-        model = row["model"].rpartition("~")[2]
-        benchmark = row["benchmark"].rpartition("~")[2]
+        model, benchmark = _own_name(row["model"]), _own_name(row["benchmark"])
         panel = Panel(model=model, benchmark=benchmark, names={**names}).name
         told = [f"{row[key]} {what}" for key, what in words.items() if row[key]]
         if told:
@@ -323,6 +321,12 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
+def _own_name(slug: str) -> str:
+    """Return the slug by which a study calls its own entry, which is `study~slug` in
+    the shared stages."""
+    return slug.rpartition("~")[2]
+
+
 class PassesTable(NamedTuple):
     """Forward passes: names and values that all of them have in common, then the
     columns in which they differ and a row for each pass."""
@@ -340,8 +344,9 @@ def _passes_table(passes: Sequence[Mapping[str, Any]]) -> PassesTable:
         return table
     names = passes[0].keys() - {*COUNTED, "remarks"}
     for name in [*sorted(names), *COUNTED]:
-        # an entry of the study's own is `study~slug` in the shared stages
-        values = [str(row[name]).rpartition("~")[2] for row in passes]
+        values = [str(row[name]) for row in passes]
+        if name in ("model", "benchmark"):
+            values = list(map(_own_name, values))
         heading = name.replace("_", " ")
         if name in COUNTED or len(set(values)) > 1:
             table.columns.append(heading)

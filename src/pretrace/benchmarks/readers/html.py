@@ -20,6 +20,7 @@ from pretrace.benchmarks.readers.notes import (
     NOTE_TYPE,
     NOTES,
     READINGS,
+    UNSEEN,
 )
 from pretrace.runtime.errors import InputError
 
@@ -32,8 +33,8 @@ _BLOCKS = {
 """Tags that are paragraphs, or around them; a cell of a table is one, as in documents
 of word processors."""
 
-UNSEEN, NAVIGATION = "", "navigation"
-"""What is not told, because nobody sees it; menus, banners and forms."""
+NAVIGATION = "navigation"
+"""Menus, banners and forms."""
 
 _PART_OF_TAG = dict.fromkeys(
     ("head", "script", "style", "template", "noscript", "svg", "math", "button",
@@ -64,9 +65,8 @@ _NAME_OF_NAVIGATION = re.compile(
     r"|no-?print|d-print-none|catlinks"
     r"|.*(?:cookieb|cookiec|cookien|cookiep|usercentrics|didomi|truste|iubenda|cmplz).*"
 )
-"""Classes and names of what surrounds the text of a saved page, or serves nobody who
-prints it; the last are those of
-programs that ask for consent."""
+"""Classes and names of what surrounds the text of a saved page, or is not printed with
+it; the last are those of programs that ask for consent."""
 
 _LABEL_OF_NAVIGATION = re.compile(
     r"\b(?:cookies?|consent|breadcrumbs?|navigation|menu|share|search)\b",
@@ -80,7 +80,7 @@ _EDGES_OF_PRINT = {"header", "footer"}
 # tags whose classes say what a page has, and not what they are
 _WHOLE = {"html", "body", "main", "article"}
 _NUMBERING_MARK = re.compile(r"(page|line)-?(?:break|num|no)", re.IGNORECASE)
-_PLACE_OF_PAGE = re.compile(r"(page|pg)[-_]?(?:\d+|[ivxlc]+)", re.IGNORECASE)
+_PLACE_OF_PAGE = re.compile(r"(?:page|pg)[-_]?(\d+|[ivxlc]+)", re.IGNORECASE)
 _PAGE_LABEL = re.compile(r"\W*(?:(?:page|pg|p)\b\.?\s*)?(?:\d{1,4}|[ivxlc]+)\W*", re.I)
 _HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _SHOWN = re.compile(r"(?:display|visibility)\s*:")
@@ -171,7 +171,7 @@ def styled_classes(styles: str) -> StyledClasses:
 
 # comments, and rules for print or for some widths of a window
 _NOT_FOR_SCREENS = re.compile(
-    r"/\*.*?\*/|@[^{};]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", re.S
+    r"/\*.*?(?:\*/|\Z)|@[^@{};]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", re.DOTALL
 )
 # of `p.old span.gone, .struck`: gone, struck; of `a.gone:hover`, none
 _LAST_CLASS = re.compile(r"\.([\w-]+)\s*(?=,|$)")
@@ -219,9 +219,10 @@ class Leaving:
             return _PART_OF_TAG[tag.name]
         # others than these signs are seen, and read aloud from a text beside them
         is_sign = tag.name in ("a", "i") and attributes.get("aria-hidden") == "true"
-        is_hidden = "hidden" in attributes or is_sign
+        classes = attributes.get("class", "").lower().split()
+        is_styled_so = not self.styled.hidden.isdisjoint(classes)
         style = attributes.get("style", "")
-        if is_hidden or _HIDDEN.search(style):
+        if "hidden" in attributes or is_sign or is_styled_so or _HIDDEN.search(style):
             return UNSEEN
         if _STRUCK in style.lower():
             return DELETED
@@ -232,9 +233,7 @@ class Leaving:
             return UNSEEN
         types = attributes.get("epub:type", "").lower().split()
         names = _names(attributes)
-        classes = attributes.get("class", "").lower().split()
-        is_hidden = not self.styled.hidden.isdisjoint(classes)
-        if is_hidden or any(map(_NAME_OF_HIDDEN.fullmatch, names)):
+        if any(map(_NAME_OF_HIDDEN.fullmatch, names)):
             return UNSEEN
         if not self.styled.struck.isdisjoint(classes):
             return DELETED
@@ -270,11 +269,14 @@ class _Place:
     are left out as, if they are.
 
     `block` numbers the innermost block, `list_number` the outermost list; 0 for none.
+    `numbering` is what a class says that numbers are of, `page` the number that an id
+    has.
     """
 
     block: int = 0
     part: str | None = None
     numbering: str = ""
+    page: str = ""
     keeps_lines: bool = False
     is_raised: bool = False
     href: str = ""
@@ -292,22 +294,29 @@ class _Place:
             tag.name in ("main", "article") or tag.attributes.get("role") == "main"
         )
         numbering = _NUMBERING_MARK.search(about)
-        is_page = tag.name not in _BLOCKS and _PLACE_OF_PAGE.fullmatch(
-            tag.attributes.get("id", "")
-        )
-        is_outer_list = tag.name in _LISTS and not self.list_number
         kind_of_number = numbering[1].lower() if numbering else ""
+        place_of_page = _PLACE_OF_PAGE.fullmatch(tag.attributes.get("id", ""))
+        page = place_of_page[1].lower() if place_of_page else self.page
+        is_outer_list = tag.name in _LISTS and not self.list_number
         part = leaving.part_of(tag, number) if self.part is None else self.part
         return _Place(
             block=number if tag.name in _BLOCKS else self.block,
             part=part,
-            numbering=self.numbering or ("page" if is_page else kind_of_number),
+            numbering=self.numbering or kind_of_number,
+            page="" if tag.name in _BLOCKS else page,
             keeps_lines=self.keeps_lines or tag.name == "pre",
             is_raised=self.is_raised or tag.name == "sup",
             href=self.href or tag.attributes.get("href", ""),
             in_main=self.in_main or is_main,
             list_number=number if is_outer_list else self.list_number,
         )
+
+    def numbered_by(self, string: str) -> str:
+        """Return what a string numbers, `page` or `line`; "" if it is text."""
+        if not _PAGE_LABEL.fullmatch(string):
+            return ""
+        is_page = bool(self.page) and self.page in string.lower()
+        return self.numbering or ("page" if is_page else "")
 
     def is_number_of_note(self, string: str) -> bool:
         """Return whether a string is the raised or bracketed number of a note, which
@@ -401,8 +410,8 @@ def lay_out(
             left_as = NAVIGATION
         if left_as is not None:
             reading.left_out[left_as] += count_words(part)
-        elif place.numbering and _PAGE_LABEL.fullmatch(part):
-            reading.removed[f"{place.numbering} numbers"] += 1
+        elif numbered := place.numbered_by(part):
+            reading.removed[f"{numbered} numbers"] += 1
         else:
             if place.block != last.block and part.strip():
                 written.write("\n\n")

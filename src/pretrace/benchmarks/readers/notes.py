@@ -27,6 +27,9 @@ NOTE_TYPE = re.compile(rf"notes?|{NOTE_NAME.pattern}")
 GAP = "\x01"
 """What a reader puts where text within a paragraph is left out; no text has it."""
 
+UNSEEN = ""
+"""What is left out and not told, because nobody sees it."""
+
 NOTES, READINGS, DELETED = "notes", "readings beside characters", "deleted text"
 """What is left out, as it is told: notes with their numbers; furigana and other ruby;
 what changes took out."""

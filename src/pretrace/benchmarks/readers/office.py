@@ -15,14 +15,13 @@ from pretrace.benchmarks.readers.notes import (
     GAP,
     NOTES,
     READINGS,
+    UNSEEN,
     close_gaps,
 )
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import writable
 
 CONTENTS = "contents"
-UNSEEN = ""
-"""What is not told, because no reader sees it."""
 
 
 # DOCX
@@ -194,11 +193,11 @@ _ODT_PARAGRAPHS = {f"{_TEXT_NS}p", f"{_TEXT_NS}h"}
 _ODT_SIGNS = {f"{_TEXT_NS}tab": "\t", f"{_TEXT_NS}line-break": "\n"}
 _BLANKS, _SECTION = f"{_TEXT_NS}s", f"{_TEXT_NS}section"
 _ODT_LEFT_OUT = {
-    f"{_TEXT_NS}note": NOTES, f"{_OFFICE_NS}annotation": "",
+    f"{_TEXT_NS}note": NOTES, f"{_OFFICE_NS}annotation": UNSEEN,
     f"{_TEXT_NS}tracked-changes": DELETED,
-    f"{_TEXT_NS}ruby-text": READINGS, f"{_TEXT_NS}hidden-text": "",
-    f"{_TEXT_NS}hidden-paragraph": "",
-    f"{_SVG_NS}title": "", f"{_SVG_NS}desc": "",
+    f"{_TEXT_NS}ruby-text": READINGS, f"{_TEXT_NS}hidden-text": UNSEEN,
+    f"{_TEXT_NS}hidden-paragraph": UNSEEN,
+    f"{_SVG_NS}title": UNSEEN, f"{_SVG_NS}desc": UNSEEN,
     f"{_TEXT_NS}table-of-content": CONTENTS,
     f"{_TEXT_NS}alphabetical-index": "back matter",
     f"{_TEXT_NS}illustration-index": CONTENTS, f"{_TEXT_NS}table-index": CONTENTS,

@@ -19,7 +19,7 @@ def read_plain(data: bytes, path: Path) -> LaidOutText:
 
 
 _HEADER = re.compile(r"---\n(?=[\w-]+:).*?\n(?:---|\.\.\.)\n", re.DOTALL)
-_COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
+_COMMENT = re.compile(r"<!--(?:(?!<!--).)*?-->\n?", re.DOTALL)
 _NOTE_OF_MARKDOWN = re.compile(
     r"^\[\^[^\]\n]+\]:.*(?:\n(?:[ \t]+\S.*|[ \t]*(?=\n[ \t]+\S)))*\n?", re.MULTILINE
 )
