@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pypdf import PdfWriter
 
-from made_up_books import docx, epub, pdf, prose, wrapped
+from made_up_books import docx, encrypted_pdf, epub, pdf, prose, wrapped
 from pretrace.benchmarks.documents import conversion_of, read_document
 from pretrace.benchmarks.passages import rows_of_works
 from pretrace.benchmarks.works import read_work, report_of, works_in
@@ -331,15 +330,9 @@ LOCKED = (
 )
 
 
-def aes(path: Path) -> Path:
-    writer = PdfWriter(clone_from=pdf(path, kept_blanks(KNOWN)))
-    writer.encrypt("", "the owner's", algorithm="AES-256")
-    writer.write(path)
-    return path
-
-
 def test_a_pdf_that_only_its_owner_may_change_is_read(tmp_path):
-    assert read_document(aes(tmp_path / "a.pdf")).text.split() == KNOWN.split()
+    path = encrypted_pdf(tmp_path / "a.pdf", kept_blanks(KNOWN))
+    assert read_document(path).text.split() == KNOWN.split()
 
 
 UNREADABLE = {
@@ -371,7 +364,9 @@ UNREADABLE = {
     ),
     "lent.pdf": (
         lambda path: path.write_bytes(
-            aes(path).read_bytes().replace(b"/Standard", b"/EBX_HAND")
+            encrypted_pdf(path, [["Text."]])
+            .read_bytes()
+            .replace(b"/Standard", b"/EBX_HAND")
         ),
         r"the PDF is encrypted \(DRM\)",
     ),
@@ -741,7 +736,6 @@ def test_what_programs_write_as_title_and_author_is_none(tmp_path, title, author
 def test_notes_of_a_pdf_go_with_their_raised_numbers(tmp_path):
     """The page is as a word processor sets it: smaller, raised numbers, and notes at
     the foot with the same ones."""
-    path = pdf(tmp_path / "a.pdf", [["@"]])
     lines = [f"Line {number} of the text goes on. " for number in range(20)]
     shown = "".join(f"({line}) Tj T* " for line in lines[:10])
     shown += "(A word) Tj /F 6 Tf 4 Ts (1) Tj 0 Ts /F 10 Tf ( has a note) Tj "
@@ -751,15 +745,7 @@ def test_notes_of_a_pdf_go_with_their_raised_numbers(tmp_path):
     shown += "1 0 0 1 74 400 Tm /F 10 Tf (O is wet.) Tj 1 0 0 1 50 380 Tm "
     shown += "/F 10 Tf (1 This is the note.) Tj T*"
     stream = f"BT /F 10 Tf 12 TL 50 780 Td {shown} ET"
-    data = path.read_bytes()
-    begin = data.index(b"<< /Length")
-    end = data.index(b"endstream")
-    path.write_bytes(
-        data[:begin]
-        + f"<< /Length {len(stream)} >>\nstream\n{stream}\n".encode()
-        + data[end:]
-    )
-    reading = read_document(path)
+    reading = read_document(pdf(tmp_path / "a.pdf", [stream]))
     assert "A word has a note." in reading.text
     assert "And H2O is wet." in reading.text
     assert "This is the note" not in reading.text

@@ -12,6 +12,8 @@ from typing import Literal
 PAGES_REPEATED = 3
 # lines at the top and at the bottom of a page that may be headers and page numbers
 EDGE_LINES = 3
+# characters of a page header that no empty line sets apart from the text, at most
+LONGEST_EDGE = 40
 # share of lines that end with a hyphen from which on words are divided at line ends
 DIVIDED = 0.02
 # share of the line ends within sentences that come where the line is full, in a wrapped
@@ -55,11 +57,17 @@ def without_page_edges(pages: list[str]) -> LaidOutText:
         written = [_digitless(line) for line in page if line.strip()]
         edges.update({*written[:EDGE_LINES], *written[-EDGE_LINES:]})
 
-    def kind_of_edge(line: str) -> str:
-        if len(lines) > 1 and PAGE_NUMBER.fullmatch(line.strip()):
+    def kind_of_edge(page: list[str]) -> str:
+        """Return what the last line is, "" if it is text."""
+        line = page[-1].strip()
+        if len(lines) > 1 and PAGE_NUMBER.fullmatch(line):
             return "page numbers"
+        # a text that tells alike has such lines as well, but not apart from others
+        is_apart = len(line) <= LONGEST_EDGE or not all(
+            map(str.strip, page[-EDGE_LINES - 1 :])
+        )
         is_repeated = edges[_digitless(line)] >= PAGES_REPEATED
-        return "page headers" if is_repeated and line.strip() else ""
+        return "page headers" if line and is_repeated and is_apart else ""
 
     kept = []
     for page in lines:
@@ -69,7 +77,7 @@ def without_page_edges(pages: list[str]) -> LaidOutText:
             for _ in range(EDGE_LINES):
                 while page and not page[-1].strip() and len(lines) > 1:
                     page.pop()
-                kind = kind_of_edge(page[-1]) if page else ""
+                kind = kind_of_edge(page) if page else ""
                 if not kind:
                     break
                 removed[kind] += 1
