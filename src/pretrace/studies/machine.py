@@ -10,10 +10,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pretrace.benchmarks.audit_design import count_noun
 from pretrace.models.entries import ModelEntry
 from pretrace.models.sentencepiece_files import lacking_package
-from pretrace.runtime.errors import InputError
+from pretrace.runtime.errors import InputError, count_noun
 from pretrace.runtime.schema import Keys, read_yaml
 from pretrace.studies.plan import Plan
 from pretrace.studies.stages.models import Model
