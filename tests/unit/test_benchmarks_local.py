@@ -278,8 +278,8 @@ TOO_LARGE = {
 def test_a_row_that_is_too_large_is_named_before_it_is_all_in_memory(
     tmp_path, monkeypatch, case
 ):
-    for module in ("opening", "rows", "delimited"):
-        monkeypatch.setattr(f"pretrace.benchmarks.{module}.LARGEST_ROW", 10_000)
+    for module in ("documents.unpacking", "benchmarks.rows", "benchmarks.delimited"):
+        monkeypatch.setattr(f"pretrace.{module}.LARGEST_ROW", 10_000)
     name, content, settings, said = TOO_LARGE[case]
     (tmp_path / name).write_bytes(content)
     with pytest.raises(

@@ -13,7 +13,7 @@ SUMMARY = [
     "unit", *WORKS, "p", "server", "models", "first", "last", "cut_short",
 ]  # fmt: skip
 """A row of all works together, then a row a work: the columns of
-`questions.going_on.WORKS`, and a p. The p of all is that of the exchange of works by
+`continuations.WORKS`, and a p. The p of all is that of the exchange of works by
 the words that are given back of each; of a work in question, its rank among the known
 ones. The row of all has the `server`, the names of the models that it told, the `first`
 and the `last` date of answers, and whether the budget `cut_short` how far the model

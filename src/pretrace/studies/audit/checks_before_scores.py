@@ -1,6 +1,6 @@
 """What an audit's texts say before any model reads one: the checks that need no score.
 
-They are those of the result (`evaluation.audit`), of the same texts. Their libraries
+They are those of the result (`audit.analysis`), of the same texts. Their libraries
 take a second to import, so that only the plan of an audit imports them.
 """
 
