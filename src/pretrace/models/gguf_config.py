@@ -9,6 +9,8 @@ import transformers
 
 from pretrace.runtime.errors import InputError, shorten
 
+REMEDY = "Name the checkpoint that the GGUF file was made of."
+
 _SETTINGS = {
     "context_length": ("max_position_embeddings", "n_positions"),
     "embedding_length": ("hidden_size",),
@@ -19,7 +21,7 @@ _SETTINGS = {
         "rms_norm_eps", "norm_eps", "layer_norm_epsilon",
     ),
     "attention.layer_norm_epsilon": (
-        "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon",
+        "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon", "norm_eps",
     ),
     "attention.key_length": ("global_head_dim", "head_dim"),
     "attention.key_length_swa": ("head_dim",),
@@ -42,6 +44,7 @@ _SETTINGS = {
     "full_attention_interval": ("full_attention_interval",),
 }  # fmt: skip
 """The keys after the architecture's name, and what transformers calls them."""
+_TRAINED = "rope.scaling.original_context_length"
 _BY_TRANSFORMERS = {
     "block_count", "nextn_predict_layers", "ssm.inner_size", "rope.dimension_sections",
     "expert_gating_func",
@@ -51,10 +54,15 @@ _WITHOUT_EFFECT = {
     "rope.scaling.finetuned", "attention.value_length", "attention.value_length_swa",
 }  # fmt: skip
 """Keys that change no number, or that the shapes of the weights repeat."""
+_IN_SHAPES = {
+    "context_length", "embedding_length", "feed_forward_length", "vocab_size",
+    "attention.head_count_kv",
+}  # fmt: skip
+"""Keys whose lack in a configuration shows in the number of weights, or not at all."""
 
 
 def apply_facts(
-    config: Any, facts: Mapping[str, Any], factors: Sequence[float] | None
+    config: Any, facts: Mapping[str, Any], factors: Sequence[float]
 ) -> None:
     """Set in a configuration of transformers what a GGUF file's metadata `facts` say.
 
@@ -75,10 +83,11 @@ def apply_facts(
             continue
         names = [name for name in _SETTINGS.get(key, ()) if hasattr(text, name)]
         scalar = _scalar(value)
+        if not names and key in _IN_SHAPES:
+            continue
         if not names or scalar is None:
             raise _unusable(prefix + key, value, type(config).__name__)
-        if not _is_same(getattr(text, names[0]), scalar):
-            setattr(text, names[0], scalar)
+        setattr(text, names[0], scalar)
     _apply_rotary(text, own, prefix, factors)
 
 
@@ -102,22 +111,16 @@ def _scalar(value: Any) -> Any:
     return values.pop() if len(values) == 1 else None
 
 
-def _is_same(value: Any, other: Any) -> bool:
-    if isinstance(value, float) and isinstance(other, float):
-        return math.isclose(value, other, rel_tol=1e-6)
-    return bool(value == other)
-
-
 def _unusable(key: str, value: Any, kind: str) -> InputError:
     return InputError(
         f"the file says {key} = {shorten(repr(value))}, and a {kind} of transformers "
         f"{transformers.__version__} as it is made of a GGUF file does not follow it. "
-        "Name the checkpoint that the GGUF file was made of."
+        f"{REMEDY}"
     )
 
 
 def _apply_rotary(
-    text: Any, own: Mapping[str, Any], prefix: str, factors: Sequence[float] | None
+    text: Any, own: Mapping[str, Any], prefix: str, factors: Sequence[float]
 ) -> None:
     """Set the rotary embeddings that the keys rope.* and the tensor rope_freqs say."""
     kind = type(text).__name__
@@ -158,13 +161,15 @@ def _apply_width(text: Any, own: Mapping[str, Any], whole: dict[str, Any]) -> se
 
 
 def _stretching(
-    text: Any, own: Mapping[str, Any], factors: Sequence[float] | None
+    text: Any, own: Mapping[str, Any], factors: Sequence[float]
 ) -> tuple[dict[str, Any], set[str]]:
     """Return the parameters of stretched rotary embeddings, and the keys that say
     them."""
     kind = own.get("rope.scaling.type", "linear")
     factor = own.get("rope.scaling.factor", own.get("rope.scale_linear", 0.0))
     keys = {"rope.scaling.type", "rope.scaling.factor", "rope.scale_linear"}
+    if own.get("rope.scaling.attn_factor") == 1.0:
+        keys.add("rope.scaling.attn_factor")
     longest = own.get("context_length", text.max_position_embeddings)
     if factors:
         # by transformers' name for frequencies with a divisor each; the same divisors
@@ -173,21 +178,23 @@ def _stretching(
         is_alone = factor in (0.0, 1.0)
         stretched = {
             "rope_type": "longrope",
+            "factor": 1.0,
             "short_factor": same,
             "long_factor": same,
             "original_max_position_embeddings": longest,
         }
         return stretched, keys if is_alone else set()
     if kind == "none" or factor in (0.0, 1.0):
-        return {}, keys if kind in ("none", "linear") else set()
+        has_one_length = longest == own.get(_TRAINED, longest)
+        return {}, keys | {_TRAINED} if has_one_length else keys
     if kind == "linear":
         return {"rope_type": "linear", "factor": factor}, keys
     if kind == "yarn":
-        original = own.get("rope.scaling.original_context_length", longest)
+        original = own.get(_TRAINED, longest)
         stretched = {
             "rope_type": "yarn",
             "factor": factor,
             "original_max_position_embeddings": original,
         }
-        return stretched, keys | {"rope.scaling.original_context_length"}
+        return stretched, keys | {_TRAINED}
     return {}, set()

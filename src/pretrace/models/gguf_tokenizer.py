@@ -25,9 +25,7 @@ _PREFIX = "tokenizer.ggml."
 # How the tokenizers were released that llama.cpp knows by these names: a text is cut
 # by each pattern in turn, and each part is merged alone.
 _SHORT_FORMS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-_GPT2 = (
-    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-)
+_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _SPACE = r"\s*[\r\n]+|\s+(?!\S)|\s+"
 _SIGNS = r" ?[^\s\p{L}\p{N}]+[\r\n]*|" + _SPACE
 _WORD = r"[^\r\n\p{L}\p{N}]?\p{L}+"
@@ -238,13 +236,12 @@ def _byte_level(facts: Mapping[str, Any]) -> "tokenizers.Tokenizer":
     steps.append(pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False))
     encoder.pre_tokenizer = pre_tokenizers.Sequence(steps)
     encoder.decoder = decoders.ByteLevel()
-    mark_tokens(encoder, zip(tokens, _required(facts, "token_type"), strict=True))
+    mark_tokens(encoder, zip(tokens, _types(facts), strict=True))
     return encoder
 
 
 def _sentencepiece(facts: Mapping[str, Any]) -> "tokenizers.Tokenizer":
-    keys = ("tokens", "scores", "token_type")
-    columns = [_required(facts, key) for key in keys]
+    columns = _required(facts, "tokens"), _required(facts, "scores"), _types(facts)
     pieces = [Piece(*row) for row in zip(*columns, strict=True)]
     model = bpe_of_pieces(pieces, _unknown(pieces), has_bytes=True)
     starts_with_blank = bool(facts.get(_PREFIX + "add_space_prefix", True))
@@ -254,9 +251,7 @@ def _sentencepiece(facts: Mapping[str, Any]) -> "tokenizers.Tokenizer":
 def _pieces_with_merges(facts: Mapping[str, Any]) -> "tokenizers.Tokenizer":
     from tokenizers import Regex, models, pre_tokenizers
 
-    typed = zip(
-        _required(facts, "tokens"), _required(facts, "token_type"), strict=True
-    )
+    typed = zip(_required(facts, "tokens"), _types(facts), strict=True)
     pieces = [Piece(token, 0.0, kind) for token, kind in typed]
     model = models.BPE(
         _ids(facts),
@@ -275,12 +270,21 @@ def _unknown(pieces: Sequence[Piece]) -> str | None:
     return next((piece.piece for piece in pieces if piece.type == UNKNOWN), None)
 
 
+def _types(facts: Mapping[str, Any]) -> Sequence[int]:
+    """Return the type of each token; without types all are pieces of texts."""
+    return facts.get(_PREFIX + "token_type") or [1] * len(_required(facts, "tokens"))
+
+
 def _ids(facts: Mapping[str, Any]) -> dict[str, int]:
     return {token: id for id, token in enumerate(_required(facts, "tokens"))}
 
 
-def _merges(facts: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    return [tuple(merge.split(" ")) for merge in _required(facts, "merges")]
+def _merges(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    merges = []
+    for merge in _required(facts, "merges"):
+        left, _, right = merge.partition(" ")
+        merges.append((left, right))
+    return merges
 
 
 def _required(facts: Mapping[str, Any], key: str) -> Sequence[Any]:

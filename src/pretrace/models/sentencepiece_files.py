@@ -126,9 +126,7 @@ def read_sentencepiece(file: Path) -> "tokenizers.Tokenizer":
     if settings.remove_extra_whitespaces:
         first.append(normalizers.Replace(Regex("^ +| +$"), ""))
         first.append(normalizers.Replace(Regex(" {2,}"), " "))
-    return tokenizer_of_pieces(
-        model, content.pieces, settings.add_dummy_prefix, first
-    )
+    return tokenizer_of_pieces(model, content.pieces, settings.add_dummy_prefix, first)
 
 
 class Piece(NamedTuple):
@@ -173,9 +171,11 @@ def tokenizer_of_pieces(
     from tokenizers import decoders, normalizers
 
     encoder = tokenizers.Tokenizer(model)
-    spelling = [normalizers.Prepend(_BLANK)] if starts_with_blank else []
+    spelling = [*first]
+    if starts_with_blank:
+        spelling.append(normalizers.Prepend(_BLANK))
     spelling.append(normalizers.Replace(" ", _BLANK))
-    encoder.normalizer = normalizers.Sequence([*first, *spelling])
+    encoder.normalizer = normalizers.Sequence(spelling)
     steps = [decoders.Replace(_BLANK, " "), decoders.ByteFallback(), decoders.Fuse()]
     if starts_with_blank:
         steps.append(decoders.Strip(content=" ", left=1))
