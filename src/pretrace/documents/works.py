@@ -283,11 +283,7 @@ def _readers() -> list[str]:
             versions.append(version(package))
         except PackageNotFoundError:
             versions.append("")
-    folder = Path(__file__).parent
-    files = []
-    for name in ("documents", "layout", "markup", "signs", "works"):
-        files.append(folder / f"{name}.py")
-    files += sorted((folder / "readers").glob("*.py"))
+    files = sorted(Path(__file__).parent.rglob("*.py"))
     return versions + [sha256_file(file) for file in files]
 
 
