@@ -133,16 +133,19 @@ def pdf(
     change: Callable[[int, bytes], tuple[str, bytes]] = lambda number, data: ("", data),
     trailer: str = "",
 ) -> Path:
-    """A PDF whose pages have these lines, or a content stream, in Helvetica.
+    """A PDF whose pages have these lines, or a content stream, in Helvetica; its layer L
+    is off.
 
     `info` is what it says of itself, `change` packs or encrypts a stream, by the number
     of its object: it returns what is said of it, and its bytes.
     """
     objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Catalog /Pages 2 0 R /OCProperties << /OCGs [4 0 R] "
+        b"/D << /OFF [4 0 R] >> >> >>",
         b"",
         b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding "
         b"/WinAnsiEncoding >>",
+        b"<< /Type /OCG /Name (L) >>",
     ]
     kids = []
     for lines in pages:
@@ -155,7 +158,8 @@ def pdf(
         objects.append(head + stream + b"\nendstream")
         objects.append(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents "
-            b"%d 0 R /Resources << /Font << /F 3 0 R >> >> >>" % len(objects)
+            b"%d 0 R /Resources << /Font << /F 3 0 R >> /Properties << /L 4 0 R >> "
+            b">> >>" % len(objects)
         )
         kids.append(f"{len(objects)} 0 R")
     tree = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"

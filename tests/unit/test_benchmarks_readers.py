@@ -752,6 +752,45 @@ def test_notes_of_a_pdf_go_with_their_raised_numbers(tmp_path):
     assert reading.text.count("of the text") == 20
 
 
+SEEN = "BT /F 10 Tf 1 0 0 1 50 700 Tm (What is seen of a page are these ten words.) Tj"
+DRAWN = {
+    "in two layers": f"{SEEN} ET /OC /L BDC BT /F 9 Tf 50 600 Td (Draft) Tj ET EMC",
+    "twice": f"{SEEN} {SEEN.replace('50', '50.3')} ET",
+    "twice, in other pieces": f"{SEEN} 1 0 0 1 50 700 Tm (What) Tj ( is seen) Tj ET",
+    "beside invisible text": f"{SEEN} 1 0 0 1 50 600 Tm 3 Tr (Hidden words) Tj ET",
+    "over an invisible copy": f"3 Tr {SEEN} 0 Tr {SEEN} ET",
+    "beside white text": f"{SEEN} 1 g 1 0 0 1 50 600 Tm (Hidden words) Tj ET",
+    "by OCR": f"3 Tr {SEEN} ET",
+    "without blanks": SEEN.replace(
+        "(What is seen of", "[(What is seen) -300 (of"
+    ).replace("Tj", "] TJ ET"),
+    "turned": SEEN.replace("1 0 0 1 50 700", "0 1 -1 0 50 300") + " ET",
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_pdf_is_read_as_it_looks(tmp_path, name):
+    reading = read_document(pdf(tmp_path / "a.pdf", [DRAWN[name]]))
+    assert reading.text == "What is seen of a page are these ten words."
+
+
+def test_a_hyphen_before_a_blank_at_the_end_of_a_line_keeps_it(tmp_path):
+    lines = [
+        "A poem has a pre- ",
+        "and a post-war verse. ",
+        "It has a di-",
+        "vided word.",
+    ]
+    reading = read_document(pdf(tmp_path / "a.pdf", [lines]))
+    assert reading.text.startswith("A poem has a pre- and a post-war verse.")
+
+
+def test_a_long_line_that_pages_begin_with_is_text(tmp_path):
+    page = "On day {} of the survey the boat crossed the bay and"
+    pages = [[page.format(n), *KNOWN.split("\n\n")[n].split(". ")] for n in range(4)]
+    assert read_document(pdf(tmp_path / "a.pdf", pages)).text.count("On day") == 4
+
+
 def test_other_formats_are_named_with_how_to_convert_them():
     assert "ebook-convert" in conversion_of("a.mobi")
     assert "soffice" in conversion_of("A.DOC")
