@@ -32,6 +32,7 @@ from pretrace.benchmarks.columns import (
     Named,
     WholeNumber,
     checked_row,
+    is_missing,
     only_of,
 )
 from pretrace.benchmarks.rows import Row, only_columns, rows
@@ -273,7 +274,8 @@ def _read_rows(path: Path) -> Iterator[tuple[str, Row]]:
     """Yield each row with its place as a row of the answers table
     (`table.ANSWER_SCHEMA`), checked."""
     for where, row in rows(path, only_of(Choice, Written)):
-        task = str(row.get("task") or "de_cop")
+        given = row.get("task")
+        task = "de_cop" if given == "" or is_missing(given) else str(given)
         if task not in QUESTION_METHODS:
             raise InputError(
                 f"{where}: unknown task '{task}': {nearest(task, QUESTION_METHODS)}"
