@@ -453,12 +453,18 @@ NUMBERS = {"0": [0, 0.0, "0", "0.0"], "false": [False, "false"], "-1": [-1, -1.0
 @pytest.mark.parametrize("column", ["document", "subset", "title", "author"])
 @pytest.mark.parametrize("write", [made.jsonl, made.comma_separated, made.parquet])
 def test_zero_and_false_are_names(tmp_path, column, write):
-    endings = {made.jsonl: "jsonl", made.comma_separated: "csv", made.parquet: "parquet"}
+    endings = {
+        made.jsonl: "jsonl",
+        made.comma_separated: "csv",
+        made.parquet: "parquet",
+    }
     path = tmp_path / f"t.{endings[write]}"
     entry = DataSet(source="dataset", path=str(tmp_path))
     for name, values in NUMBERS.items():
         for value in values:
-            shown = "false" if value is False and write is made.comma_separated else value
+            shown = (
+                "false" if value is False and write is made.comma_separated else value
+            )
             rows = [{"text": "a b", "label": 1, column: shown}]
             path.write_bytes(write(rows))
             own = texts_of(given_rows(path)), load(entry, [tmp_path], 0)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pretrace.benchmarks.layout import LaidOutText, joined_hyphens, unwrap_print
-from pretrace.benchmarks.opening import open_bytes, unpacked_name
+from pretrace.benchmarks.opening import not_unpacked, open_bytes, unpacked_name
 from pretrace.benchmarks.readers import limits
 from pretrace.benchmarks.readers.epub import read_epub
 from pretrace.benchmarks.readers.html import read_html
@@ -99,6 +99,8 @@ def read_document(path: Path) -> LaidOutText:
         reading = _READERS[kind](data, path)
     except (InputError, MemoryError):
         raise
+    except EOFError as error:
+        raise not_unpacked(path, error) from error
     except ModuleNotFoundError as error:
         raise InputError(
             f"{path}: to read {kind[1:].upper()} needs the module {error.name}; "

@@ -14,6 +14,7 @@ from pretrace.benchmarks.languages import guessed_language
 from pretrace.benchmarks.opening import FORMATS, stem_of
 from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.rows import rows
+from pretrace.benchmarks.texts import columns_of_texts
 from pretrace.benchmarks.works import are_works, unreadable_works
 from pretrace.methods import METHODS
 from pretrace.models.abilities import ABILITIES, refusal
@@ -248,7 +249,7 @@ def _language(path: Path, left_out: Sequence[str]) -> str:
         return next(iter(side_of(path, left_out).reports.values())).language
     texts = []
     try:
-        for _, row in islice(rows(path), 50):
+        for _, row in islice(rows(path, columns_of_texts), 50):
             texts.append(str(row.get("text") or row.get("input")))
     except InputError:
         return "en"
