@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from pretrace.benchmarks.languages import jieba_tokenizer
+from pretrace.documents.languages import jieba_tokenizer
 from pretrace.runtime.errors import InputError
 from pretrace.views import VIEWS
 from pretrace.views.words import is_chinese, word_spans

@@ -6,7 +6,7 @@ import stat
 import zipfile
 from pathlib import Path, PurePosixPath
 
-from pretrace.benchmarks.opening import BROKEN, not_unpacked, zip_archive
+from pretrace.documents.unpacking import BROKEN, not_unpacked, zip_archive
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import atomic_path
 

@@ -36,14 +36,14 @@ from pretrace.benchmarks.columns import (
     only_of,
 )
 from pretrace.benchmarks.rows import Row, only_columns, opened_parquet, rows
-from pretrace.benchmarks.slices import Slice
+from pretrace.benchmarks.subsets_and_lengths import Slice
 from pretrace.questions.answering import (
     OPTION_LETTERS,
     ORDERS,
     PROBABILITIES,
     letter_in,
 )
-from pretrace.questions.known import QUESTION_METHODS
+from pretrace.questions.method_facts import QUESTION_METHODS
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import log
 

@@ -4,7 +4,7 @@ import random
 import re
 from collections.abc import Mapping
 
-from pretrace.benchmarks.languages import jieba_tokenizer
+from pretrace.documents.languages import jieba_tokenizer
 
 Span = tuple[int, int]
 

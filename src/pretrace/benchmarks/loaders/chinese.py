@@ -10,12 +10,12 @@ one snippet of 512 jieba words; a text of a shorter length is its first words.
 import random
 from pathlib import Path
 
-from pretrace.benchmarks.given import given_rows
-from pretrace.benchmarks.languages import jieba_tokenizer
 from pretrace.benchmarks.loaders.local import texts_of
 from pretrace.benchmarks.packages import NEWS, lines_of
 from pretrace.benchmarks.rows import single_file
 from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, Text, TwoDraws, loader
+from pretrace.benchmarks.user_rows import given_rows
+from pretrace.documents.languages import jieba_tokenizer
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Downloaded, Url

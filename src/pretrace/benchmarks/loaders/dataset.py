@@ -30,7 +30,15 @@ from typing import Any, Literal
 
 from pretrace.benchmarks.archives import unpack
 from pretrace.benchmarks.columns import is_missing, one_form
-from pretrace.benchmarks.opening import (
+from pretrace.benchmarks.rows import Row, Settings, opened_parquet, rows
+from pretrace.benchmarks.sources import FromHub, Text, loader
+from pretrace.benchmarks.texts import (
+    TEXT_COLUMNS,
+    number_passages,
+    tell_left_out,
+    texts_of_rows,
+)
+from pretrace.documents.unpacking import (
     BROKEN,
     CSV,
     JSON,
@@ -40,16 +48,7 @@ from pretrace.benchmarks.opening import (
     not_unpacked,
     zip_archive,
 )
-from pretrace.benchmarks.passages import first_names
-from pretrace.benchmarks.rows import Row, Settings, opened_parquet, rows
-from pretrace.benchmarks.sources import FromHub, Text, loader
-from pretrace.benchmarks.texts import (
-    TEXT_COLUMNS,
-    number_passages,
-    tell_left_out,
-    texts_of_rows,
-)
-from pretrace.runtime.errors import InputError, explain_failure, nearest
+from pretrace.runtime.errors import InputError, explain_failure, first_names, nearest
 from pretrace.runtime.files import files_in, read_json
 from pretrace.runtime.hub import MANIFEST
 from pretrace.runtime.logs import tell

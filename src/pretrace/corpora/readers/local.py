@@ -4,15 +4,15 @@ document a line."""
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pretrace.benchmarks.opening import (
+from pretrace.benchmarks.rows import rows
+from pretrace.corpora.sources import CorpusEntry, corpus_source
+from pretrace.documents.unpacking import (
     FORMATS,
     JSON,
     PLAIN,
     format_of,
     read_lines,
 )
-from pretrace.benchmarks.rows import rows
-from pretrace.corpora.sources import CorpusEntry, corpus_source
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.schema import Some
 
