@@ -1,12 +1,15 @@
 """Take out of a text what print added: headers and numbers of pages, divided words,
 wrapped lines, front matter."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
+
+from pretrace.documents.languages import SIGNS_OF_A_WORD, SPACELESS
 
 # pages with the same line at an edge, digits aside, from which on it is a page header
 PAGES_REPEATED = 3
@@ -44,7 +47,10 @@ class LaidOutText:
 
 
 def count_words(text: str) -> int:
-    return len(text.split())
+    """Return how many words a text has; two signs are one where a script has no
+    spaces."""
+    spaced, signs = SPACELESS.subn(" ", text)
+    return len(spaced.split()) + math.ceil(signs / SIGNS_OF_A_WORD)
 
 
 def without_page_edges(pages: list[str]) -> LaidOutText:
@@ -146,7 +152,7 @@ _GUTENBERG_END = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _NOTICE = re.compile(
-    r"©|\bcopyright\b|\bISBN\b|all rights reserved|^(?:first )?(?:published|printed) (?:by|in)\b",
+    r"©|\bcopyright\b|\bISBN\b|all rights reserved|版[权權]所有|無断転載|저작권|^(?:first )?(?:published|printed) (?:by|in)\b",
     re.I | re.M,
 )
 _NOTICE_LINE = re.compile(r"^.{0,120}(?:©|\bcopyright\b).{0,120}$", re.I | re.M)
@@ -188,10 +194,10 @@ def _end_of_notices(text: str) -> int:
 
 
 _CONTENTS = re.compile(
-    r"^[ \t#*_]*(?:table of )?(?:contents|inhalt|inhaltsverzeichnis|sommaire|table des matières|índice|indice)"
+    r"^[ \t#*_]*(?:table of )?(?:contents|inhalt|inhaltsverzeichnis|sommaire|table des matières|índice|indice|目[ \u3000]*[录錄次]|목차|차례)"
     r"[ \t:.*_]*$", re.I | re.M)  # fmt: skip
 _ENTRY = re.compile(
-    r"(?:.*[\s.…](?:\d{1,4}|[ivxlc]+)$)|(?:(?:chapter|part|book|kapitel|teil|chapitre|partie|capítulo|parte)\b.*)"
+    r"(?:.*[\s.…](?:\d{1,4}|[ivxlc]+)$)|(?:(?:chapter|part|book|kapitel|teil|chapitre|partie|capítulo|parte)\b.*)|(?:第.{1,6}[章回节節部卷編篇話].*)"
     r"|(?:(?:\d{1,3}|[ivxlc]+)[.:)]?(?:\s.*)?$)", re.I)  # fmt: skip
 # words of an entry; entries
 _LONGEST_ENTRY, _FEWEST_ENTRIES, _MOST_ENTRIES = 15, 3, 1000
