@@ -38,6 +38,11 @@ def odt(path: Path, paragraphs: str, manifest: str = "<manifest/>") -> Path:
     return path
 
 
+def written(path: Path, content: str) -> Path:
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
 SVG = "urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0"
 STYLE = "urn:oasis:names:tc:opendocument:xmlns:style:1.0"
 
@@ -750,6 +755,80 @@ def test_notes_of_a_pdf_go_with_their_raised_numbers(tmp_path):
     assert "And H2O is wet." in reading.text
     assert "This is the note" not in reading.text
     assert reading.text.count("of the text") == 20
+
+
+NAMED = {
+    "latin1": "cp1252", "ISO_8859-1": "cp1252", "iso-8859-9": "cp1254",
+    "utf-16": "utf-8", "windows-1251": "utf-8-sig", "hex": "utf-8",
+}  # fmt: skip
+SIGNS = {"shift_jis": ("cp932", "①髙"), "gb2312": ("gb18030", "镕"),
+         "euc-kr": ("cp949", "똠")}  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", [".html", ".epub"])
+@pytest.mark.parametrize("told", [*NAMED, *SIGNS])
+def test_what_a_page_says_of_its_encoding_is_taken_as_browsers_take_it(
+    tmp_path, told, suffix
+):
+    encoding, text = SIGNS.get(told, (NAMED.get(told), "“Café” — a bill of 5 €…"))
+    data = f"<meta charset={told}><p>{text}</p>".encode(encoding)
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(data)
+    if suffix == ".epub":
+        path.unlink()
+        remade(epub(path, []), a=("nav.xhtml", "1.xhtml"))
+        with zipfile.ZipFile(path, "a") as book:
+            book.writestr("OEBPS/1.xhtml", data)
+    assert read_document(path).text.partition("\n")[0] == text
+
+
+ADDRESSES = {
+    "chapter": 'href="ch%201.xhtml#s2"', "query": 'href="ch%201.xhtml?v=2"',
+    "root": 'href="/OEBPS/ch%201.xhtml"', "backslash": 'href=".\\ch%201.xhtml"',
+    "capitals": 'href="Ch 1.xhtml"',
+}  # fmt: skip
+LACKING = {
+    "a file": ('href="ch%202.xhtml"', 'href="gone.xhtml"', "gone.xhtml"),
+    "an address": ('href="ch%202.xhtml"', "", "i2"),
+    "an item": ('id="i2"', "", "i2"),
+}
+
+
+@pytest.mark.parametrize("name", ADDRESSES)
+def test_a_chapter_is_found_however_its_address_is_written(tmp_path, name):
+    path = epub(tmp_path / "a.epub", ["One.", "Two."])
+    remade(path, a=('href="ch%201.xhtml"', ADDRESSES[name]))
+    assert read_document(path).text == "Chapter 1\n\nOne.\n\nChapter 2\n\nTwo."
+
+
+@pytest.mark.parametrize("name", LACKING)
+def test_a_missing_chapter_is_named_and_the_others_are_read(tmp_path, name):
+    before, after, named = LACKING[name]
+    path = remade(epub(tmp_path / "a.epub", ["One.", "Two."]), a=(before, after))
+    reading = read_document(path)
+    assert reading.text == "Chapter 1\n\nOne."
+    assert reading.removed[f"missing chapters ({named})"] == 1
+
+
+SENTENCES = {
+    "en": "The river went past the mill. ", "zh": "黄河是中国的第二长河。",
+    "ja": "漁師は舟を出して岬の先まで行った。", "th": "แม่น้ำไหลผ่านโรงสีเก่า ",
+    "ko": "강은 오래된 방앗간을 지나 흘렀다. ",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_a_page_and_a_book_lose_the_same_in_every_script(tmp_path, language):
+    own = SENTENCES[language]
+    text = "".join(f"<p>{own * 4}</p>" for _ in range(9))
+    menu = "".join(f"<li><a href='/'>{own[:4]}</a></li>" for _ in range(12))
+    ruby = f"<p><ruby>{own[:4]}<rt>{own * 9}</rt></ruby></p>" * 9
+    page = written(tmp_path / "a.html", f"<nav>{menu}</nav>{text}{ruby}")
+    expected = "\n\n".join([(own * 4).strip()] * 9 + [own[:4].strip()] * 9)
+    assert read_document(page).text == expected
+    book = written(tmp_path / "b.txt", f"© 2019 P.\n\n{(own * 9 + chr(10)) * 200}")
+    [work] = works_in(book)[0]
+    assert "2019" not in read_work(work).text
 
 
 SEEN = "BT /F 10 Tf 1 0 0 1 50 700 Tm (What is seen of a page are these ten words.) Tj"

@@ -152,7 +152,8 @@ _GUTENBERG_END = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _NOTICE = re.compile(
-    r"©|\bcopyright\b|\bISBN\b|all rights reserved|版[权權]所有|無断転載|저작권|^(?:first )?(?:published|printed) (?:by|in)\b",
+    r"©|\bcopyright\b|\bISBN\b|all rights reserved|版[权權]所有|無断転載|저작권"
+    r"|^(?:first )?(?:published|printed) (?:by|in)\b",
     re.I | re.M,
 )
 _NOTICE_LINE = re.compile(r"^.{0,120}(?:©|\bcopyright\b).{0,120}$", re.I | re.M)
@@ -194,7 +195,8 @@ def _end_of_notices(text: str) -> int:
 
 
 _CONTENTS = re.compile(
-    r"^[ \t#*_]*(?:table of )?(?:contents|inhalt|inhaltsverzeichnis|sommaire|table des matières|índice|indice|目[ \u3000]*[录錄次]|목차|차례)"
+    r"^[ \t#*_]*(?:table of )?(?:contents|inhalt|inhaltsverzeichnis|sommaire|table des matières|índice|indice"
+    r"|目[ \u3000]*[录錄次]|목차|차례)"
     r"[ \t:.*_]*$", re.I | re.M)  # fmt: skip
 _ENTRY = re.compile(
     r"(?:.*[\s.…](?:\d{1,4}|[ivxlc]+)$)|(?:(?:chapter|part|book|kapitel|teil|chapitre|partie|capítulo|parte)\b.*)|(?:第.{1,6}[章回节節部卷編篇話].*)"
