@@ -5,7 +5,13 @@ import math
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.identity import digest_of
 from pretrace.runtime.left import Note, read_note
-from pretrace.studies.amounts import Amounts, amounts_of_answers, amounts_of_passes
+from pretrace.studies.amounts import (
+    Amounts,
+    amounts_of_answers,
+    amounts_of_passes,
+    slices_read,
+)
+from pretrace.studies.estimate import CARDS, WHOLE, job_of
 from pretrace.studies.pairs import Pair, Stage
 from pretrace.views.readings import PassRequest
 
@@ -20,9 +26,28 @@ def minutes_of(pair: Pair, stage: Stage, share: str, attempt: int) -> int:
     What was done is stored, so a job asks for what is left, and within the limit of a
     cluster it goes on from attempt to attempt.
     """
-    whole = pair.model.resources.runtime
+    whole = whole_minutes(pair, stage)
     wanted = attempt * max(share_left(pair, stage, share) * whole, min(whole, STARTING))
     return min(math.ceil(wanted), pair.study.settings.max_runtime)
+
+
+def whole_minutes(pair: Pair, stage: Stage) -> int:
+    """Return the minutes of all that one job of a pair's passes or answers does: those
+    of its model's entry; else, on GPUs, twice the estimate, and the default at least
+    where the entries do not state the sizes of model and texts.
+
+    Twice, because questions, float32 and older cards were not measured.
+    """
+    entry = pair.model.entry
+    is_on_gpus = entry.resources.gpu > 0 and pair.study.settings.device != "cpu"
+    runtime = pair.model.resources.runtime
+    if entry.resources.runtime or not is_on_gpus:
+        return runtime
+    job = job_of(stage, pair, _amounts_asked(pair, stage))
+    minutes = STARTING + math.ceil(2 * 60 * max(map(job.hours, CARDS)))
+    places = slices_read(pair.benchmark.entry, WHOLE)
+    has_sizes = entry.parameters and all(place.stated for place in places)
+    return minutes if has_sizes else max(minutes, runtime)
 
 
 def share_left(pair: Pair, stage: Stage, share: str) -> float:
