@@ -70,7 +70,7 @@ class Ahead:
         if not any(job.outputs[0] == record for job in jobs):
             return
         for job in jobs:
-            is_made = all(_time(path) > started for path in job.made_in_run)
+            is_made = all(_time(path) >= started for path in job.made_in_run)
             if is_made and all(map(_time, job.inputs)) and self.claim(job.outputs[0]):
                 yield job
 
@@ -92,11 +92,16 @@ class Ahead:
         """Move what was drawn ahead to its place and log its lines; False if it was
         not drawn."""
         place = self._place(identity)
-        if not place.is_dir():
+        taken = place.with_suffix(".taken")
+        try:
+            # all at once: a job that is killed here draws when it runs again
+            place.replace(taken)
+        except OSError:  # it was not drawn
             return False
         for output in outputs:
-            (place / Path(output).relative_to(self._study)).replace(output)
-        for level, line in read_json(place / _LINES):
+            (taken / Path(output).relative_to(self._study)).replace(output)
+        log.info("drawn with others, by the job of one of them")
+        for level, line in read_json(taken / _LINES):
             log.log(level, "%s", line)
         return True
 
