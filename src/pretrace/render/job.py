@@ -7,25 +7,20 @@ from pathlib import Path
 
 from pretrace.render.artifact import Artifact, rendering_of
 from pretrace.render.rendering import render
-from pretrace.render.results import Results, UnmadeView, in_print, read_csv
-from pretrace.render.tables.audit import audit_lines
+from pretrace.render.results import Results, UnmadeView
 from pretrace.runtime.ahead import Ahead
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject
 from pretrace.runtime.identity import identity_now
-from pretrace.runtime.logs import print_answer
 from pretrace.views.stored import unmade_reason
 
 OTHERS = 9
 """Artifacts that a job draws for others at most: its own outputs wait for them."""
 
 
-def draw(settings: JsonObject, folder: Path) -> bool:
+def draw(settings: JsonObject, folder: Path) -> JsonObject:
     """Draw the artifact of a job with these parameters into `folder`
-    (results/{study}), and print the answer if it is the first of an audit.
-
-    Returns whether nothing failed.
-    """
+    (results/{study}); return its record, as `artifact.rendering_of` does."""
     paths: dict[str, dict] = defaultdict(dict)
     for kind, model, benchmark, path in settings["reads"]:
         key = (model, benchmark) if model and benchmark else model or benchmark
@@ -36,13 +31,8 @@ def draw(settings: JsonObject, folder: Path) -> bool:
         if reason:
             unmade.append(UnmadeView(benchmark, view, path, reason))
     artifact = Artifact.model_validate(settings["artifact"])
-    files = render(artifact, Results(paths, settings["entries"], unmade), folder)
-    record = rendering_of(artifact, folder)
-    if settings["tells_answer"] and record["shown"]:
-        # whole works are read after it, which takes most of the time
-        table = in_print(read_csv(files["csv"]), artifact.names)
-        print_answer(audit_lines(table))
-    return not record["failed"]
+    render(artifact, Results(paths, settings["entries"], unmade), folder)
+    return rendering_of(artifact, folder)
 
 
 def draw_ahead(ahead: Ahead, record: str) -> None:
@@ -55,7 +45,7 @@ def draw_ahead(ahead: Ahead, record: str) -> None:
         identity = identity_now(job.identity, job.settings)
         try:
             with ahead.keeping(identity) as folder:
-                if not draw(job.settings, folder):
+                if draw(job.settings, folder)["failed"]:
                     raise InputError("its own job says why")
         except Exception:
             continue
