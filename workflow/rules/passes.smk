@@ -1,8 +1,3 @@
-# A model behind an API that scores prompts: see questions.smk.
-localrules:
-    score_prompts,
-
-
 rule run_passes:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
@@ -62,9 +57,11 @@ use rule run_passes as run_share with:
         "results/logs/run_passes/{model}/{benchmark}/<study>.{share}.log",
 
 
+# A model behind an API that scores prompts: see questions.smk.
 use rule run_passes as score_prompts with:
     log:
         "results/logs/score_prompts/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
         model=alternatives(PLAN.names_from("models", "openai")),
+    localrule: True
     threads: 1

