@@ -329,7 +329,8 @@ class Probe:
             raise self._wrong(problem) from None
         plain = {}
         for piece, value in logprobs.items():
-            if piece.strip() and piece.isascii():
+            bare = _bare(piece)
+            if bare and bare.isascii():
                 plain[piece] = value
         return sorted(plain.items(), key=lambda item: (-item[1], item[0]))
 

@@ -155,7 +155,11 @@ def check_answer(body: Any) -> None:
         return
     if not (text_of(choice) or "").strip():
         used = tokens_used(body)
-        if not choice.get("finish_reason") or (used is not None and used[1] == 0):
+        is_ended = isinstance(choice.get("finish_reason"), str)
+        holder = choice if "text" in choice else _object(choice.get("message"))
+        content = holder.get("text", holder.get("content"))
+        is_text = isinstance(content, str | list | None)
+        if not is_text or not is_ended or (used is not None and used[1] == 0):
             raise MalformedAnswerError("no text and no token of an answer")
 
 
