@@ -348,7 +348,7 @@ class Plan:
                 if kind in needs:
                     yield kind, *pair.slugs, self._file_shown(artifact, pair, kind)
             # answers that have no text are counted under every table
-            if isinstance(pair.model.entry, ApiModel):
+            if isinstance(self.study.models.entries[pair.model_slug], ApiModel):
                 yield "answers", *pair.slugs, pair.answers
         if "benchmarks" in needs:
             for slug in sorted({pair.benchmark_slug for pair in pairs}):
