@@ -7,7 +7,7 @@ from pretrace.passes.job import run
 from pretrace.passes.shares import JobShare
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.jobs import run_job
-from pretrace.runtime.left import work_left
+from pretrace.runtime.work_left import work_left
 from pretrace.views.prefixes import evaluated_reader, shots_reader
 from pretrace.views.readings import PassRequest
 from pretrace.views.stored import read_views

@@ -22,10 +22,10 @@ import numpy as np
 import pandas as pd
 
 from pretrace import benchmarks
-from pretrace.benchmarks.audit_checks import check_audit
+from pretrace.audit.analysis import audit
+from pretrace.audit.file_checks import check_audit
+from pretrace.audit.scores import ScoredBenchmark
 from pretrace.benchmarks.loaders.local import check_texts
-from pretrace.evaluation.audit import audit
-from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.scores import scores_of as units_of
 

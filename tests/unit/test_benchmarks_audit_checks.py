@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import hub_datasets as made
-from pretrace.benchmarks.audit_checks import check_audit
-from pretrace.benchmarks.audit_design import has_p
+from pretrace.audit.design import has_p
+from pretrace.audit.file_checks import check_audit
 from pretrace.runtime.errors import InputError
 
 WORDS = [f"word{number}" for number in range(5000)]

@@ -15,16 +15,16 @@ import pytest
 from pypdf import PdfWriter
 
 from made_up_books import docx, epub, pages_of, pdf, prose, wrapped
-from pretrace.benchmarks import works
-from pretrace.benchmarks.documents import read_document
-from pretrace.benchmarks.layout import (
+from pretrace.documents import works
+from pretrace.documents.formats import read_document
+from pretrace.documents.layout import (
     LaidOutText,
     joined_hyphens,
     unwrap_lines,
     without_front_matter,
 )
-from pretrace.benchmarks.readers import limits
-from pretrace.benchmarks.works import report_of, stored_work, works_in
+from pretrace.documents.readers import limits
+from pretrace.documents.works import report_of, stored_work, works_in
 from pretrace.runtime.errors import InputError
 
 TEXT = prose(900, "book")

@@ -19,10 +19,10 @@ import zstandard
 
 import hub_datasets as made
 from pretrace.benchmarks import build
-from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.loaders.local import check_texts, texts_of
 from pretrace.benchmarks.rows import Settings
 from pretrace.benchmarks.rows import rows as rows_of_file
+from pretrace.benchmarks.user_rows import given_rows
 from pretrace.runtime.errors import InputError
 
 ROWS = [
@@ -278,8 +278,8 @@ TOO_LARGE = {
 def test_a_row_that_is_too_large_is_named_before_it_is_all_in_memory(
     tmp_path, monkeypatch, case
 ):
-    for module in ("opening", "rows", "delimited"):
-        monkeypatch.setattr(f"pretrace.benchmarks.{module}.LARGEST_ROW", 10_000)
+    for module in ("documents.unpacking", "benchmarks.rows", "benchmarks.delimited"):
+        monkeypatch.setattr(f"pretrace.{module}.LARGEST_ROW", 10_000)
     name, content, settings, said = TOO_LARGE[case]
     (tmp_path / name).write_bytes(content)
     with pytest.raises(
@@ -301,7 +301,7 @@ def test_many_blank_lines_are_no_text(tmp_path, monkeypatch, name, content):
         gzip.compress(content) if name.endswith(".gz") else content
     )
     assert list(rows_of_file(tmp_path / name))
-    monkeypatch.setattr("pretrace.benchmarks.opening.MOST_BLANK_LINES", 1000)
+    monkeypatch.setattr("pretrace.documents.unpacking.MOST_BLANK_LINES", 1000)
     with pytest.raises(
         InputError,
         match=rf"{re.escape(name)}:100\d: more than 1,000 blank lines; remove them",

@@ -11,8 +11,8 @@ from command_line import run_pretrace
 
 import hub_datasets as made
 from made_up_books import epub
-from pretrace.benchmarks.audit_checks import check_audit
-from pretrace.benchmarks.passages import passages
+from pretrace.audit.file_checks import check_audit
+from pretrace.documents.passages import passages
 
 
 def numbered(words: int, name: str = "w") -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrace.benchmarks.opening import (
+from pretrace.documents.unpacking import (
     LARGEST_ROW,
     bounded_lines,
     open_bytes,

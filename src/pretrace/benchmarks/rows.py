@@ -15,7 +15,7 @@ from pretrace.benchmarks.delimited import (
     refuse_columns_twice,
     separator_of,
 )
-from pretrace.benchmarks.opening import (
+from pretrace.documents.unpacking import (
     CSV,
     FORMATS,
     JSON,

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.benchmarks.audit_design import FEWEST_DOCUMENTS
 from pretrace.evaluation.comparison import Comparison, compare, plan_comparisons
 from pretrace.evaluation.documents import Measured, document_metrics, welch_tests
 from pretrace.evaluation.metrics import (
     FEW_DOCUMENTS,
     FEW_TEXTS,
+    FEWEST_DOCUMENTS,
     METRIC_KEYS,
     METRICS,
     level_of,
@@ -45,7 +45,7 @@ from pretrace.evaluation.significance import (
     widen_resamples,
     wilson,
 )
-from pretrace.questions import known
+from pretrace.questions import method_facts
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import Progress, log
 from pretrace.seeds import seed_of
@@ -72,7 +72,7 @@ def evaluate(
     resamples: int = 2000,
     evaluation_sets: Sequence[EvaluationSet] = (EvaluationSet(),),
     pooled: bool = False,
-    settings: Settings = known,
+    settings: Settings = method_facts,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Compute the tables metrics and tests of one model's scores on one benchmark, of
     texts and scored documents.

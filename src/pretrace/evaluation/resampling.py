@@ -10,7 +10,7 @@ from math import comb
 import numpy as np
 import pandas as pd
 
-from pretrace.benchmarks.audit_design import FEWEST_DOCUMENTS
+from pretrace.evaluation.metrics import FEWEST_DOCUMENTS
 from pretrace.evaluation.roc import Flags, Floats, Whole
 
 LEAST_DOCUMENTS = 10

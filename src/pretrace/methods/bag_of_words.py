@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.benchmarks.languages import unit_of
+from pretrace.documents.languages import unit_of
 
 MOST_WORDS = 2**20
 """At most this many words and pairs of words get a weight. More than 100,000 texts have

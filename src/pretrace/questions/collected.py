@@ -35,14 +35,14 @@ from pretrace.benchmarks.columns import (
     only_of,
 )
 from pretrace.benchmarks.rows import Row, only_columns, rows
-from pretrace.benchmarks.slices import Slice
+from pretrace.benchmarks.subsets_and_lengths import Slice
 from pretrace.questions.answering import (
     OPTION_LETTERS,
     ORDERS,
     PROBABILITIES,
     letter_in,
 )
-from pretrace.questions.known import QUESTION_METHODS
+from pretrace.questions.method_facts import QUESTION_METHODS
 from pretrace.runtime.errors import InputError, explain_failure, nearest
 from pretrace.runtime.logs import log
 

@@ -15,8 +15,14 @@ from typing import Any, NamedTuple
 
 from pretrace.benchmarks.sources import Text
 from pretrace.models.abilities import can
-from pretrace.models.entries import ApiModel, HubModel
-from pretrace.studies.amounts import (
+from pretrace.models.entries import ApiModel, HubModel, ModelEntry
+from pretrace.studies.pairs import Pair
+from pretrace.studies.plan import Plan
+from pretrace.studies.priorities import FIRST
+from pretrace.studies.registries import path_of
+from pretrace.studies.runs import WRITTEN
+from pretrace.studies.stages.models import Model
+from pretrace.studies.workload import (
     ASSUMED_TEXTS,
     TOKENS_OF_A_TEXT,
     WORDING,
@@ -27,13 +33,6 @@ from pretrace.studies.amounts import (
     amounts_of_passes,
     slices_read,
 )
-from pretrace.studies.machine import gigabytes
-from pretrace.studies.pairs import Pair
-from pretrace.studies.plan import Plan
-from pretrace.studies.priorities import FIRST
-from pretrace.studies.registries import path_of
-from pretrace.studies.runs import WRITTEN
-from pretrace.studies.stages.models import Model
 from pretrace.views import PARAPHRASES
 
 CARDS = {"A100": 250e12, "H100": 790e12, "H200": 790e12}
@@ -103,6 +102,13 @@ class Job(NamedTuple):
     def reserved(self, card: str) -> float:
         """Return the hours of GPUs that are reserved for it."""
         return self.hours(card) * self.shares * self.gpus
+
+
+def gigabytes(entry: ModelEntry) -> float:
+    """Return the GB that a model's weights take in memory, by its entry; `dtype: auto`
+    is taken as bfloat16."""
+    bits = 16 if entry.dtype in ("auto", "bfloat16", "float16") else 32
+    return (entry.parameters or 0) * (entry.quantise or bits) / 8e9
 
 
 def operations_a_second(card: str, model: Model) -> float:
@@ -183,22 +189,23 @@ def jobs_of(plan: Plan, known: Counted) -> list[Job]:
     jobs = []
     for pair in plan.reading_pairs:
         amounts = amounts_of_passes(pair, pair.requests, known.get(pair.benchmark_slug))
-        jobs.append(_job("passes", pair, amounts))
+        jobs.append(job_of("passes", pair, amounts))
     for pair in plan.asking_pairs:
         if can(pair.model.entry, "answers"):
             amounts = amounts_of_answers(
                 pair, pair.answer_requests, known.get(pair.benchmark_slug)
             )
-            jobs.append(_job("answers", pair, amounts))
+            jobs.append(job_of("answers", pair, amounts))
     for pair in plan.pairs:
         if pair.given_back is not None:
             amounts = amounts_of_given_back(pair, known.get(pair.benchmark_slug))
-            jobs.append(_job("places given back", pair, amounts))
+            jobs.append(job_of("places given back", pair, amounts))
     jobs += _paraphrases(plan, known)
     return sorted(jobs, key=lambda job: (-job.reserved("H100"), -job.dollars, str(job)))
 
 
-def _job(what: str, pair: Pair, amounts: Amounts) -> Job:
+def job_of(what: str, pair: Pair, amounts: Amounts) -> Job:
+    """Return the job of a pair that reads, writes and stores these amounts."""
     read = sum(amount.read for amount in amounts.values())
     written = sum(amount.written for amount in amounts.values())
     stored = sum(amount.stored for amount in amounts.values())

@@ -11,11 +11,11 @@ import logging
 import random
 from pathlib import Path
 
-from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.loaders.local import texts_of
 from pretrace.benchmarks.packages import NEWS, lines_of
 from pretrace.benchmarks.rows import single_file
 from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, Text, TwoDraws, loader
+from pretrace.benchmarks.user_rows import given_rows
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Downloaded, Url

@@ -26,7 +26,6 @@ from typing import Any, Literal
 
 from pretrace.benchmarks.archives import unpack
 from pretrace.benchmarks.columns import is_missing, one_form
-from pretrace.benchmarks.opening import CSV, JSON, PARQUET, format_of
 from pretrace.benchmarks.rows import Row, Settings, rows
 from pretrace.benchmarks.sources import FromHub, Text, loader
 from pretrace.benchmarks.texts import (
@@ -35,6 +34,7 @@ from pretrace.benchmarks.texts import (
     tell_left_out,
     texts_of_rows,
 )
+from pretrace.documents.unpacking import CSV, JSON, PARQUET, format_of
 from pretrace.runtime.errors import InputError, explain_failure, nearest
 from pretrace.runtime.files import files_in, read_json
 from pretrace.runtime.hub import MANIFEST

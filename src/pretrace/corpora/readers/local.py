@@ -4,7 +4,9 @@ document a line."""
 from collections.abc import Iterator
 from pathlib import Path
 
-from pretrace.benchmarks.opening import (
+from pretrace.benchmarks.rows import rows
+from pretrace.corpora.sources import CorpusEntry, corpus_source
+from pretrace.documents.unpacking import (
     CSV,
     FORMATS,
     PARQUET,
@@ -12,8 +14,6 @@ from pretrace.benchmarks.opening import (
     format_of,
     read_lines,
 )
-from pretrace.benchmarks.rows import rows
-from pretrace.corpora.sources import CorpusEntry, corpus_source
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import open_parquet
 from pretrace.runtime.schema import Some

@@ -11,7 +11,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pretrace.benchmarks.opening import BROKEN, open_bytes, unpacked_name
 from pretrace.corpora.readers.local import documents_in
 from pretrace.corpora.sources import (
     CorpusEntry,
@@ -19,6 +18,7 @@ from pretrace.corpora.sources import (
     write_documents,
     write_texts,
 )
+from pretrace.documents.unpacking import BROKEN, open_bytes, unpacked_name
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import JsonObject
 from pretrace.runtime.hub import (
