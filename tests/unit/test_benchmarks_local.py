@@ -19,6 +19,7 @@ import zstandard
 
 import hub_datasets as made
 from pretrace.benchmarks import build
+from pretrace.benchmarks.loaders.dataset import DataSet, load
 from pretrace.benchmarks.loaders.local import check_texts, texts_of
 from pretrace.benchmarks.rows import Settings
 from pretrace.benchmarks.rows import rows as rows_of_file
@@ -444,6 +445,31 @@ def test_a_name_is_one_in_all_its_spellings_and_a_missing_one_is_none(
     assert [
         getattr(text, column) for text in texts_of(given_rows(tmp_path / name))
     ] == [form for form, _ in names]
+
+
+NUMBERS = {"0": [0, 0.0, "0", "0.0"], "false": [False, "false"], "-1": [-1, -1.0]}
+
+
+@pytest.mark.parametrize("column", ["document", "subset", "title", "author"])
+@pytest.mark.parametrize("write", [made.jsonl, made.comma_separated, made.parquet])
+def test_zero_and_false_are_names(tmp_path, column, write):
+    endings = {
+        made.jsonl: "jsonl",
+        made.comma_separated: "csv",
+        made.parquet: "parquet",
+    }
+    path = tmp_path / f"t.{endings[write]}"
+    entry = DataSet(source="dataset", path=str(tmp_path))
+    for name, values in NUMBERS.items():
+        for value in values:
+            shown = (
+                "false" if value is False and write is made.comma_separated else value
+            )
+            rows = [{"text": "a b", "label": 1, column: shown}]
+            path.write_bytes(write(rows))
+            own = texts_of(given_rows(path)), load(entry, [tmp_path], 0)
+            for [text] in own:
+                assert getattr(text, column) == name, value
 
 
 def test_numbers_are_names_and_missing_values_of_any_type_are_none(tmp_path):

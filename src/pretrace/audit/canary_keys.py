@@ -20,6 +20,7 @@ from math import perm, prod
 from pathlib import Path
 
 from pretrace.audit.design import FEWEST_WAYS
+from pretrace.benchmarks.columns import is_missing, one_form
 from pretrace.benchmarks.rows import Row, rows
 from pretrace.documents.unpacking import read_lines
 from pretrace.runtime.errors import InputError
@@ -171,14 +172,15 @@ def _columns_of_wordings(where: str, names: Sequence[str]) -> list[str]:
 
 
 def _wordings(where: str, row: Row) -> tuple[str, list[str]]:
-    if row.get("document") in (None, ""):
+    document = row.get("document")
+    if document == "" or is_missing(document):
         raise InputError(
             f"{where}: there is no column 'document'; give each passage a name of its "
             "own."
         )
     given = []
     for column, value in row.items():
-        if value and str(column).startswith("wording"):
+        if value not in (None, "") and str(column).startswith("wording"):
             given.append(value)
     texts = [" ".join(text.split()) for text in given if isinstance(text, str)]
     if len(texts) < 2 or len(set(texts)) < len(given):
@@ -191,7 +193,7 @@ def _wordings(where: str, row: Row) -> tuple[str, list[str]]:
             f"{where}: a wording holds half a surrogate pair, which is not text; "
             "encode it as UTF-8."
         )
-    return str(row["document"]), list(map(str, given))
+    return one_form(str(document)), list(map(str, given))
 
 
 def _checked(drawn: list[Drawn], remedy: str) -> list[Drawn]:

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pretrace.benchmarks.columns import checked_row, is_missing
 from pretrace.benchmarks.rows import only_columns, rows
+from pretrace.benchmarks.texts import TextColumns
 from pretrace.benchmarks.user_rows import rows_of_work
 from pretrace.documents.languages import language_of, unit_of, unit_spans
 from pretrace.documents.works import are_works, read_work, works_in
@@ -80,9 +82,14 @@ def _of_rows(path: Path) -> Iterator[tuple[str, Document]]:
             raise InputError(
                 f"{where}: the document has no words; fill it, or leave it out."
             )
-        name = str(row.get("document") or row.get("id") or where)
-        about = [str(row.get(key) or "") for key in ("title", "author")]
-        yield where, Document(name, text, *about)
+        given = {}
+        for key in ("document", "id", "title", "author"):
+            if not is_missing(row.get(key)):
+                given[key] = row[key]
+        about = checked_row(where, given, TextColumns)
+        name = about.get("document") or about.get("id") or where
+        of_work = about.get("title", ""), about.get("author", "")
+        yield where, Document(name, text, *of_work)
     if empty:
         raise InputError(f"{path} holds no rows; it needs at least one document.")
 

@@ -17,7 +17,7 @@ from pretrace.documents.readers.html import read_html
 from pretrace.documents.readers.office import read_docx, read_odt, read_rtf
 from pretrace.documents.readers.pdf import read_pdf
 from pretrace.documents.readers.plain import read_markdown, read_plain
-from pretrace.documents.unpacking import open_bytes, unpacked_name
+from pretrace.documents.unpacking import not_unpacked, open_bytes, unpacked_name
 from pretrace.runtime.errors import InputError, first_names
 
 PACKAGES = (
@@ -99,6 +99,8 @@ def read_document(path: Path) -> LaidOutText:
         reading = _READERS[kind](data, path)
     except (InputError, MemoryError):
         raise
+    except EOFError as error:
+        raise not_unpacked(path, error) from error
     except ModuleNotFoundError as error:
         raise InputError(
             f"{path}: to read {kind[1:].upper()} needs the module {error.name}; "

@@ -4,6 +4,8 @@ spaces between words."""
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
 _SCRIPTS = {
     "ja": "\u3040-\u30ff", "th": "\u0e00-\u0e7f", "lo": "\u0e80-\u0eff",
@@ -95,3 +97,19 @@ def units(text: str, unit: str) -> Sequence[str]:
     texts by."""
     words = unicodedata.normalize("NFC", text).split()
     return words if unit == "words" else "".join(words)
+
+
+@cache
+def jieba_tokenizer() -> Any:
+    """Return a `jieba.Tokenizer` with the dictionary of jieba's package.
+
+    jieba itself reads a file `jieba.cache` in the temporary folder in its place,
+    whoever wrote it there.
+    """
+    import jieba
+
+    tokenizer = jieba.Tokenizer()
+    frequencies, total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
+    tokenizer.FREQ, tokenizer.total = frequencies, total
+    tokenizer.initialized = True
+    return tokenizer

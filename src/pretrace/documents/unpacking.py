@@ -6,6 +6,7 @@ import codecs
 import gzip
 import io
 import lzma
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -27,17 +28,82 @@ FORMATS = (
 )
 
 
+_PACKED_AT_ONCE = 1024
+"""Bytes of a .zst file that are unpacked at once: 32 MB at most, since 4 bytes may
+stand for 128 KB."""
+
+_LONGEST_WINDOW = 1 << 31
+"""Bytes that a .zst file may refer back, in memory: those of `zstd --long=31`."""
+
+
+class _ZstReader(io.RawIOBase):
+    """Unpacks a .zst file, frame after frame.
+
+    Raises `EOFError` where the file ends within a frame: zstandard's own reader takes
+    it for whole.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._frame: Any = None  # that is being unpacked
+        self._packed = b""
+        self._unpacked = memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._unpacked:
+            self._packed = self._packed or self._file.read(_PACKED_AT_ONCE)
+            if not self._packed and self._frame is not None:
+                raise EOFError
+            if not self._packed:
+                return 0
+            if self._frame is None:
+                opener = zstandard.ZstdDecompressor(max_window_size=_LONGEST_WINDOW)
+                self._frame = opener.decompressobj()
+            self._unpacked = memoryview(self._frame.decompress(self._packed))
+            self._packed = self._frame.unused_data
+            if self._frame.eof:
+                self._frame = None
+        size = min(len(buffer), len(self._unpacked))
+        buffer[:size] = self._unpacked[:size]
+        self._unpacked = self._unpacked[size:]
+        return size
+
+
 def _open_zst(path: Path) -> Any:
-    frames = zstandard.ZstdDecompressor().stream_reader(
-        path.open("rb"), read_across_frames=True
-    )
-    return io.BufferedReader(frames)
+    return io.BufferedReader(_ZstReader(path), 1 << 17)  # a block of Zstandard
+
+
+def zip_archive(path: Path) -> zipfile.ZipFile:
+    """Open a zip archive. Raises `EOFError` if its end is missing, where its contents
+    are listed."""
+    try:
+        return zipfile.ZipFile(path)
+    except zipfile.BadZipFile:
+        if has_begin_alone(path, b"PK\3\4") or not path.stat().st_size:
+            raise EOFError from None
+        raise
+
+
+def has_begin_alone(path: Path, mark: bytes) -> bool:
+    """Return whether a file begins with a mark and does not end with it, as a whole
+    Parquet file does."""
+    with path.open("rb") as file:
+        begin = file.read(len(mark))
+        file.seek(max(0, path.stat().st_size - len(mark)))
+        return begin == mark != file.read()
 
 
 def _open_zip(path: Path) -> Any:
     """Open the one file in a zip archive, not counting what macOS adds. Raises
     `InputError` if it has several."""
-    archive = zipfile.ZipFile(path)
+    archive = zip_archive(path)
     own = []
     for member in archive.infolist():
         if not member.is_dir() and not member.filename.startswith("__MACOSX/"):
@@ -91,10 +157,58 @@ def stem_of(path: Path) -> str:
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file for its bytes, unpacked."""
+    """Open a file for its bytes, unpacked. Raises `EOFError`, also while it is read, if
+    a packed file is cut off."""
     unpack = _OPENERS.get(path.suffix.lower())
-    opened: IO[bytes] = path.open("rb") if unpack is None else unpack(path)
+    if unpack is None:
+        return path.open("rb")
+    if not path.stat().st_size:  # which gzip takes for whole
+        raise EOFError
+    opened: IO[bytes] = unpack(path)
     return opened
+
+
+def check_whole(path: Path) -> None:
+    """Read a packed file, or a tar archive, to its end, where its checksum, or its
+    mark, is."""
+    name = unpacked_name(path.name)
+    is_tar = name.endswith(".tar")
+    if name == path.name.lower() and not is_tar:
+        return
+    try:
+        with open_bytes(path) as file:
+            if is_tar:
+                _check_whole_tar(file)
+            while file.read(1 << 22):
+                pass
+    except BROKEN as error:
+        raise not_unpacked(path, error) from error
+
+
+def _check_whole_tar(file: IO[bytes]) -> None:
+    """Raise `EOFError` if a tar archive ends within a member, or without the empty
+    block at its end, which tarfile does not ask for."""
+    try:
+        with tarfile.open(fileobj=file, mode="r|") as archive:
+            for _ in archive:
+                pass
+            read = archive.fileobj.tell()
+    except tarfile.ReadError as error:
+        raise EOFError from error
+    if read < archive.offset + tarfile.BLOCKSIZE:
+        raise EOFError
+
+
+def not_unpacked(path: Path, error: Exception, place: str = "") -> InputError:
+    """Return the error of a file that raised one of `BROKEN`, after a place in it."""
+    said = message_of(error)
+    advice = "It is damaged, or not packed as the ending of its name says."
+    if isinstance(error, EOFError):
+        said = "the file is cut off"
+        advice = "Copy or fetch it again."
+    return InputError(
+        f"{path}: cannot be read{place} ({said}). {remedy(error, advice)}"
+    )
 
 
 def too_large(where: str, what: str) -> InputError:
@@ -157,14 +271,11 @@ def read_lines(
         is_utf16 = error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         problem = "the file is UTF-16" if is_utf16 else "this line is not UTF-8"
         advice = " (in Excel: CSV UTF-8)" if format_of(path.name) == CSV else ""
+        if error.reason == "unexpected end of data" and error.end == len(error.object):
+            raise not_unpacked(path, EOFError(), f" after line {number - 1}") from error
         raise InputError(
             f"{path}:{number}: {problem} ({error.reason} at byte {error.start}); save "
             f"the file as UTF-8{advice}."
         ) from error
     except BROKEN as error:
-        advice = remedy(
-            error, "Is it whole, and packed as the ending of its name says?"
-        )
-        raise InputError(
-            f"{path}: cannot be read after line {number} ({message_of(error)}). {advice}"
-        ) from error
+        raise not_unpacked(path, error, f" after line {number}") from error

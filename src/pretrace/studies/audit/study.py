@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.rows import rows
+from pretrace.benchmarks.texts import columns_of_texts
 from pretrace.documents.formats import DOCUMENT_FORMATS
 from pretrace.documents.languages import guessed_language
 from pretrace.documents.passages import Cut
@@ -248,7 +249,7 @@ def _language(path: Path, left_out: Sequence[str]) -> str:
         return next(iter(side_of(path, left_out).reports.values())).language
     texts = []
     try:
-        for _, row in islice(rows(path), 50):
+        for _, row in islice(rows(path, columns_of_texts), 50):
             texts.append(str(row.get("text") or row.get("input")))
     except InputError:
         return "en"
