@@ -129,6 +129,11 @@ _QUANTISED = re.compile(r"(F[468](_\w+)?|[IU][48]) .*|([IU]\d+|BOOL) .*(weight|_
 the experts of each token."""
 
 
+_LAYER = re.compile(r"(?:language_)?(?:model\.)*layers\.(\d+)\.")
+_MTP = re.compile(r"(?:language_)?(?:model\.)*mtp(?:_\w+)?\.")
+_MTP_COUNTS = ("num_nextn_predict_layers", "num_mtp_layers", "mtp_num_hidden_layers")
+
+
 def check_weights(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -> None:
     """Raise `InputError` if the architecture lacks weights, or leaves out or misreads
     some of the checkpoint's.
@@ -143,10 +148,11 @@ def check_weights(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -
         if len(tensor.shape) == 1 and tensor.name.endswith(".bias"):
             biases.add(tensor.name)
     buffers = {name for name, _ in model.named_buffers()}
+    text = model.config.get_text_config()
     unused = []
     for name in loading["unexpected_keys"] - buffers:
         is_harmless = _NO_WEIGHT.fullmatch(name) and name not in biases
-        if not is_harmless:
+        if not is_harmless and not _predicts_later_tokens(name, text):
             unused.append(name)
     if unused:
         raise InputError(
@@ -155,6 +161,17 @@ def check_weights(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -
             "be left out. Put the config.json there that belongs to these weights, or "
             "save the causal language model alone."
         )
+
+
+def _predicts_later_tokens(name: str, text: Any) -> bool:
+    """Return whether a weight is of the layers for predicting several tokens (MTP),
+    which no language model of transformers uses."""
+    layer = _LAYER.match(name)
+    if layer is None:
+        return _MTP.match(name) is not None
+    first = getattr(text, "num_hidden_layers", 0)
+    count = max(getattr(text, key, None) or 0 for key in _MTP_COUNTS)
+    return first <= int(layer[1]) < first + count
 
 
 def check_filled(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -> None:

@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pretrace.models.checkpoint import Checkpoint, read_checkpoint
+from pretrace.models.checkpoint import (
+    CHAT_TEMPLATES,
+    IN_ADAPTER,
+    Checkpoint,
+    read_checkpoint,
+)
 from pretrace.models.sentencepiece_files import (
     encoder_by_sentencepiece,
     have_same_ids,
@@ -61,10 +66,26 @@ def load_tokenizer(
             )
             # transformers has changed its copy
             tokenizer._tokenizer = encoder
+        template = _template_of_adapter(checkpoint)
+        if template:
+            tokenizer.chat_template = template
         # set here, so that it is saved nowhere
         tokenizer.split_special_tokens = special_tokens == "as_spelled"
         tokenizer("a", add_special_tokens=False)
     return tokenizer
+
+
+def _template_of_adapter(checkpoint: Checkpoint) -> Any:
+    """Return the chat template that lies beside a checkpoint's adapter; None without
+    one."""
+    for name in CHAT_TEMPLATES:
+        if checkpoint.adapter is None or IN_ADAPTER + name not in checkpoint.files:
+            continue
+        file = checkpoint.adapter / name
+        if file.suffix == ".jinja":
+            return file.read_text(encoding="utf-8")
+        return read_json(file).get("chat_template")
+    return None
 
 
 def _of_class(checkpoint: Checkpoint, tokenizer_from: str | None) -> Any:
