@@ -22,7 +22,7 @@ from pretrace.render.names import METHOD_LABELS
 ROOT = Path(__file__).parents[2]
 README, EMBEDDED, EXTRACTION = (
     "README.md",
-    "docs/embedded_study.md",
+    "docs/studies.md",
     "docs/extraction.md",
 )
 TOLERANCE = 0.05
@@ -296,7 +296,7 @@ TABLES = [
     Found(SMOLLM, "sotu", 32, "", PLACEBOS),
     Found(SMOLLM, "sotu_shots", 32, "", PLACEBOS),
 ]
-"""The tables of methods and placebos of docs/embedded_study.md, in its order: each row
+"""The tables of methods and placebos of docs/studies.md, in its order: each row
 is a method by its label."""
 
 HEADER = "| method | 2026 | placebos | rank |"
