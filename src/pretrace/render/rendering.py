@@ -10,7 +10,8 @@ import pandas as pd
 
 from pretrace.render.artifact import Artifact, ArtifactError, Panel, outputs
 from pretrace.render.catalogue import RENDERERS, SHIPPED, renderer_of
-from pretrace.render.results import Results, answer_notes, shots_notes
+from pretrace.render.estimates import shots_notes
+from pretrace.render.results import Results, answer_notes
 from pretrace.render.tables.table import table_of
 from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.files import write_json

@@ -15,6 +15,7 @@ from pretrace.evaluation.averages import PANEL_KEYS, Record
 from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.catalogue import X_PLACES
+from pretrace.render.estimates import number_record
 from pretrace.render.figures.drawing import (
     LEVEL_STYLE,
     MEMBER,
@@ -31,6 +32,7 @@ from pretrace.render.figures.drawing import (
     line_styles,
     nth_style,
 )
+from pretrace.render.frames import long_frame, of_panels
 from pretrace.render.names import (
     CLASSES,
     PARAMETER_LABELS,
@@ -38,13 +40,7 @@ from pretrace.render.names import (
     marked_label,
     metric_label,
 )
-from pretrace.render.results import (
-    Results,
-    long_frame,
-    number_record,
-    of_panels,
-    of_set,
-)
+from pretrace.render.results import Results, of_set
 
 FEW_LINES = 3  # this many have a band for their interval; more have bars, side by side
 # methods that are drawn as curves, not as level lines; more have a facet each
