@@ -12,7 +12,14 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
+
+NO_PLUGIN = "the plugin for Slurm is not installed: pip install -r envs/clusters.txt"
+HAS_PLUGIN = find_spec("snakemake_executor_plugin_slurm") is not None
+needs_plugin = pytest.mark.skipif(not HAS_PLUGIN, reason=NO_PLUGIN)
 
 SETTINGS = """ClusterName=ci
 SlurmctldHost={host}(127.0.0.1)
@@ -58,6 +65,8 @@ class NotStartedError(RuntimeError):
 def lacking() -> str:
     """What keeps this machine from running a Slurm of its own; "" where nothing
     does."""
+    if not HAS_PLUGIN:
+        return NO_PLUGIN
     if os.geteuid() != 0:
         return "it needs root"
     missing = [

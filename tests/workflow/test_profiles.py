@@ -18,6 +18,8 @@ import pytest
 import yaml
 from projects import Project
 
+from slurm_cluster import needs_plugin
+
 ROOT = Path(__file__).parents[2]
 PROFILES = ROOT / "profiles"
 TARGETS = (
@@ -203,11 +205,9 @@ def test_jobs_of_a_figure_asked_by_its_path_compute_what_it_shows(unrun):
     "profile",
     [
         "gpu",
-        "slurm",
-        *(
-            pytest.param(name, marks=pytest.mark.full)
-            for name in ("cluster-generic", "kubernetes")
-        ),
+        "cluster-generic",
+        pytest.param("kubernetes", marks=pytest.mark.full),
+        pytest.param("slurm", marks=[pytest.mark.full, needs_plugin]),
     ],
 )
 def test_a_profile_is_found_by_its_folder_and_scores_are_submitted_with_their_metrics(

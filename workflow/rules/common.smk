@@ -4,11 +4,13 @@ import re
 import sys
 from functools import cache
 from inspect import signature
+from pathlib import Path
 
 from snakemake.io import is_flagged
 
 from pretrace import config_folder
 from pretrace.evaluation.statistics import STATISTICS
+from pretrace.runtime.ahead import Ahead, DrawingJob
 from pretrace.runtime.code import code_digest
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.identity import Identities, Job
@@ -29,6 +31,8 @@ IDENTITIES = Identities(is_job="PRETRACE_JOB" in os.environ)
 fill_defaults(config)
 PLAN = plan_workflow(config, config_folder())
 STUDY = PLAN.study
+RENDERING = ("render_table", "render_figure")
+AHEAD = Ahead(Path("results", STUDY.name))
 
 
 pathvars:
@@ -208,6 +212,26 @@ def lift_rate_limit():
         workflow.scheduler.job_rate_limiter = None
 
 
+def drawing_jobs():
+    """Yield the jobs of this run that render, but for those of the study's first
+    artifacts, which wait for nothing."""
+    dag = workflow.dag
+    for job in dag.needrun_jobs():
+        if job.rule.name not in RENDERING or job.priority:
+            continue
+        made_in_run = []
+        for earlier, files in dag.dependencies[job].items():
+            if dag.needrun(earlier):
+                made_in_run += map(str, files)
+        yield DrawingJob(
+            dict(job.params.items()),
+            [str(path) for path in job.output],
+            str(job.input.identity),
+            [str(path) for path in job.input],
+            made_in_run,
+        )
+
+
 def failed_jobs():
     """Yield the jobs of this run that failed, with the tables and figures that wait for
     them."""
@@ -216,7 +240,7 @@ def failed_jobs():
         for job in getattr(failed, "jobs", [failed]):
             waiting = set()
             for later in workflow.dag.bfs(depending, job):
-                if later.rule.name in ("render_table", "render_figure"):
+                if later.rule.name in RENDERING:
                     waiting.add(later.wildcards.artifact)
             yield FailedJob(
                 job.rule.name,

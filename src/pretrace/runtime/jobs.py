@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pretrace.runtime.files import read_json, remove_unfinished
-from pretrace.runtime.identity import digest_of, mark_outputs
+from pretrace.runtime.files import remove_unfinished
+from pretrace.runtime.identity import Identity, identity_now, mark_outputs
 from pretrace.runtime.logs import job_log
 
 
 @contextmanager
-def run_job(snakemake: Any) -> Iterator[None]:
-    """Log a job, and write into its outputs what they were made from.
+def run_job(snakemake: Any) -> Iterator[Identity | None]:
+    """Log a job, and write into its outputs what they were made from: the identity that
+    it gives, if the job has one.
 
     Args:
         snakemake: the object of that name in a script. Its input `identity`, if it has
@@ -23,9 +24,8 @@ def run_job(snakemake: Any) -> Iterator[None]:
         file = snakemake.input.get("identity")
         # before the job reads them: what is replaced meanwhile must not pass for what
         # was read
-        inputs = read_json(file)["inputs"] if file else []
-        made_from = {path: digest_of(path) for path in inputs}
-        yield
-        if file:
-            settings = dict(snakemake.params.items())
-            mark_outputs(file, settings, list(snakemake.output), made_from)
+        settings = dict(snakemake.params.items())
+        identity = identity_now(file, settings) if file else None
+        yield identity
+        if identity:
+            mark_outputs(identity, list(snakemake.output))
