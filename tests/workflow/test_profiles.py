@@ -260,6 +260,10 @@ def test_the_default_profile_prints_a_line_a_job(unrun):
         "^build_benchmark/smoke~texts: .*120 texts: 60 members", shown, re.M
     )
     assert len(re.findall("^build_benchmark|^register_checkpoint", shown, re.M)) == 2
+    shutil.rmtree(unrun.path / ".snakemake")
+    copied = unrun.run("--dry-run", *study).stdout
+    assert "2 results have no record in .snakemake. What they" in copied
+    assert "missing provenance" not in copied
     (unrun.path / "smoke" / "target" / "model.safetensors").write_bytes(b"{}")
     failed = unrun.run(*TARGETS, *study, check=False)
     assert failed.returncode == 1

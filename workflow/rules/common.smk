@@ -212,6 +212,20 @@ def lift_rate_limit():
         workflow.scheduler.job_rate_limiter = None
 
 
+def tell_copied_results():
+    """Say in one line how many results Snakemake has no record of, in place of its own
+    two, which name every rule."""
+    dag = workflow.dag
+    jobs = [job for job in dag.jobs if dag.reason(job).no_metadata]
+    copied = [job for job in jobs if not dag.needrun(job)]
+    if copied:
+        say(
+            f"{len(copied)} results have no record in .snakemake. What they were made "
+            "from stands in themselves, so they are reused. Copy .snakemake with "
+            "results/ to end this line."
+        )
+
+
 def drawing_jobs():
     """Yield the jobs of this run that render, but for those of the study's first
     artifacts, which wait for nothing."""
