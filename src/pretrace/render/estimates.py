@@ -18,7 +18,7 @@ from pretrace.evaluation.metrics import marks_in
 from pretrace.evaluation.significance import holm, simultaneous
 from pretrace.questions.method_facts import METHODS, is_control
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.frames import estimate_rows, long_frame, records_of
+from pretrace.render.frames import estimate_rows, long_frame, number_record, records_of
 from pretrace.render.names import BLIND, PUBLISHED_TEST, join_words, method_label
 from pretrace.render.results import Results
 
@@ -254,15 +254,6 @@ def estimate_record(place: int, panel: Panel, row: Record, **about: Any) -> Esti
     its numbers."""
     record = {**keys_of(place, panel, row), "average": "", **about}
     return cast(EstimateRow, record | number_record(row))
-
-
-def number_record(row: Record | None) -> EstimateRow:
-    """Return the record of a metrics row; empty if there is none."""
-    keys = ("setting", "n_members", "n_nonmembers", "value", "low", "high", "marks")
-    if row is None:
-        none: Record = dict.fromkeys(keys)
-        return cast(EstimateRow, none | {"setting": "", "marks": ""})
-    return cast(EstimateRow, {key: row[key] for key in keys})
 
 
 def for_the_best(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

@@ -27,6 +27,15 @@ def estimate_rows(frame: pd.DataFrame) -> list[EstimateRow]:
     return cast(list[EstimateRow], records_of(frame))
 
 
+def number_record(row: Record | None) -> EstimateRow:
+    """Return the record of a metrics row; empty if there is none."""
+    keys = ("setting", "n_members", "n_nonmembers", "value", "low", "high", "marks")
+    if row is None:
+        none: Record = dict.fromkeys(keys)
+        return cast(EstimateRow, none | {"setting": "", "marks": ""})
+    return cast(EstimateRow, {key: row[key] for key in keys})
+
+
 WHOLE = ("length", "n_members", "n_nonmembers")
 
 NUMBERS = ("low", "high", "sd", "difference", "p", "p_holm")

@@ -13,7 +13,6 @@ from pretrace.evaluation.documents import ACCURACIES
 from pretrace.methods import parse_setting
 from pretrace.questions.method_facts import QUESTION_CONTROLS
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.estimates import number_record
 from pretrace.render.figures.drawing import (
     CHANCE_STYLE,
     PAGE,
@@ -27,7 +26,7 @@ from pretrace.render.figures.drawing import (
     draw_intervals,
     nth_fill,
 )
-from pretrace.render.frames import of_panels, records_of
+from pretrace.render.frames import number_record, of_panels, records_of
 from pretrace.render.names import (
     CALIBRATION_LABELS,
     CLASSES,

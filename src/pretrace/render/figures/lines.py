@@ -15,7 +15,6 @@ from pretrace.evaluation.averages import PANEL_KEYS, Record
 from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.catalogue import X_PLACES
-from pretrace.render.estimates import number_record
 from pretrace.render.figures.drawing import (
     LEVEL_STYLE,
     MEMBER,
@@ -32,7 +31,7 @@ from pretrace.render.figures.drawing import (
     line_styles,
     nth_style,
 )
-from pretrace.render.frames import long_frame, of_panels
+from pretrace.render.frames import long_frame, number_record, of_panels
 from pretrace.render.names import (
     CLASSES,
     PARAMETER_LABELS,
