@@ -16,10 +16,10 @@ from pretrace.evaluation.averages import (
 )
 from pretrace.evaluation.metrics import marks_in
 from pretrace.evaluation.significance import holm, simultaneous
-from pretrace.questions.method_facts import METHODS, is_control
+from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.frames import estimate_rows, long_frame, number_record, records_of
-from pretrace.render.names import BLIND, PUBLISHED_TEST, join_words, method_label
+from pretrace.render.names import BLIND, PUBLISHED_TEST, join_words
 from pretrace.render.results import Results
 
 STAR_LEVEL = 0.05
@@ -131,36 +131,6 @@ def _published_test(row: Record, test: Record) -> EstimateRow:
     if test["difference"] > 0 and test["p"] < STAR_LEVEL:
         marks.append(PUBLISHED_TEST)
     return {"p_as_published": test["p"], "marks": ";".join(sorted(marks))}
-
-
-OVER_ALL_DRAWS = ("headline", "blind_audit")
-"""Renderers that show the mean over all draws of shots (`beside_controls`); others show
-one draw."""
-
-
-def shots_notes(artifact: Artifact, results: Results) -> list[str]:
-    """Say of methods that were evaluated in several draws of shots whether the first
-    draw is shown, or the mean."""
-    options = artifact.options
-    shows_metrics = "metrics" in artifact.needs and "published" not in artifact.needs
-    if not shows_metrics or options.draws:
-        return []
-    methods = artifact.methods
-    if not methods and options.method:
-        methods = [options.method]
-    if not methods:
-        methods = [name for name in METHODS if "shots" in METHODS[name].defaults]
-    by_draws: dict[int, dict[str, None]] = {}
-    for panel in results.panels(artifact):
-        for method in methods:
-            draws = len(results.draws_of(panel, method))
-            if draws > 1:
-                by_draws.setdefault(draws, {})[method_label(method)] = None
-    shown = "mean over all" if artifact.renderer in OVER_ALL_DRAWS else "the first of"
-    notes = []
-    for draws, labels in by_draws.items():
-        notes.append(f"{join_words([*labels])}: {shown} {draws} draws of shots.")
-    return notes
 
 
 def beside_controls(artifact: Artifact, results: Results) -> pd.DataFrame:
