@@ -6,6 +6,7 @@ from functools import cache
 from inspect import signature
 from pathlib import Path
 
+from snakemake.common import overwrite_function_params
 from snakemake.io import is_flagged
 
 from pretrace import config_folder
@@ -87,10 +88,6 @@ class Lookup:
     [] if something on the way is None, as a rule takes an input that it does not need.
     """
 
-    # Snakemake asks for it for each job; to work it out anew takes a fifth of the time
-    # of planning
-    __signature__ = signature(lambda wildcards: None)
-
     def __init__(self, of_wildcards):
         self._of_wildcards = of_wildcards
 
@@ -109,6 +106,14 @@ class Lookup:
         return Lookup(of_wildcards)
 
 
+def tell_parameters(function):
+    """Give a function of rules the names of its parameters. Snakemake asks for them
+    three times a job; to work them out anew takes a tenth of the time of planning."""
+    overwrite_function_params(function, signature(function).parameters)
+    return function
+
+
+overwrite_function_params(Lookup, signature(lambda wildcards: None).parameters)
 pair = Lookup(lambda wildcards: asked().pair(wildcards.model, wildcards.benchmark))
 model = Lookup(lambda wildcards: asked().model(wildcards.model))
 benchmark = Lookup(lambda wildcards: asked().benchmark(wildcards.benchmark))
@@ -151,12 +156,12 @@ def identity(name, code=None):
         except InputError as error:
             sys.exit(f"error: {error}")
 
-    return of_wildcards
+    return Lookup(of_wildcards)
 
 
 def only_before(files):
     """Files, as a function of wildcards, that a job waits for and does not read."""
-    return lambda wildcards: ancient(files(wildcards))
+    return Lookup(lambda wildcards: ancient(files(wildcards)))
 
 
 def given(item, wildcards):
@@ -267,14 +272,16 @@ def failed_jobs():
 def each_attempt(amount):
     """Memory or time that grows with each attempt, in case a job was killed for lack of
     it."""
-    return lambda wildcards, attempt: attempt * amount(wildcards)
+    return tell_parameters(lambda wildcards, attempt: attempt * amount(wildcards))
 
 
 def minutes_left(stage):
     """Time for passes or answers of a pair: for what is left to do, at most
     `max_runtime`."""
-    return lambda wildcards, attempt: minutes_of(
-        pair(wildcards), stage, wildcards.get("share", ""), attempt
+    return tell_parameters(
+        lambda wildcards, attempt: minutes_of(
+            pair(wildcards), stage, wildcards.get("share", ""), attempt
+        )
     )
 
 
