@@ -280,6 +280,21 @@ def test_menus_and_banners_of_a_saved_page_go_and_its_main_part_stays(tmp_path):
     )
 
 
+def test_each_part_around_a_page_goes_if_all_together_have_more_words(tmp_path):
+    """Only a part that has most of the words itself stays, as a form around a page."""
+    links = "<li><a href='/'>A topic of the page</a></li>" * 30
+    comments = "<p>Well written, thank you for this.</p>" * 30
+    article = f"<div class='post'><p>{KNOWN}</p></div>"
+    footer = "<div class='footer'><p>Imprint</p></div>"
+    inner = f"<nav><ul>{links}</ul></nav>{article}<div id='comments'>{comments}</div>{footer}"
+    path = tmp_path / "page.html"
+    for page in (inner, f"<form>{inner}</form>"):
+        path.write_text(f"<body>{page}</body>")
+        reading = read_document(path)
+        assert reading.text == " ".join(KNOWN.split())
+        assert reading.left_out["navigation"] == 30 * 5 + 30 * 6 + 1
+
+
 def remade(path: Path, **changes: str) -> Path:
     """Write an EPUB again with words of its package replaced."""
     with zipfile.ZipFile(path) as book:
