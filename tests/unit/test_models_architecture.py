@@ -136,7 +136,16 @@ REFUSED = {
                                             SCALARS),
     "scales that a method does not know": (
         quantised(torch.float8_e4m3fn, quantization_config={"quant_method": "fp8"}),
-        "does not use|lacks weights"),
+        "scales of quantised|lacks weights"),
+    "scales of activations": (
+        lambda folder: reweighted(
+            folder,
+            lambda weights: weights | {f"{QUERIES}.input_zero_point": torch.tensor(2)}),
+        r"scales of quantised numbers.*input_zero_point.*Save the model in 16 bits"),
+    "code of its own": (
+        lambda folder: configured(folder, model_type="other",
+                                  auto_map={"AutoConfig": "configuration_x.X"}),
+        "remote_code: true in the model's entry and trust_remote_code: true"),
     "a number of no known name": (
         lambda folder: reweighted(folder,
                                   lambda weights: weights | {f"{QUERIES}.gain": torch.tensor(2.0)}),

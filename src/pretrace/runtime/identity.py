@@ -135,19 +135,20 @@ def digest_of(path: str) -> str:
     return digest(identity) if identity else content_of(path)
 
 
-def mark_outputs(
-    file: str,
-    settings: JsonObject,
-    outputs: Iterable[str],
-    made_from: dict[str, str],
-) -> None:
-    """Write into a finished job's outputs what they were made from.
+def identity_now(file: str, settings: JsonObject) -> Identity:
+    """Return what a job makes its outputs from now, by its identity file.
 
     The settings are those that the job was given: another plan may have changed the
-    identity file since.
+    file since.
     """
     about = read_json(file)
     about["settings"] = _digests_of(settings)
+    made_from = {path: digest_of(path) for path in about["inputs"]}
+    return Identity(job_digest(about), made_from, {})
+
+
+def mark_outputs(identity: Identity, outputs: Iterable[str]) -> None:
+    """Write into a finished job's outputs what they were made from."""
     first, *others = carriers(outputs)
     beside = {}
     for path in outputs:
@@ -155,7 +156,6 @@ def mark_outputs(
         # be read at each start
         if path not in (first, *others) and not path.endswith(".safetensors"):
             beside[path] = sha256_file(path)
-    identity = Identity(job_digest(about), made_from, {})
     write_identity(first, identity._replace(beside=beside))
     for path in others:
         write_identity(path, identity)

@@ -11,7 +11,12 @@ from pathlib import Path
 from pretrace.documents.layout import LaidOutText, count_words
 from pretrace.documents.markup import Tag, read_markup
 from pretrace.documents.readers import limits
-from pretrace.documents.readers.encodings import decode, shown_encoding
+from pretrace.documents.readers.encodings import (
+    decode,
+    encoding_told,
+    has_mark,
+    shown_encoding,
+)
 from pretrace.documents.readers.notes import (
     BRACKETED_MARK,
     DELETED,
@@ -60,7 +65,8 @@ _ROLES_OF_NAVIGATION = {
 _NAME_OF_NAVIGATION = re.compile(
     r"(?!(?:has|with|without|no|is|not)[-_])(?:.*[-_])?(?:cookies?|consent|gdpr|onetrust|nav|navbar|navigation|menu"
     r"|breadcrumbs?|sidebar|share|sharing|social|newsletter|subscribe|advert|adverts|advertisement|popup|modal|related"
-    r"|toolbar|pagination|masthead|skip|skiplink|editsection|comments|disqus|site-?header|site-?footer)"
+    r"|toolbar|pagination|masthead|skip|skiplink|editsection|comments|disqus|site-?header|(?:site-?)?footer"
+    r"|recommended|recommendations|trending|taboola|outbrain)"
     r"(?:[-_].*|banner|bar|box|notice|list|links?|overlay|area)?"
     r"|no-?print|d-print-none|catlinks"
     r"|.*(?:cookieb|cookiec|cookien|cookiep|usercentrics|didomi|truste|iubenda|cmplz).*"
@@ -109,8 +115,9 @@ def read_html(data: bytes, path: Path) -> LaidOutText:
         leaving = replace(leaving, lists=reading.lists_of_links)
         reading = lay_out(markup, path, leaving)
     words = count_words(reading.text) + reading.left_out.total()
-    leaving = leaving.without(reading, words)
-    if leaving.stays:
+    # in a form around the whole page may be a column that is called a side bar
+    while most := reading.parts_with_most(words):
+        leaving = replace(leaving, stays_at=leaving.stays_at | most)
         reading = lay_out(markup, path, leaving)
     if reading.words_of_main > MOST * count_words(reading.text):
         reading = lay_out(markup, path, replace(leaving, around_main=True))
@@ -119,18 +126,17 @@ def read_html(data: bytes, path: Path) -> LaidOutText:
 
 
 def decode_markup(data: bytes, path: Path) -> tuple[str, str]:
-    """Return HTML, or XML, and its encoding: by what it says, or else as other
-    texts."""
+    """Return HTML, or XML, and its encoding: by its mark, by what it says, or else as
+    other texts."""
     told = re.search(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", data[:2000])
-    if told is None:
-        return decode(data, path)
+    name = encoding_told(told[1].decode("ascii", "replace")) if told else ""
     try:
-        name = told[1].decode().lower()
-        # as browsers read them
-        name = "cp1252" if name in ("iso-8859-1", "us-ascii") else name
-        return data.decode(name), shown_encoding(name)
-    except (UnicodeDecodeError, LookupError):
-        return decode(data, path)
+        # a mark says more, and what can be read to here is no UTF-16
+        if name and not (has_mark(data) or name.startswith(("utf-16", "utf-32"))):
+            return data.decode(name), shown_encoding(name)
+    except (UnicodeError, LookupError):  # such as of idna, and of hex
+        pass
+    return decode(data, path)
 
 
 def styles_in(markup: str) -> str:
@@ -185,7 +191,8 @@ class Leaving:
 
     `sections` are types of an EPUB's sections -> what they are; `of_page`, what
     surrounds the text of a saved page; `around_main`, all that is not in its main part.
-    What `stays` is left in, whatever its tags are called. `lists` are the numbers of
+    What `stays` is left in, whatever its tags are called, and so are the tags of a page
+    with the numbers `stays_at`. `lists` are the numbers of
     lists of links, which surround the text, too. The text of `styled` classes is struck
     through or hidden.
     """
@@ -194,14 +201,16 @@ class Leaving:
     of_page: bool = False
     around_main: bool = False
     stays: frozenset[str] = frozenset()
+    stays_at: frozenset[int] = frozenset()
     lists: frozenset[int] = frozenset()
     styled: StyledClasses = StyledClasses()
 
     def without(self, reading: LaidOutText, words: int) -> "Leaving":
         """Leave in what was left out of a reading, if it is most of the `words` of the
-        whole document."""
+        whole document. Readings, which may be longer than their characters, never are.
+        """
         stays = {part for part, own in reading.left_out.items() if own > MOST * words}
-        return replace(self, stays=self.stays | stays)
+        return replace(self, stays=self.stays | stays - {READINGS})
 
     def part_of(self, tag: Tag, number: int) -> str | None:
         """Return what the text in a tag, which is the part `number` of the markup, is
@@ -209,7 +218,7 @@ class Leaving:
         part = self._named_part_of(tag)
         if part is None and number in self.lists:
             part = NAVIGATION
-        return None if part in self.stays else part
+        return None if part in self.stays or number in self.stays_at else part
 
     def _named_part_of(self, tag: Tag) -> str | None:
         attributes = tag.attributes
@@ -268,6 +277,7 @@ class _Place:
     """What holds for the strings in a tag, by the tags around it: `part` is what they
     are left out as, if they are.
 
+    `part_number` is the number of the tag that is left out.
     `block` numbers the innermost block, `list_number` the outermost list; 0 for none.
     `numbering` is what a class says that numbers are of, `page` the number that an id
     has.
@@ -275,6 +285,7 @@ class _Place:
 
     block: int = 0
     part: str | None = None
+    part_number: int = 0
     numbering: str = ""
     page: str = ""
     keeps_lines: bool = False
@@ -302,6 +313,7 @@ class _Place:
         return _Place(
             block=number if tag.name in _BLOCKS else self.block,
             part=part,
+            part_number=self.part_number if part == self.part else number,
             numbering=self.numbering or kind_of_number,
             page="" if tag.name in _BLOCKS else page,
             keeps_lines=self.keeps_lines or tag.name == "pre",
@@ -329,13 +341,23 @@ class _Place:
 class LaidOutMarkup(LaidOutText):
     """What was read of markup, and how many words of it are in its main part.
 
-    `in_lists` has the words of each list, by its number, and `linked_in_lists` those
-    that are links.
+    `left_at` has the words that were left out, by the number of the tag. `in_lists` has
+    the words of each list, by its number, and `linked_in_lists` those that are links.
     """
 
     words_of_main: int = 0
+    left_at: Counter[int] = field(default_factory=Counter)
     in_lists: Counter[int] = field(default_factory=Counter)
     linked_in_lists: Counter[int] = field(default_factory=Counter)
+
+    def parts_with_most(self, words: int) -> frozenset[int]:
+        """Return the number of the tag that was left out with most of the `words`, if
+        one was."""
+        numbers = set()
+        for number, own in self.left_at.items():
+            if own > MOST * words:
+                numbers.add(number)
+        return frozenset(numbers)
 
     @property
     def lists_of_links(self) -> frozenset[int]:
@@ -410,6 +432,8 @@ def lay_out(
             left_as = NAVIGATION
         if left_as is not None:
             reading.left_out[left_as] += count_words(part)
+            if left_as != UNSEEN and place.part_number:
+                reading.left_at[place.part_number] += count_words(part)
         elif numbered := place.numbered_by(part):
             reading.removed[f"{numbered} numbers"] += 1
         else:
