@@ -43,6 +43,7 @@ rule fetch_dataset:
         "results/logs/fetch_dataset/{benchmark}/{part}.log",
     wildcard_constraints:
         part="texts|views",
+    priority: benchmark.priority
     conda:
         "../../envs/pretrace.yaml"
     params:

@@ -110,6 +110,25 @@ def _read(path: Path) -> Any:
     return json.loads(comment[1] if comment else b"")
 
 
+def identity_to_be(path: str, settings: JsonObject | None = None) -> Identity | None:
+    """Return what a job that has this first output is made from; None if it is not
+    planned, or if an input is missing or outdated.
+
+    `settings`: those that the job was given, if it runs.
+    """
+    file = Path(identity_file([path]))
+    if not file.is_file():
+        return None
+    about = _about_given(file, settings)
+    plan = Identities(is_job=True)
+    made_from = {}
+    for made in about["inputs"]:
+        if not Path(made).exists() or not plan.is_current(made):
+            return None
+        made_from[made] = digest_of(made)
+    return Identity(job_digest(about), made_from, {})
+
+
 def write_identity(path: str, identity: Identity) -> None:
     """Write an identity into a result: behind a table's footer, as a key of JSON (of a
     list's last object), else as a comment at the end.
@@ -135,19 +154,27 @@ def digest_of(path: str) -> str:
     return digest(identity) if identity else content_of(path)
 
 
+def _about_given(file: str | Path, settings: JsonObject | None) -> dict[str, Any]:
+    """Return what an identity file tells, with the settings that the job was given:
+    another plan may have changed the file since.
+
+    Parameters that the file does not name do not count.
+    """
+    about = dict(read_json(file))
+    for name in about["settings"]:
+        if settings is not None:
+            about["settings"][name] = digest(settings.get(name))
+    return about
+
+
 def mark_outputs(
     file: str,
     settings: JsonObject,
     outputs: Iterable[str],
     made_from: dict[str, str],
 ) -> None:
-    """Write into a finished job's outputs what they were made from.
-
-    The settings are those that the job was given: another plan may have changed the
-    identity file since.
-    """
-    about = read_json(file)
-    about["settings"] = _digests_of(settings)
+    """Write into a finished job's outputs what they were made from."""
+    about = _about_given(file, settings)
     first, *others = carriers(outputs)
     beside = {}
     for path in outputs:
@@ -203,6 +230,14 @@ class Identities:
                 f"{file} cannot be written ({error.strerror}). {remedy(error, _REMEDY)}"
             ) from error
         return path
+
+    def is_current(self, output: str) -> bool:
+        """Return whether a file is what its job would make now, as far as that job's
+        own inputs say; files without a job are."""
+        file = Path(identity_file([output]))
+        if not output.startswith(MADE_HERE) or not file.is_file():
+            return True
+        return not self._is_outdated(Path(output), read_json(file))
 
     def _is_outdated(self, output: Path, about: JsonObject) -> bool:
         """Return whether an output was made from something else than its job would make

@@ -1,6 +1,7 @@
 """The minutes that a job of passes or answers asks a scheduler for."""
 
 import math
+from collections.abc import Sequence
 
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.identity import digest_of
@@ -20,8 +21,19 @@ def minutes_of(pair: Pair, stage: Stage, share: str, attempt: int) -> int:
     What was done is stored, so a job asks for what is left, and within the limit of a
     cluster it goes on from attempt to attempt.
     """
+    return _minutes(pair, share_left(pair, stage, share), attempt)
+
+
+def minutes_of_fill(pairs: Sequence[Pair], attempt: int) -> int:
+    """Return the minutes to ask for an attempt of one job at the passes of several
+    pairs of a model."""
+    left = sum(share_left(pair, "passes", "") for pair in pairs)
+    return _minutes(pairs[0], left, attempt)
+
+
+def _minutes(pair: Pair, left: float, attempt: int) -> int:
     whole = pair.model.resources.runtime
-    wanted = attempt * max(share_left(pair, stage, share) * whole, min(whole, STARTING))
+    wanted = attempt * max(left * whole, min(whole, STARTING))
     return min(math.ceil(wanted), pair.study.settings.max_runtime)
 
 
