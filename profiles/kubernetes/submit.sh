@@ -10,10 +10,10 @@ kubectl create -f - > /dev/null <<JOB
   "metadata": {"name": "$name", "labels": {"app": "pretrace"}},
   "spec": {
     "backoffLimit": 0,
-    "activeDeadlineSeconds": $(($5 * 60)),
     "ttlSecondsAfterFinished": 86400,
     "template": {
       "spec": {
+        "activeDeadlineSeconds": $(($5 * 60)),
         "restartPolicy": "Never",
         "containers": [
           {

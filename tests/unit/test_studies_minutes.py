@@ -11,7 +11,7 @@ from made_up_studies import checkpoint, load_written, study
 from pretrace.runtime.files import content_of, write_json
 from pretrace.runtime.left import work_left
 from pretrace.studies import Plan
-from pretrace.studies.minutes import minutes_of, share_left
+from pretrace.studies.minutes import minutes_of, share_left, whole_minutes
 
 BENCHMARK = "results/benchmarks/sotu_questions.parquet"
 CHECKPOINT = "results/models/mine/checkpoint.json"
@@ -35,10 +35,13 @@ def pair_of(tmp_path, monkeypatch):
     for file in (BENCHMARK, CHECKPOINT):
         write_json(file, {})
 
-    def pair(*runs, **resources):
+    def pair(*runs, parameters=None, settings=None, **resources):
         model = {"source": "local", "path": path, "resources": resources}
+        if parameters:
+            model["parameters"] = parameters
         written = study(runs=[RUN | run for run in runs], models={"mine": model})
-        return Plan(load_written(tmp_path, written)).pair("mine", "sotu_questions")
+        loaded = load_written(tmp_path, written, **(settings or {}))
+        return Plan(loaded).pair("mine", "sotu_questions")
 
     return pair
 
@@ -81,6 +84,27 @@ def test_a_job_asks_for_the_time_that_is_left_and_for_no_more_than_the_limit(
         work(pair, stage, left, share)
     for attempt, expected in enumerate(minutes, start=1):
         assert minutes_of(pair, stage, share, attempt) == expected
+
+
+@pytest.mark.parametrize(
+    ("parameters", "resources", "settings", "minutes"),
+    [
+        (7e12, {"gpu": 2}, {}, 154),
+        (7e12, {"gpu": 2, "jobs": 3}, {}, 72),
+        (7e12, {"gpu": 2, "runtime": 500}, {}, 500),
+        (7e12, {}, {}, 240),
+        (7e12, {"gpu": 2}, {"device": "cpu"}, 240),
+        (None, {"gpu": 2}, {}, 240),
+    ],
+)
+def test_a_model_on_gpus_asks_for_twice_the_estimate(
+    pair_of, parameters, resources, settings, minutes
+):
+    # 4 passages of each length, 42,432 tokens: 61.9 minutes at 160e12 operations a second
+    pair = pair_of(
+        {"methods": ["de_cop"]}, parameters=parameters, settings=settings, **resources
+    )
+    assert whole_minutes(pair, "answers") == minutes
 
 
 LENGTH_20 = {"lengths": [20]}

@@ -233,10 +233,12 @@ def test_only_the_machine_that_starts_the_workflow_asks(served):
     asking = {"score_prompts", "ask_questions", "get_view"}
     assert asking <= planned
     assert "make_view" not in planned
-    files = (project.path / "workflow" / "rules").glob("*.smk")
-    rules = [path.read_text(encoding="utf-8").split("localrules:\n") for path in files]
-    local = [parts[1].split("\n\n")[0] for parts in rules if len(parts) > 1]
-    assert asking <= set(re.findall(r"\w+", " ".join(local)))
+    local = set()
+    for path in (project.path / "workflow" / "rules").glob("*.smk"):
+        for rule in re.split(r"\n{2,}", path.read_text(encoding="utf-8")):
+            if "    localrule: True\n" in rule:
+                local |= set(re.findall(r"rule (?:\w+ as )?(\w+)(?: with)?:", rule))
+    assert asking <= local
 
 
 @pytest.mark.full

@@ -17,6 +17,15 @@ SNAKEFILE = """
 configfile: "config/config.yaml"
 
 
+rule mine:
+    input:
+        "{table}",
+    output:
+        "mine.txt",
+    shell:
+        "wc -c {{input}} > {{output}}"
+
+
 module pretrace:
     snakefile:
         "{entry}"
@@ -24,7 +33,12 @@ module pretrace:
         config
 
 
-use rule * from pretrace
+use rule * from pretrace{renaming}
+
+
+rule all:
+    input:
+        rules.mine.output,
 """
 TABLE = "results/benchmarks/smoke~texts.parquet"
 
@@ -58,10 +72,14 @@ def run_elsewhere(folder: Path, library: Project, *arguments: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "source", [pytest.param("folder", marks=pytest.mark.full), "address"]
+    ("source", "renaming", "prefix"),
+    [
+        ("address", " as pre_*", "pre_"),
+        pytest.param("folder", "", "", marks=pytest.mark.full),
+    ],
 )
-def test_a_workflow_that_uses_this_one_as_a_module_plans_and_runs_it(
-    source, unrun, elsewhere, served
+def test_a_workflow_that_uses_this_one_as_a_module_keeps_its_rules_and_local_rules(
+    source, renaming, prefix, unrun, elsewhere, served
 ):
     entry = (
         f"{served}/workflow/Snakefile"
@@ -72,18 +90,22 @@ def test_a_workflow_that_uses_this_one_as_a_module_plans_and_runs_it(
     (elsewhere / "config" / "config.yaml").write_text(
         "study: smoke/smoke.yaml\n", encoding="utf-8"
     )
-    (elsewhere / "Snakefile").write_text(
-        SNAKEFILE.format(entry=entry), encoding="utf-8"
-    )
-    planned = run_elsewhere(elsewhere, unrun, "--dry-run")
-    assert "run_passes" in planned
-    assert "render_report" in planned
-    run_elsewhere(elsewhere, unrun, TABLE)
-    assert (elsewhere / TABLE).is_file()
+    names = {"entry": entry, "renaming": renaming, "table": TABLE}
+    snakefile = elsewhere / "Snakefile"
+    snakefile.write_text(SNAKEFILE.format(**names), encoding="utf-8")
+    run_elsewhere(elsewhere, unrun)
+    assert (elsewhere / "mine.txt").is_file()
+    cluster = ["--executor", "cluster-generic", "--cluster-generic-submit-cmd", "none"]
+    whole = [f"{prefix}study", f"{prefix}all"][: 1 + bool(prefix)]
+    planned = run_elsewhere(elsewhere, unrun, *whole, "--dry-run", "-j1", *cluster)
+    assert f"rule {prefix}render_report:" in planned
+    assert f"    rule {prefix}evaluate_methods:" in planned, "it is in a group"
+    ran = run_elsewhere(elsewhere, unrun, f"{prefix}estimate", "-j1", *cluster)
+    assert f"localrule {prefix}estimate:" in ran
     prefixed = SNAKEFILE.replace(
         "    config:\n", '    prefix:\n        "sub"\n    config:\n'
     )
-    (elsewhere / "Snakefile").write_text(prefixed.format(entry=entry), encoding="utf-8")
+    snakefile.write_text(prefixed.format(**names), encoding="utf-8")
     with pytest.raises(AssertionError, match="the module has a prefix"):
         run_elsewhere(elsewhere, unrun, "--dry-run")
 

@@ -41,6 +41,7 @@ LOGS = {
     "build_benchmark": "results/logs/build_benchmark/smoke~texts.log",
     "target": "results/logs/run_passes/smoke~target/smoke~texts/smoke.log",
     "reference": "results/logs/run_passes/smoke~reference/smoke~texts/smoke.log",
+    "share": "results/logs/run_passes/smoke~reference/smoke~texts/smoke.2of2.log",
 }
 
 
@@ -70,6 +71,7 @@ def prepared(folder: Path) -> Project:
         "mem_mb": 3000,
         "runtime": 1,
         "threads": 1,
+        "jobs": 2,
     }
     study["models"]["reference"]["resources"] = {
         "mem_mb": 2500,
@@ -145,6 +147,7 @@ def test_every_fault_of_a_cluster_is_recovered_by_the_documented_command(
     plant(project, "build_benchmark", "hang")
     plant(project, "target", "hang")
     plant(project, "reference", "kill")
+    plant(project, "share", "kill")
     again = project.start(*SLURM)
     wait_for(hanging.exists, again, project)
     told("scancel", hanging.read_text(encoding="utf-8"))
@@ -161,9 +164,22 @@ def test_every_fault_of_a_cluster_is_recovered_by_the_documented_command(
         jobs(f"run_passes_wildcards_smoke~{model}_")
         for model in ("target", "reference")
     )
-    shares = [job for job in jobs("run_share") if "ArrayTaskId" in job]
-    assert len({job["ArrayJobId"] for job in shares}) == 1
-    assert [job["JobState"] for job in shares] == ["COMPLETED", "COMPLETED"]
+    shares = sorted(
+        (
+            re.search(r"smoke~(\w+?)_smoke.*_(\dof\d)", job["Comment"]).groups(),
+            job["JobState"],
+            job["MinMemoryNode"],
+            "gpu:1" in str(job),
+        )
+        for job in jobs("run_share")
+    )
+    assert shares == [
+        (("reference", "1of2"), "COMPLETED", "2500M", False),
+        (("reference", "2of2"), "COMPLETED", "5000M", False),
+        (("reference", "2of2"), "FAILED", "2500M", False),
+        (("target", "1of2"), "COMPLETED", "3000M", True),
+        (("target", "2of2"), "COMPLETED", "3000M", True),
+    ]
     assert [job["JobState"] for job in of_target] == ["TIMEOUT", "COMPLETED"]
     assert [job["JobState"] for job in of_reference] == ["FAILED", "COMPLETED"]
     assert [job["TimeLimit"] for job in of_target] == ["00:01:00", "00:02:00"]

@@ -1,9 +1,3 @@
-if not STUDY.settings.nodes_download:
-
-    localrules:
-        stream_shard,
-
-
 # Each job fetches one file of the hub. The file is deleted after counting and fetched
 # again if another tokenizer needs it. Then the counts of every tokenizer and the scores
 # are recomputed.
@@ -17,6 +11,7 @@ rule stream_shard:
         "results/logs/stream_shard/{corpus}/{shard}.log",
     wildcard_constraints:
         corpus=alternatives(PLAN.names_from("corpora", "hub")),
+    localrule: not STUDY.settings.nodes_download
     conda:
         "../../envs/pretrace.yaml"
     params:

@@ -1,15 +1,12 @@
 # The machine that starts the workflow fetches all files, because the nodes of a cluster
-# may have no network.
-localrules:
-    check_hub,
-    fetch_package,
-    fetch_dataset,
+# may have no network. (`localrules:` would lose them in a module with other names.)
 
 
 # No output, so that it always asks.
 rule check_hub:
     log:
         "results/<study>/logs/check_hub.log",
+    localrule: True
     conda:
         "../../envs/pretrace.yaml"
     params:
@@ -25,6 +22,7 @@ rule fetch_package:
         "results/logs/fetch_package/{file}.log",
     wildcard_constraints:
         file=alternatives(download.file for download in STUDY.downloads.values()),
+    localrule: True
     conda:
         "../../envs/pretrace.yaml"
     params:
@@ -44,6 +42,7 @@ rule fetch_dataset:
     wildcard_constraints:
         part="texts|views",
     priority: benchmark.priority
+    localrule: True
     conda:
         "../../envs/pretrace.yaml"
     params:

@@ -11,6 +11,8 @@ rule evaluate_methods:
     log:
         "results/<study>/logs/evaluate_methods/{model}/{benchmark}.log",
     priority: pair.priority
+    group:
+        "evaluation"
     conda:
         "../../envs/pretrace.yaml"
     params:
@@ -42,6 +44,8 @@ rule compute_statistic:
     wildcard_constraints:
         statistic=alternatives(STATISTICS),
     priority: pair.priority
+    group:
+        "evaluation"
     conda:
         "../../envs/pretrace.yaml"
     params:

@@ -1,7 +1,3 @@
-localrules:
-    fetch_model,
-
-
 # The files stay in the hub client's cache; HF_HOME says where that is.
 rule fetch_model:
     input:
@@ -13,6 +9,7 @@ rule fetch_model:
     wildcard_constraints:
         model=alternatives(PLAN.names_from("models", "hub")),
     priority: longest_first
+    localrule: True
     conda:
         "../../envs/pretrace.yaml"
     params:

@@ -1,8 +1,3 @@
-# A model behind an API that scores prompts: see questions.smk.
-localrules:
-    score_prompts,
-
-
 rule run_passes:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
@@ -115,9 +110,11 @@ use rule fill_store as run_share with:
         pairs=Apart(lambda wildcards: [pair(wildcards).filling(wildcards.share)]),
 
 
+# A model behind an API that scores prompts: see questions.smk.
 use rule run_passes as score_prompts with:
     log:
         "results/logs/score_prompts/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
         model=alternatives(PLAN.names_from("models", "openai")),
+    localrule: True
     threads: 1

@@ -2,9 +2,6 @@
 # which is not a file of the DAG: a rerun, a higher budget or another study finds the
 # paid answers there. The machine that starts the workflow sends the requests: the nodes
 # of a cluster may have no network, and the store's locks hold within one machine.
-localrules:
-    ask_questions,
-    ask_to_go_on,
 
 
 rule answer_questions:
@@ -70,6 +67,7 @@ use rule answer_questions as ask_questions with:
         "results/logs/ask_questions/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
         model=alternatives(PLAN.names_from("models", "openai")),
+    localrule: True
     threads: 1
 
 
@@ -86,6 +84,7 @@ rule ask_to_go_on:
     log:
         "results/<study>/logs/ask_to_go_on/{model}/{benchmark}.log",
     priority: pair.priority
+    localrule: True
     conda:
         "../../envs/pretrace.yaml"
     params:

@@ -1,7 +1,3 @@
-localrules:
-    check_artifacts,
-
-
 # What cannot be shown leaves the rest: the files say why, and the record does.
 rule render_table:
     input:
@@ -124,6 +120,7 @@ rule check_artifacts:
         "results/<study>/logs/check_artifacts/{target}.log",
     wildcard_constraints:
         target="all|tables|figures",
+    localrule: True
     conda:
         "../../envs/pretrace.yaml"
     script:

@@ -14,6 +14,9 @@ rule score_methods:
     log:
         "results/<study>/logs/score_methods/{model}/{benchmark}.log",
     priority: pair.priority
+    # the metrics wait for their scores alone: both are one submission
+    group:
+        "evaluation"
     conda:
         "../../envs/pretrace.yaml"
     params:

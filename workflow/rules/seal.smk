@@ -1,7 +1,3 @@
-localrules:
-    seal_plan,
-
-
 rule seal_plan:
     input:
         texts=PLAN.user_texts,
@@ -12,6 +8,7 @@ rule seal_plan:
         update("results/<study>/seals.json"),
     log:
         "results/<study>/logs/seal_plan.log",
+    localrule: True
     conda:
         "../../envs/pretrace.yaml"
     params:

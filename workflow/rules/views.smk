@@ -2,8 +2,6 @@
 # It comes from a file, or a model makes or writes it; the script asks which. Requests
 # to models behind APIs are sent by the machine that starts the workflow (see
 # questions.smk).
-localrules:
-    get_view,
 
 
 rule make_view:
@@ -48,3 +46,4 @@ use rule make_view as get_view with:
         "results/logs/get_view/{view}.log",
     wildcard_constraints:
         view=alternatives(PLAN.views_got),
+    localrule: True

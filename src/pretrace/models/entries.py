@@ -31,13 +31,14 @@ class Resources(Keys):
     jobs: Annotated[int, Field(ge=1, le=10_000)] = 1
     """Jobs that read a benchmark together, and answer its questions together: each does
     a share of the texts and questions, then one more job joins them. Each loads the
-    model and takes the resources named here. The number changes no byte of a result. On
-    Slurm the jobs are one array."""
+    model and takes the resources named here. The number changes no byte of a result."""
     mem_mb: Maybe[Count] = None
     """Memory in MB."""
     runtime: Maybe[Count] = None
-    """Minutes. A job of passes or questions that goes on after another asks for what is
-    left of them, and for at most `max_runtime` of config.yaml."""
+    """Minutes (default, 240; of passes and questions on GPUs, twice what `estimate` says
+    for an A100, and 30 to load the model). A job of passes or questions that goes on
+    after another asks for what is left of them, and for at most `max_runtime` of
+    config.yaml."""
 
 
 class Training(Keys):

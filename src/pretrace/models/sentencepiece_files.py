@@ -6,10 +6,10 @@ word, doubled blanks), or takes it from the class that it guesses.
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pretrace.models.checkpoint import VOCABULARIES, Checkpoint
 from pretrace.runtime.errors import InputError, explain_failure
@@ -22,8 +22,8 @@ _PACKAGES = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf"}
 _OF_TIKTOKEN = re.compile(rb"[A-Za-z0-9+/]+=* \d+\r?\n")
 _BLANK = "\u2581"
 _UNIGRAM, _BPE = 1, 2
-_UNKNOWN, _CONTROL, _OF_USER, _BYTE = 2, 3, 4, 6
-_UNSPELLED = (_UNKNOWN, _CONTROL, _BYTE)
+UNKNOWN, _CONTROL, _OF_USER, _BYTE = 2, 3, 4, 6
+_UNSPELLED = (UNKNOWN, _CONTROL, _BYTE)
 
 
 def lacking_package(files: Collection[str]) -> str | None:
@@ -98,67 +98,107 @@ def _is_of_tiktoken(file: Path) -> bool:
 def read_sentencepiece(file: Path) -> "tokenizers.Tokenizer":
     """Build the tokenizer that a SentencePiece file describes: its pieces, and how it
     normalises a text."""
-    import tokenizers
-    from tokenizers import decoders, models
-    from transformers.convert_slow_tokenizer import generate_merges, import_protobuf
+    from tokenizers import Regex, models, normalizers
+    from transformers.convert_slow_tokenizer import import_protobuf
 
     with explain_failure(f"{file} is not a SentencePiece model"):
         content = import_protobuf().ModelProto.FromString(file.read_bytes())
     training = content.trainer_spec
-    scores = [(piece.piece, piece.score) for piece in content.pieces]
+    settings = content.normalizer_spec
     if training.model_type == _UNIGRAM:
         model: Any = models.Unigram(
-            scores, unk_id=training.unk_id, byte_fallback=training.byte_fallback
+            [(piece.piece, piece.score) for piece in content.pieces],
+            unk_id=training.unk_id,
+            byte_fallback=training.byte_fallback,
         )
     elif training.model_type == _BPE:
-        ids = {piece: id for id, (piece, _) in enumerate(scores)}
-        # no merge spells <s> or <0x0A>: sentencepiece never makes such pieces of a
-        # text's characters
-        unspelled = {
-            piece.piece for piece in content.pieces if piece.type in _UNSPELLED
-        }
-        merges = generate_merges(ids, dict(scores), unspelled)
-        model = models.BPE(
-            ids,
-            merges,
-            unk_token=training.unk_piece,
-            fuse_unk=True,
-            byte_fallback=training.byte_fallback,
+        model = bpe_of_pieces(
+            content.pieces, training.unk_piece, has_bytes=training.byte_fallback
         )
     else:
         raise InputError(
             f"{file} is neither a unigram nor a BPE model: save the model with a "
             "tokenizer.json."
         )
+    first: list[Any] = []
+    if settings.precompiled_charsmap:
+        first.append(normalizers.Precompiled(settings.precompiled_charsmap))
+    if settings.remove_extra_whitespaces:
+        first.append(normalizers.Replace(Regex("^ +| +$"), ""))
+        first.append(normalizers.Replace(Regex(" {2,}"), " "))
+    return tokenizer_of_pieces(model, content.pieces, settings.add_dummy_prefix, first)
+
+
+class Piece(NamedTuple):
+    """A piece of a SentencePiece vocabulary; `type` as such a file numbers it."""
+
+    piece: str
+    score: float
+    type: int
+
+
+def bpe_of_pieces(
+    pieces: Sequence[Piece], unknown: str | None, *, has_bytes: bool
+) -> Any:
+    """Build the BPE model of a vocabulary whose merges follow the scores of its
+    pieces."""
+    from tokenizers import models
+    from transformers.convert_slow_tokenizer import generate_merges
+
+    ids = {piece.piece: id for id, piece in enumerate(pieces)}
+    scores = {piece.piece: piece.score for piece in pieces}
+    # no merge spells <s> or <0x0A>: sentencepiece never makes such pieces of a text's
+    # characters
+    unspelled = {piece.piece for piece in pieces if piece.type in _UNSPELLED}
+    return models.BPE(
+        ids,
+        generate_merges(ids, scores, unspelled),
+        unk_token=unknown,
+        fuse_unk=True,
+        byte_fallback=has_bytes,
+    )
+
+
+def tokenizer_of_pieces(
+    model: Any,
+    pieces: Sequence[Piece],
+    starts_with_blank: bool,
+    first: Sequence[Any] = (),
+) -> "tokenizers.Tokenizer":
+    """Build a tokenizer of pieces that have U+2581 for a blank. `first`: what is done to
+    a text before its blanks are replaced."""
+    import tokenizers
+    from tokenizers import decoders, normalizers
+
     encoder = tokenizers.Tokenizer(model)
-    encoder.normalizer = _normalizer(content.normalizer_spec)
+    spelling = [*first]
+    if starts_with_blank:
+        spelling.append(normalizers.Prepend(_BLANK))
+    spelling.append(normalizers.Replace(" ", _BLANK))
+    encoder.normalizer = normalizers.Sequence(spelling)
     steps = [decoders.Replace(_BLANK, " "), decoders.ByteFallback(), decoders.Fuse()]
-    if content.normalizer_spec.add_dummy_prefix:
+    if starts_with_blank:
         steps.append(decoders.Strip(content=" ", left=1))
     encoder.decoder = decoders.Sequence(steps)
-    for piece in content.pieces:
-        if piece.type in (_UNKNOWN, _CONTROL, _OF_USER):
-            is_special = piece.type != _OF_USER
-            token = tokenizers.AddedToken(
-                piece.piece, special=is_special, normalized=False
-            )
-            encoder.add_tokens([token])
+    mark_tokens(encoder, [(piece.piece, piece.type) for piece in pieces])
     return encoder
 
 
-def _normalizer(settings: Any) -> Any:
-    from tokenizers import Regex, normalizers
+def mark_tokens(
+    encoder: "tokenizers.Tokenizer", typed: Iterable[tuple[str, int]]
+) -> None:
+    """Have a tokenizer find those of its tokens whole that are no part of a text's
+    pieces. `typed`: tokens and their types."""
+    import tokenizers
 
-    steps: list[Any] = []
-    if settings.precompiled_charsmap:
-        steps.append(normalizers.Precompiled(settings.precompiled_charsmap))
-    if settings.remove_extra_whitespaces:
-        steps.append(normalizers.Replace(Regex("^ +| +$"), ""))
-        steps.append(normalizers.Replace(Regex(" {2,}"), " "))
-    if settings.add_dummy_prefix:
-        steps.append(normalizers.Prepend(_BLANK))
-    steps.append(normalizers.Replace(" ", _BLANK))
-    return normalizers.Sequence(steps)
+    marked = []
+    for token, kind in typed:
+        if kind in (UNKNOWN, _CONTROL, _OF_USER):
+            is_special = kind != _OF_USER
+            marked.append(
+                tokenizers.AddedToken(token, special=is_special, normalized=False)
+            )
+    encoder.add_tokens(marked)
 
 
 def have_same_ids(

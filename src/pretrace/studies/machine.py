@@ -1,20 +1,23 @@
 """What a machine or a cluster lacks for a study: said while planning, before weights
 are fetched or a GPU is held."""
 
+import re
 import shutil
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from types import SimpleNamespace
+from typing import Any
 
-from pydantic import Field
+import yaml
 
 from pretrace.benchmarks.audit_design import count_noun
-from pretrace.models.entries import ModelEntry
 from pretrace.models.sentencepiece_files import lacking_package
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.schema import Keys, read_yaml
+from pretrace.runtime.schema import read_yaml
+from pretrace.studies.estimate import gigabytes
+from pretrace.studies.minutes import whole_minutes
 from pretrace.studies.plan import Plan
 from pretrace.studies.stages.models import Model
 from pretrace.views.wordnet import require_wordnet
@@ -68,13 +71,6 @@ def _lacking_packages(plan: Plan) -> Iterator[str]:
                 yield f"{model.slug}: {folder} has its tokenizer as {reason}"
 
 
-def gigabytes(entry: ModelEntry) -> float:
-    """Return the GB that a model's weights take in memory, by its entry; `dtype: auto`
-    is taken as bfloat16."""
-    bits = 16 if entry.dtype in ("auto", "bfloat16", "float16") else 32
-    return (entry.parameters or 0) * (entry.quantise or bits) / 8e9
-
-
 def gpu_gigabytes() -> list[float]:
     """Return the memory in GB of each NVIDIA GPU of this machine; [] if there is none,
     or nothing tells."""
@@ -118,48 +114,35 @@ def _small_gpus(plan: Plan, memory: list[float]) -> Iterator[str]:
         )
 
 
-class Partition(Keys):
-    """The limits of a partition of Slurm that decide whether a job fits; None: no
-    limit."""
-
-    max_runtime: Annotated[int, Field(ge=1)] | None = None
-    max_mem_mb: Annotated[int, Field(ge=1)] | None = None
-    max_threads: Annotated[int, Field(ge=1)] | None = None
-    max_gpu: Annotated[int, Field(ge=0)] | None = None
-
-    def takes(self, model: Model) -> bool:
-        """Return whether the partition takes the first attempt of a model's job;
-        without `max_gpu` it has no GPU."""
-        job = model.resources
-        asked = {
-            "max_runtime": model.longest_attempt,
-            "max_mem_mb": job.mem_mb,
-            "max_threads": job.threads,
-        }
-        for key, amount in asked.items():
-            limit = getattr(self, key)
-            if limit is not None and amount > limit:
-                return False
-        return job.gpu <= (self.max_gpu or 0)
-
-
 def small_partitions(plan: Plan, path: Path) -> Iterator[str]:
     """Yield a sentence on the models that no partition of a cluster takes, if there are
-    any, by the file of its partitions (`slurm-partition-config`)."""
-    partitions = []
-    for keys in (read_yaml(path).get("partitions") or {}).values():
-        limits = {}
-        for key in Partition.model_fields:
-            if key in (keys or {}):
-                limits[key] = keys[key]
-        partitions.append(Partition.model_validate(limits))
+    any, by the file of its partitions (`slurm-partition-config`), and one on each time
+    in the file that YAML takes for a number.
+
+    Raises `InputError` if the plugin for Slurm cannot use the file.
+    """
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if found := _BASE_60.search(line):
+            yield (
+                f"{path}, line {number}: YAML reads {found[0]} as the number "
+                f"{yaml.safe_load(found[1]):,}, which are minutes. Put it in quotes: "
+                f'"{found[1]}" is a time of Slurm.'
+            )
+    try:
+        partitions = _partitions(path)
+    except ImportError:
+        yield f"{path} is not checked: snakemake-executor-plugin-slurm is not installed"
+        return
     refused: dict[str, list[str]] = defaultdict(list)
     for model in plan.models_read:
         job = model.resources
-        if not any(partition.takes(model) for partition in partitions):
+        minutes = _longest_attempt(plan, model)
+        wanted = {"runtime": minutes, "mem_mb": job.mem_mb, "gpu": job.gpu}
+        asking = SimpleNamespace(threads=job.threads, resources=wanted)
+        if not any(_takes(path, partition, asking) for partition in partitions):
             asked = (
-                f"{model.longest_attempt} minutes, {job.mem_mb} MB, {job.threads} "
-                f"threads, {count_noun(job.gpu, 'GPU')}"
+                f"{minutes} minutes, {job.mem_mb} MB, {job.threads} threads, "
+                f"{count_noun(job.gpu, 'GPU')}"
             )
             refused[asked].append(model.slug)
     jobs = [f"{', '.join(slugs)} ({asked})" for asked, slugs in refused.items()]
@@ -169,3 +152,54 @@ def small_partitions(plan: Plan, path: Path) -> Iterator[str]:
             "`resources` in the models' entries or max_runtime, or give the "
             "partitions' limits as the cluster has them (sinfo)."
         )
+
+
+_BASE_60 = re.compile(r"\bmax_runtime:\s+([1-9]\d*(?::[0-5]?\d){2,})(?=[\s,}]|$)")
+"""An hour, a minute and a second without quotes: a number to the base 60."""
+
+
+def _partitions(path: Path) -> list[Any]:
+    """Return a cluster's partitions as the plugin for Slurm reads them."""
+    from snakemake_executor_plugin_slurm.partitions import read_partition_file
+
+    named = read_yaml(path).get("partitions")
+    for name, limits in named.items() if isinstance(named, dict) else ():
+        if not isinstance(limits, dict):
+            raise InputError(
+                f"{path}: the partition {name} has no limits. Give it some, as "
+                "profiles/slurm/partitions.yaml does."
+            )
+    try:
+        partitions = read_partition_file(path)
+    except Exception as error:  # of the key or value that it does not know
+        raise InputError(
+            f"{path}: {error} (the words of the plugin for Slurm). "
+            "profiles/slurm/partitions.yaml is an example."
+        ) from error
+    for partition in partitions:
+        partition.partition_cluster = None  # which cluster jobs go to, a profile says
+    return partitions
+
+
+def _takes(path: Path, partition: Any, job: SimpleNamespace) -> bool:
+    """Return whether the plugin would send a job to a partition."""
+    try:
+        return partition.score_job_fit(job) is not None
+    except TypeError as error:
+        raise InputError(
+            f"{path}: a limit of the partition {partition.name} is no number ({error})."
+        ) from error
+
+
+def _longest_attempt(plan: Plan, model: Model) -> int:
+    """Return the most minutes that the first attempt of a model's passes or answers
+    asks for; it goes on in the next attempt."""
+    minutes = []
+    for pair in plan.reading_pairs:
+        if pair.model_slug == model.slug:
+            minutes.append(whole_minutes(pair, "passes"))
+    for pair in plan.asking_pairs:
+        if pair.model_slug == model.slug:
+            minutes.append(whole_minutes(pair, "answers"))
+    longest = max(minutes, default=model.resources.runtime)
+    return min(longest, plan.study.settings.max_runtime)

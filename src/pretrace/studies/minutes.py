@@ -6,7 +6,13 @@ from collections.abc import Sequence
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.identity import digest_of
 from pretrace.runtime.left import Note, read_note
-from pretrace.studies.amounts import Amounts, amounts_of_answers, amounts_of_passes
+from pretrace.studies.amounts import (
+    Amounts,
+    amounts_of_answers,
+    amounts_of_passes,
+    slices_read,
+)
+from pretrace.studies.estimate import CARDS, WHOLE, job_of
 from pretrace.studies.pairs import Pair, Stage
 from pretrace.views.readings import PassRequest
 
@@ -21,20 +27,43 @@ def minutes_of(pair: Pair, stage: Stage, share: str, attempt: int) -> int:
     What was done is stored, so a job asks for what is left, and within the limit of a
     cluster it goes on from attempt to attempt.
     """
-    return _minutes(pair, share_left(pair, stage, share), attempt)
+    whole = whole_minutes(pair, stage)
+    return _minutes(pair, share_left(pair, stage, share) * whole, whole, attempt)
 
 
 def minutes_of_fill(pairs: Sequence[Pair], attempt: int) -> int:
     """Return the minutes to ask for an attempt of one job at the passes of several
     pairs of a model."""
-    left = sum(share_left(pair, "passes", "") for pair in pairs)
-    return _minutes(pairs[0], left, attempt)
+    whole = left = 0.0
+    for pair in pairs:
+        minutes = whole_minutes(pair, "passes")
+        whole += minutes
+        left += share_left(pair, "passes", "") * minutes
+    return _minutes(pairs[0], left, whole, attempt)
 
 
-def _minutes(pair: Pair, left: float, attempt: int) -> int:
-    whole = pair.model.resources.runtime
-    wanted = attempt * max(left * whole, min(whole, STARTING))
+def _minutes(pair: Pair, left: float, whole: float, attempt: int) -> int:
+    wanted = attempt * max(left, min(whole, STARTING))
     return min(math.ceil(wanted), pair.study.settings.max_runtime)
+
+
+def whole_minutes(pair: Pair, stage: Stage) -> int:
+    """Return the minutes of all that one job of a pair's passes or answers does: those
+    of its model's entry; else, on GPUs, twice the estimate, and the default at least
+    where the entries do not state the sizes of model and texts.
+
+    Twice, because questions, float32 and older cards were not measured.
+    """
+    entry = pair.model.entry
+    is_on_gpus = entry.resources.gpu > 0 and pair.study.settings.device != "cpu"
+    runtime = pair.model.resources.runtime
+    if entry.resources.runtime or not is_on_gpus:
+        return runtime
+    job = job_of(stage, pair, _amounts_asked(pair, stage))
+    minutes = STARTING + math.ceil(2 * 60 * max(map(job.hours, CARDS)))
+    places = slices_read(pair.benchmark.entry, WHOLE)
+    has_sizes = entry.parameters and all(place.stated for place in places)
+    return minutes if has_sizes else max(minutes, runtime)
 
 
 def share_left(pair: Pair, stage: Stage, share: str) -> float:

@@ -128,15 +128,28 @@ class Plan:
                 fills[pair.model_slug, pair.turn].append(pair)
         return {key: pairs for key, pairs in fills.items() if len(pairs) > 1}
 
+    @property
+    def read_together(self) -> list[list[Pair]]:
+        """The pairs with forward passes, in lists that one job reads, or several
+        share."""
+        together = list(self.fills.values())
+        for pair in self.reading_pairs:
+            if not self._is_filled(pair):
+                together.append([pair])
+        return together
+
     def fill(self, model: str, turn: str) -> list[Pair]:
         """Return the pairs of a model, by its name, that are read in a turn."""
         return self.fills[self.study.models.slug_of(model), turn]
 
     def filled_before(self, pair: Pair) -> list[str]:
         """Return the records of the jobs that fill the store for a pair."""
-        if (pair.model_slug, pair.turn) not in self.fills:
+        if not self._is_filled(pair):
             return pair.shares
         return [f"results/passes/{pair.model.name}/{self.study.name}.{pair.turn}.json"]
+
+    def _is_filled(self, pair: Pair) -> bool:
+        return pair in self.fills.get((pair.model_slug, pair.turn), [])
 
     def filled_by(self, model: str) -> list[Pair]:
         """Return the pairs that are read where their model, by its name, is trained."""

@@ -66,7 +66,7 @@ def announce(plan: Plan, partitions: str | Path | None = None) -> None:
     is made first.
 
     Where jobs go to a cluster, `partitions` is the file of its partitions: what none of
-    them takes is told.
+    them takes is told, and a file that cannot be used ends the process.
     """
     study = plan.study
     record_study_file(study)
@@ -78,8 +78,11 @@ def announce(plan: Plan, partitions: str | Path | None = None) -> None:
     say(f"{study.title}; {about}results in results/{study.name}/")
     for path in plan.first:
         say(f"made first: {path}")
-    for sentence in small_partitions(plan, Path(partitions)) if partitions else ():
-        say(sentence, to=sys.stderr)
+    try:
+        for sentence in small_partitions(plan, Path(partitions)) if partitions else ():
+            say(sentence, to=sys.stderr)
+    except InputError as error:
+        sys.exit(f"error: {error}")
 
 
 def study_file(study: Study) -> str:

@@ -204,12 +204,6 @@ class Model(Registered[ModelEntry]):
         )
 
     @property
-    def longest_attempt(self) -> int:
-        """The most minutes that a job of its passes or answers asks for; it goes on in
-        the next attempt."""
-        return min(self.resources.runtime, self.study.settings.max_runtime)
-
-    @property
     def training_resources(self) -> JobResources:
         if self.start:
             return self.resources._replace(
