@@ -15,6 +15,7 @@ from pretrace.render.artifact import SUFFIXES, Artifact, Panel
 from pretrace.render.catalogue import OF_A_PAIR
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
+from pretrace.studies.amounts import amounts_of_passes
 from pretrace.studies.audit_study import BY_CHAT
 from pretrace.studies.pairs import Pair, pair_of, shared_view, view_path
 from pretrace.studies.priorities import FIRST
@@ -26,6 +27,10 @@ from pretrace.studies.stages.registered import File, Parameters
 from pretrace.studies.stages.views import StoredView
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
+
+FEW_TOKENS = 10_000_000
+"""Tokens that a model reads of a benchmark in a job with others, at most. Loading it
+takes a GPU as long as half a million, a twentieth."""
 
 
 class Rendering(NamedTuple):
@@ -116,15 +121,17 @@ class Plan:
     def fills(self) -> dict[tuple[str, str], list[Pair]]:
         """The pairs that one job reads, by the slug of their model and their turn.
 
-        Not those that several jobs share, for which loading the model is little, nor
-        those of models that read where they are trained, nor those that wait for
-        answers of the study.
+        Not those of much text, which others would wait for, nor those that wait for
+        answers of the study. Models that are trained here read where they are trained.
         """
         fills = defaultdict(list)
         for pair in [] if self.by_pair else self.reading_pairs:
             model = pair.model
             is_apart = model.jobs > 1 or model.reads_where_trained
-            if model.is_local and not is_apart and not pair.answers_before:
+            if not model.is_local or is_apart or pair.answers_before:
+                continue
+            amounts = amounts_of_passes(pair, pair.requests)
+            if sum(amount.read for amount in amounts.values()) <= FEW_TOKENS:
                 fills[pair.model_slug, pair.turn].append(pair)
         return {key: pairs for key, pairs in fills.items() if len(pairs) > 1}
 
