@@ -20,7 +20,7 @@ from pretrace.corpora.sources import CORPORA, CorpusEntry
 from pretrace.evaluation.metrics import SHOWN_METRICS
 from pretrace.models import abilities
 from pretrace.models.entries import MODELS, Api, ModelEntry, Training
-from pretrace.questions.known import METHODS
+from pretrace.questions.method_facts import METHODS
 from pretrace.render.catalogue import RENDERERS
 from pretrace.render.published import Paper
 from pretrace.runtime.schema import Keys, Slug, Sources, adapter, key_texts, read_yaml

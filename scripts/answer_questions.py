@@ -8,8 +8,8 @@ from pretrace.questions.job import answer_questions
 from pretrace.questions.prompts import Wording
 from pretrace.runtime.files import read_parquet, write_json, write_parquet
 from pretrace.runtime.jobs import run_job
-from pretrace.runtime.left import work_left
 from pretrace.runtime.schema import read_keys
+from pretrace.runtime.work_left import work_left
 from pretrace.views.stored import read_views
 
 name = f"{snakemake.wildcards.model}/{snakemake.wildcards.benchmark}"

@@ -3,8 +3,8 @@ gives back."""
 
 from pathlib import Path
 
-from pretrace.evaluation.given_back import summarise
-from pretrace.questions.going_on import GoingOn, GoingOnWording, works_of
+from pretrace.audit.continuations import GoingOn, GoingOnWording, works_of
+from pretrace.audit.given_back import summarise
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.jobs import run_job
 from pretrace.runtime.schema import read_keys

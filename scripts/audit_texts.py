@@ -1,7 +1,7 @@
 """Audit a benchmark's unlabelled texts against known non-members, of the same benchmark
 or of another."""
 
-from pretrace.evaluation.audit import ScoredBenchmark, audit
+from pretrace.audit.analysis import ScoredBenchmark, audit
 from pretrace.runtime.files import read_parquet, read_parquet_if_given, write_parquet
 from pretrace.runtime.jobs import run_job
 

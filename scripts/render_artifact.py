@@ -3,10 +3,10 @@
 from collections import defaultdict
 from pathlib import Path
 
+from pretrace.audit.tables.audit import audit_lines
 from pretrace.render.artifact import Artifact, rendering_of
 from pretrace.render.rendering import render
 from pretrace.render.results import Results, UnmadeView, in_print, read_csv
-from pretrace.render.tables.audit import audit_lines
 from pretrace.runtime.jobs import run_job
 from pretrace.runtime.logs import log, print_answer
 from pretrace.views.stored import unmade_reason

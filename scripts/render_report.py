@@ -8,8 +8,8 @@ from pretrace import workflow_folder
 from pretrace.render.artifact import Artifact
 from pretrace.runtime.files import read_json, write_text
 from pretrace.runtime.jobs import run_job
-from pretrace.studies.finished import FinishedStudy
-from pretrace.studies.sealing import read_seals
+from pretrace.studies.audit.seal import read_seals
+from pretrace.studies.conclusion import FinishedStudy
 
 with run_job(snakemake):
     params, files = snakemake.params, snakemake.input

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pretrace.passes.drafts import finish_filled
 from pretrace.runtime.jobs import run_job
-from pretrace.runtime.left import work_left
+from pretrace.runtime.work_left import work_left
 
 entry = dict(snakemake.params.entry)
 checkpoint = snakemake.input.checkpoint

@@ -8,7 +8,7 @@ from pretrace.models.bases import check_base
 from pretrace.runtime.files import read_json, write_json
 from pretrace.runtime.jobs import run_job
 from pretrace.runtime.logs import log
-from pretrace.studies.sealing import completed, read_seals, sealed, texts_in_question
+from pretrace.studies.audit.seal import completed, read_seals, sealed, texts_in_question
 
 with run_job(snakemake):
     params = snakemake.params

@@ -15,8 +15,8 @@ import numpy as np
 
 from pretrace import config_folder
 from pretrace.benchmarks.callers_list import rows_of_list
-from pretrace.benchmarks.languages import language_of
 from pretrace.benchmarks.texts import texts_of_rows
+from pretrace.documents.languages import language_of
 from pretrace.methods import (
     METHODS,
     Chosen,
@@ -39,7 +39,7 @@ from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import log, progress_on_stderr
 from pretrace.runtime.schema import read_yaml
 from pretrace.studies import Plan, load_study
-from pretrace.studies.audit_study import has_gpu
+from pretrace.studies.audit.study import has_gpu
 from pretrace.studies.pairs import Pair, requests_of_methods
 from pretrace.studies.plan import recorded_config
 from pretrace.studies.runs import Run

@@ -14,8 +14,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pretrace.benchmarks.audit_design import LEVEL
-from pretrace.evaluation.exchange import AuditedTexts, units_of
+from pretrace.audit.design import LEVEL
+from pretrace.audit.exchange_test import AuditedTexts, units_of
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 

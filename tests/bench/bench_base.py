@@ -23,13 +23,14 @@ import transformers
 from bench_stress import METHODS, PASSAGES, gathered, percent, spread, table, verdict_of
 from peft import LoraConfig, get_peft_model
 
-from pretrace.benchmarks.audit_design import LEVEL
-from pretrace.evaluation import audit_controls, audit_documents, taken_off
-from pretrace.evaluation.exchange import AuditedTexts, exchanged_p, units_of
+from pretrace.audit import adjusted_scores, controls
+from pretrace.audit import documents as compared_documents
+from pretrace.audit.design import LEVEL
+from pretrace.audit.exchange_test import AuditedTexts, exchanged_p, units_of
 from pretrace.evaluation.significance import wilson_row
 from pretrace.methods import METHODS as FORMULAS
 from pretrace.methods import TokenStatistics
-from pretrace.studies.audit_study import WITH_BASE
+from pretrace.studies.audit.study import WITH_BASE
 
 BASE, OTHER = "pico-en-small", "pico-en-small-null"
 """The base of all fine-tunes, and a model with its tokenizer that none was tuned
@@ -506,8 +507,8 @@ def main() -> None:
     torch.manual_seed(0)
     # texts come again in other deals
     for name in ("words_in", "letters_in"):
-        setattr(audit_documents, name, cache(getattr(audit_documents, name)))
-    audit_controls.RELABELLINGS = taken_off.RELABELLINGS = RELABELLINGS
+        setattr(compared_documents, name, cache(getattr(compared_documents, name)))
+    controls.RELABELLINGS = adjusted_scores.RELABELLINGS = RELABELLINGS
     given.folder.mkdir(exist_ok=True)
     texts = texts_of(given.results)
     models = Models(given.results, given.folder, texts, given.seed)

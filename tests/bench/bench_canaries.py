@@ -11,8 +11,8 @@ import argparse
 
 import numpy as np
 
-from pretrace.benchmarks.audit_design import LEVEL
-from pretrace.evaluation.exchange import AuditedTexts, units_of
+from pretrace.audit.design import LEVEL
+from pretrace.audit.exchange_test import AuditedTexts, units_of
 
 # canaries, private twins of each
 KEYS = ((10, 1), (50, 1), (10, 19), (20, 19), (50, 19), (100, 19))

@@ -38,13 +38,14 @@ from bench_stress import (
     verdict_of,
 )
 
-from pretrace.benchmarks.audit_design import LEVEL
+from pretrace.audit import documents as compared_documents
+from pretrace.audit.adjusted_scores import in_groups
+from pretrace.audit.design import LEVEL
+from pretrace.audit.documents import Documents
+from pretrace.audit.exchange_test import AuditedTexts, exchanged_p, units_of
+from pretrace.benchmarks.cut_documents import cut_documents, documents
 from pretrace.benchmarks.packages import speeches
-from pretrace.benchmarks.passages import cut_documents, documents, passages
-from pretrace.evaluation import audit_documents
-from pretrace.evaluation.audit_documents import Documents
-from pretrace.evaluation.exchange import AuditedTexts, exchanged_p, units_of
-from pretrace.evaluation.taken_off import in_groups
+from pretrace.documents.passages import passages
 
 SIDES = [(10, 10), (12, 12), (7, 18), (10, 20), (20, 20)]
 DRAWN = 499  # exchanges of the p that says whether a deal is audited in full
@@ -477,8 +478,8 @@ def main() -> None:
     )
     given = parser.parse_args()
     # texts come again in other deals
-    audit_documents.words_in = cache(audit_documents.words_in)  # type: ignore[assignment]
-    audit_documents.letters_in = cache(audit_documents.letters_in)  # type: ignore[assignment]
+    compared_documents.words_in = cache(compared_documents.words_in)  # type: ignore[assignment]
+    compared_documents.letters_in = cache(compared_documents.letters_in)  # type: ignore[assignment]
     heads = [f"{ours} + {known}" for ours, known in SIDES]
     chosen = [
         cell for cell in cells() if any(word in cell.title for word in given.only)

@@ -17,10 +17,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from chat_servers import paraphrasing, reciting, refusing, repeating
-from pretrace.benchmarks.audit_design import LEVEL
-from pretrace.evaluation.given_back import summarise
+from pretrace.audit.continuations import GoingOn, GoingOnWording
+from pretrace.audit.design import LEVEL
+from pretrace.audit.given_back import summarise
 from pretrace.questions.answering import Reply
-from pretrace.questions.going_on import GoingOn, GoingOnWording
 from pretrace.questions.over_api import Told
 from pretrace.runtime.schema import read_keys
 

@@ -32,7 +32,7 @@ from pretrace.passes.engine import Engine
 from pretrace.passes.features import Features
 from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import BATCH_TOKENS, Request
-from pretrace.questions.tree import Reader
+from pretrace.questions.prompt_tree import Reader
 from pretrace.runtime.provenance import processor
 
 

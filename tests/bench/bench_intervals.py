@@ -19,7 +19,7 @@ from scipy.special import ndtr, ndtri
 from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.metrics import LEVELS, METRICS
 from pretrace.evaluation.resampling import resample, resampling_groups
-from pretrace.evaluation.roc import Ranking, compact
+from pretrace.evaluation.roc import Ranking
 from pretrace.evaluation.scores import UnitScores, text_units
 from pretrace.evaluation.significance import (
     CROSS_FITTED,
@@ -71,7 +71,7 @@ def rates(texts, shift, repetitions, resamples):
     differs = {way: [] for way in WAYS}
     for seed in range(repetitions):
         if seed % 20 == 0:
-            weights = [compact(part) for part in resample(groups, resamples, seed)]
+            weights = [*resample(groups, resamples, seed)]
         common = rng.normal(size=2 * texts)
         estimates = []
         draws = []

@@ -2,7 +2,7 @@
 study's check and metrics, by the number of texts; no model.
 
     python tests/bench/bench_size.py [--texts 1000 20000 100000] [--parts check build
-        evaluate labelled metrics]
+        evaluate labelled metrics] [--texts-of-document 100]
 
 Prints the Markdown table of RESULTS.md. Each text has 60 made-up words; 100 texts are
 of one document, half of the documents are audited, or members in the study. Each number
@@ -22,14 +22,13 @@ import numpy as np
 import pandas as pd
 
 from pretrace import benchmarks
-from pretrace.benchmarks.audit_checks import check_audit
+from pretrace.audit.analysis import audit
+from pretrace.audit.file_checks import check_audit
+from pretrace.audit.scores import ScoredBenchmark
 from pretrace.benchmarks.loaders.local import check_texts
-from pretrace.evaluation.audit import audit
-from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.scores import scores_of as units_of
 
-TEXTS_OF_DOCUMENT = 100
 WORDS_OF_TEXT = 60
 METHODS = ("loss", "zlib", "lowercase")
 OF_STUDY = ("labelled", "metrics")
@@ -40,18 +39,20 @@ RUN: dict[str, object] = {
 }  # fmt: skip
 
 
-def write_texts(file: Path, count: int, in_question: int | None = None) -> None:
+def write_texts(
+    file: Path, count: int, texts_of_document: int, in_question: int | None = None
+) -> None:
     """Write a file whose documents have the label 0 and `in_question` by turns."""
     rng = np.random.default_rng(0)
     words = np.array([f"word{number}" for number in range(20_000)])
     with file.open("w", encoding="utf-8") as lines:
         for number in range(count):
-            document = number // TEXTS_OF_DOCUMENT
+            document = number // texts_of_document
             row = {
                 "id": f"t{number:06d}",
                 "text": " ".join(rng.choice(words, WORDS_OF_TEXT)),
                 "label": in_question if document % 2 else 0,
-                "document": f"d{document:05d}",
+                "document": f"d{document:06d}",
             }
             lines.write(f"{json.dumps(row)}\n")
 
@@ -114,20 +115,21 @@ def main() -> None:
     parser.add_argument("--texts", type=int, nargs="+", default=[1000, 20_000, 100_000])
     parts = ["check", "build", "evaluate", *OF_STUDY]
     parser.add_argument("--parts", nargs="+", choices=parts, default=parts)
+    parser.add_argument("--texts-of-document", type=int, default=100)
     given = parser.parse_args()
+    share = given.texts_of_document
     print("| texts | documents | part | CPU s | peak MB |\n|--:|--:|---|--:|--:|")
     with tempfile.TemporaryDirectory() as folder:
         for count in given.texts:
-            audited, labelled = (
-                Path(folder, f"{count}-{label}.jsonl") for label in (None, 1)
-            )
-            write_texts(audited, count)
-            write_texts(labelled, count, in_question=1)
+            audited = Path(folder, f"{count}-audited.jsonl")
+            labelled = Path(folder, f"{count}-labelled.jsonl")
+            write_texts(audited, count, share)
+            write_texts(labelled, count, share, in_question=1)
             for part in given.parts:
                 file = labelled if part in OF_STUDY else audited
                 with ProcessPoolExecutor(1, get_context("spawn")) as process:
                     seconds, memory = process.submit(measure, part, file).result()
-                documents = count // TEXTS_OF_DOCUMENT
+                documents = count // share
                 print(
                     f"| {count:,} | {documents:,} | {part} | {seconds:.1f} | "
                     f"{memory:,} |",

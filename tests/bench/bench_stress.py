@@ -23,16 +23,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pretrace.benchmarks.audit_design import LEVEL
+from pretrace.audit.analysis import audit
+from pretrace.audit.design import LEVEL
+from pretrace.audit.exchange_test import SUMMING, AuditedTexts, units_of
+from pretrace.audit.scores import ScoredBenchmark
+from pretrace.audit.verdict import verdict
 from pretrace.benchmarks.ngrams import ngrams
 from pretrace.benchmarks.packages import speeches
-from pretrace.benchmarks.passages import passages
-from pretrace.evaluation.audit import audit
-from pretrace.evaluation.audit_scores import ScoredBenchmark
-from pretrace.evaluation.exchange import SUMMING, AuditedTexts, units_of
+from pretrace.documents.passages import passages
 from pretrace.evaluation.resampling import relabellings
 from pretrace.evaluation.significance import wilson_row
-from pretrace.evaluation.verdict import verdict
 from pretrace.methods.inputs import Inputs
 from pretrace.methods.scoring import score
 from pretrace.models.target import load_checkpoint

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from pretrace.evaluation.grids import named_variant
+from pretrace.evaluation.method_settings import named_variant
 
 KEYS = [
     "unit", "method", "view", "start_token", "draw", "reference", "subset", "length",

@@ -55,9 +55,9 @@ def quick_retries(monkeypatch):
 @pytest.fixture
 def short_branches(monkeypatch):
     """So that the short prompts of tiny models share what they begin with."""
-    from pretrace.questions import tree
+    from pretrace.questions import prompt_tree
 
-    monkeypatch.setattr(tree, "WORTH", 2)
+    monkeypatch.setattr(prompt_tree, "WORTH", 2)
 
 
 @pytest.fixture

@@ -16,17 +16,17 @@ from command_line import run_pretrace
 from scipy.stats import binom, binomtest
 
 import hub_datasets as made
-from pretrace.benchmarks import build
-from pretrace.benchmarks.audit_checks import check_audit
-from pretrace.benchmarks.keys import (
+from pretrace.audit.analysis import audit
+from pretrace.audit.canary_keys import (
     draw_canaries,
     draw_wordings,
     words_of_text,
     write_key,
 )
-from pretrace.evaluation.audit import audit
-from pretrace.evaluation.audit_scores import ScoredBenchmark
-from pretrace.evaluation.verdict import Verdict, verdict
+from pretrace.audit.file_checks import check_audit
+from pretrace.audit.scores import ScoredBenchmark
+from pretrace.audit.verdict import Verdict, verdict
+from pretrace.benchmarks import build
 from pretrace.runtime.errors import InputError
 from pretrace.seeds import seed_of
 

@@ -19,10 +19,11 @@ import zstandard
 
 import hub_datasets as made
 from pretrace.benchmarks import build
-from pretrace.benchmarks.given import given_rows
+from pretrace.benchmarks.loaders.dataset import DataSet, load
 from pretrace.benchmarks.loaders.local import check_texts, texts_of
 from pretrace.benchmarks.rows import Settings
 from pretrace.benchmarks.rows import rows as rows_of_file
+from pretrace.benchmarks.user_rows import given_rows
 from pretrace.runtime.errors import InputError
 
 ROWS = [
@@ -278,8 +279,8 @@ TOO_LARGE = {
 def test_a_row_that_is_too_large_is_named_before_it_is_all_in_memory(
     tmp_path, monkeypatch, case
 ):
-    for module in ("opening", "rows", "delimited"):
-        monkeypatch.setattr(f"pretrace.benchmarks.{module}.LARGEST_ROW", 10_000)
+    for module in ("documents.unpacking", "benchmarks.rows", "benchmarks.delimited"):
+        monkeypatch.setattr(f"pretrace.{module}.LARGEST_ROW", 10_000)
     name, content, settings, said = TOO_LARGE[case]
     (tmp_path / name).write_bytes(content)
     with pytest.raises(
@@ -301,7 +302,7 @@ def test_many_blank_lines_are_no_text(tmp_path, monkeypatch, name, content):
         gzip.compress(content) if name.endswith(".gz") else content
     )
     assert list(rows_of_file(tmp_path / name))
-    monkeypatch.setattr("pretrace.benchmarks.opening.MOST_BLANK_LINES", 1000)
+    monkeypatch.setattr("pretrace.documents.unpacking.MOST_BLANK_LINES", 1000)
     with pytest.raises(
         InputError,
         match=rf"{re.escape(name)}:100\d: more than 1,000 blank lines; remove them",
@@ -444,6 +445,31 @@ def test_a_name_is_one_in_all_its_spellings_and_a_missing_one_is_none(
     assert [
         getattr(text, column) for text in texts_of(given_rows(tmp_path / name))
     ] == [form for form, _ in names]
+
+
+NUMBERS = {"0": [0, 0.0, "0", "0.0"], "false": [False, "false"], "-1": [-1, -1.0]}
+
+
+@pytest.mark.parametrize("column", ["document", "subset", "title", "author"])
+@pytest.mark.parametrize("write", [made.jsonl, made.comma_separated, made.parquet])
+def test_zero_and_false_are_names(tmp_path, column, write):
+    endings = {
+        made.jsonl: "jsonl",
+        made.comma_separated: "csv",
+        made.parquet: "parquet",
+    }
+    path = tmp_path / f"t.{endings[write]}"
+    entry = DataSet(source="dataset", path=str(tmp_path))
+    for name, values in NUMBERS.items():
+        for value in values:
+            shown = (
+                "false" if value is False and write is made.comma_separated else value
+            )
+            rows = [{"text": "a b", "label": 1, column: shown}]
+            path.write_bytes(write(rows))
+            own = texts_of(given_rows(path)), load(entry, [tmp_path], 0)
+            for [text] in own:
+                assert getattr(text, column) == name, value
 
 
 def test_numbers_are_names_and_missing_values_of_any_type_are_none(tmp_path):

@@ -11,8 +11,8 @@ from command_line import run_pretrace
 
 import hub_datasets as made
 from made_up_books import epub
-from pretrace.benchmarks.audit_checks import check_audit
-from pretrace.benchmarks.passages import passages
+from pretrace.audit.file_checks import check_audit
+from pretrace.documents.passages import passages
 
 
 def numbered(words: int, name: str = "w") -> str:
@@ -110,7 +110,9 @@ def test_passages_have_the_title_and_the_author_of_their_work(tmp_path):
     about = "<dc:title>The Road</dc:title><dc:creator>A. Writer</dc:creator>"
     epub(tmp_path / "road.epub", [numbered(40)], about=about)
     told = {"text": numbered(40), "title": "A Draft", "author": "B. Writer"}
-    rows = [told | {"id": "one"}, {"text": numbered(40), "id": "two"}]
+    rows = [told | {"id": "one"}]
+    for name in ({"id": "two"}, {"id": 0}, {"document": 1.0, "id": "row"}):
+        rows.append({"text": numbered(40)} | name)
     (tmp_path / "drafts.jsonl").write_bytes(made.jsonl(rows))
     done = run_pretrace(
         tmp_path,
@@ -125,7 +127,8 @@ def test_passages_have_the_title_and_the_author_of_their_work(tmp_path):
         "drafts.jsonl",
     )
     named = [json.loads(line) for line in done.stdout.splitlines()]
-    expected = [("The Road", "A. Writer"), ("A Draft", "B. Writer"), ("two", "")]
+    expected = [("The Road", "A. Writer"), ("A Draft", "B. Writer")]
+    expected += [("two", ""), ("0", ""), ("1", "")]
     assert [(row["title"], row["author"]) for row in named] == expected
 
 

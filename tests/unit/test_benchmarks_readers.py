@@ -10,11 +10,11 @@ import pytest
 from pypdf import PdfWriter
 
 from made_up_books import docx, epub, pdf, prose, wrapped
-from pretrace.benchmarks.documents import conversion_of, read_document
-from pretrace.benchmarks.passages import rows_of_works
-from pretrace.benchmarks.works import read_work, report_of, works_in
+from pretrace.benchmarks.user_rows import rows_of_works
+from pretrace.documents.formats import conversion_of, read_document
+from pretrace.documents.works import read_work, report_of, works_in
 from pretrace.runtime.errors import InputError
-from pretrace.studies.books import cut_of_sides, side_of
+from pretrace.studies.audit.works import cut_of_sides, side_of
 
 BOOK = "\n\n".join(
     paragraph.replace(". ", ".” He said—though not he alone—“", 1) + "”"

@@ -132,3 +132,9 @@ def test_in_a_wheel_the_scripts_are_in_the_library_and_have_the_same_digest(libr
     before = digest("score_methods")
     (library / "scripts").rename(library / "src" / "pretrace" / "scripts")
     assert digest("score_methods") == before
+
+
+def test_renderers_of_another_room_count_in_what_draws():
+    """The catalogue imports renderers by name, those of the room `audit` too."""
+    files = code._imports(code.LIBRARY / "render" / "catalogue.py", "")
+    assert code.LIBRARY / "audit" / "tables" / "audit.py" in files

@@ -83,7 +83,7 @@ def test_a_file_that_is_cut_at_the_source_is_not_counted_even_beyond_its_share(
     hub.add(
         "datasets", "allenai/c4", {"en/c4-train.00000-of-01024.json.gz": whole[:-20]}
     )
-    with pytest.raises(InputError, match=r"broken|ended"):
+    with pytest.raises(InputError, match="the file is cut off"):
         streamed("c4", 0, tmp_path / "corpus" / "0.parquet", shards=1, **share)
     assert not list((tmp_path / "corpus").iterdir())
 
@@ -109,7 +109,7 @@ def test_files_that_the_hub_has_no_more_of_leave_empty_shards_and_the_others_sha
 
 
 def test_a_missing_column_is_named(hub, tmp_path):
-    with pytest.raises(InputError, match="no column 'text'"):
+    with pytest.raises(InputError, match="no key 'text'"):
         streamed("case-law-1gb", 0, tmp_path / "0.parquet", field="text")
 
 

@@ -17,8 +17,8 @@ from referencing import Registry, Resource
 from pretrace.benchmarks.sources import BENCHMARKS
 from pretrace.evaluation.metrics import SHOWN_METRICS
 from pretrace.methods import METHODS
-from pretrace.questions import known
-from pretrace.questions.known import QUESTION_METHODS
+from pretrace.questions import method_facts
+from pretrace.questions.method_facts import QUESTION_METHODS
 from pretrace.render.catalogue import RENDERERS
 
 ROOT = Path(__file__).parents[2]
@@ -129,7 +129,7 @@ def faults(folder: Path, text: str) -> list[str]:
 def test_an_editor_proposes_the_names_that_a_study_may_use_and_allows_others():
     kinds = READ["study.schema.json"]["$defs"]
     for kind, names in {
-        "methods": known.METHODS,
+        "methods": method_facts.METHODS,
         "renderers": RENDERERS,
         "metrics": SHOWN_METRICS,
     }.items():
@@ -147,7 +147,9 @@ def test_an_editor_proposes_the_names_that_a_study_may_use_and_allows_others():
     named = {}
     for name, parameters in run["properties"].items():
         named[name] = [*parameters["properties"]]
-    assert named == {name: [*method.defaults] for name, method in known.METHODS.items()}
+    assert named == {
+        name: [*method.defaults] for name, method in method_facts.METHODS.items()
+    }
     own = (
         "# yaml-language-server: $schema=workflow/schemas/study.schema.json\nstudy: "
         "mine\nruns:\n"

@@ -12,7 +12,7 @@ from scipy.stats import binom
 from pretrace.evaluation.significance import CROSS_FITTED
 from pretrace.methods import LabelledTexts
 from pretrace.methods.blind import blind
-from pretrace.questions import known
+from pretrace.questions import method_facts
 
 WORDS = np.array([f"w{number}" for number in range(150)])
 COMMON = 1 / np.arange(3, len(WORDS) + 3)
@@ -45,7 +45,7 @@ def auc_of_blind(seed: int) -> pd.Series:
         LabelledTexts(benchmark["text_id"].tolist(), words, labels, fold.tolist(), "en")
     )
     columns = {("blind", ""): benchmark["text_id"].map(scores)}
-    metrics, _ = run(columns, benchmark, resamples=200, settings=known)
+    metrics, _ = run(columns, benchmark, resamples=200, settings=method_facts)
     return only(metrics, selection="default", metric="auc")
 
 

@@ -8,7 +8,7 @@ from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 
 from pretrace.evaluation.scores import EvaluationSet, scores_of
 from pretrace.methods.settings import Column
-from pretrace.questions import known
+from pretrace.questions import method_facts
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_parquet
 
@@ -142,7 +142,7 @@ def test_a_prefix_that_lost_shots_is_marked_with_those_it_has():
     table = scores(benchmark, {("recall", "shots=7"): noise(400)}, draw=0)
     table["shots_used"] = np.where(benchmark["length"].eq(64), 1, 7)
     sets = [EvaluationSet("without_prefixes", 0)]
-    metrics, _ = run(table, benchmark, settings=known, evaluation_sets=sets)
+    metrics, _ = run(table, benchmark, settings=method_facts, evaluation_sets=sets)
     marks = metrics[metrics["metric"].eq("auc")].groupby("length")["marks"].agg(set)
     assert marks.to_dict() == {32: {""}, 64: {"1 of 7 shots"}}
 

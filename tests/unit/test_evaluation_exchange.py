@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pretrace.evaluation.exchange import (
+from pretrace.audit.exchange_test import (
     AuditedTexts,
     Units,
     above,

@@ -20,7 +20,7 @@ from pretrace.evaluation.placebos import (
 from pretrace.evaluation.scores import evaluation_sets, scores_of
 from pretrace.methods.blind import blind
 from pretrace.methods.statistics import LabelledTexts
-from pretrace.questions import known
+from pretrace.questions import method_facts
 from pretrace.runtime.errors import InputError
 from pretrace.seeds import seed_of
 from pretrace.views.prefixes import draw_prefixes, excluded_ids
@@ -67,7 +67,9 @@ def computed(
 ) -> pd.DataFrame:
     sets = evaluation_sets(benchmark, prefixes)
     read = scores_of([table], benchmark)
-    return placebos(read, benchmark, name="b", evaluation_sets=sets, settings=known)
+    return placebos(
+        read, benchmark, name="b", evaluation_sets=sets, settings=method_facts
+    )
 
 
 def placebo_table(benchmark: pd.DataFrame, document: str) -> pd.DataFrame:
@@ -118,7 +120,9 @@ def test_each_documents_value_is_the_auc_of_the_other_members_against_it(
 
 
 def test_the_real_documents_rows_are_those_of_the_metrics(texts_table, table):
-    metrics, _ = run(scored(texts_table), texts_table, resamples=10, settings=known)
+    metrics, _ = run(
+        scored(texts_table), texts_table, resamples=10, settings=method_facts
+    )
     keys = [key for key in PLACEBO_KEYS if key != "length"]
     real = table[~table["placebo"]].set_index(keys)["value"]
     assert len(real) > 10

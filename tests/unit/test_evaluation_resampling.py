@@ -111,11 +111,12 @@ def test_few_texts_without_a_document_are_not_marked():
     assert not groups_of(document=document, members=3, nonmembers=3).conditional
 
 
-def test_memory_is_bounded_for_a_million_texts():
-    text = np.arange(1_000_000)
+def test_memory_is_bounded_for_very_many_texts(monkeypatch):
+    monkeypatch.setattr(resampling, "_CHUNK_BYTES", 2**16)
+    text = np.arange(4000)
     groups = resampling.Groups(text // 2, text % 2, False)
     first_part = next(resample(groups, 2000, 1))
-    assert first_part.shape == (1_000_000, 8)
+    assert first_part.shape == (4000, 8)
 
 
 def aucs(scores, label, groups, resamples, seed):
@@ -210,5 +211,5 @@ def test_draws_do_not_depend_on_the_parts_they_come_in(monkeypatch, drawn):
     monkeypatch.setattr(resampling, "_CHUNK_BYTES", 8 * 200 * 9)
     parts = list(drawn())
     widest = max(part.shape[1] for part in parts)
-    assert widest in (8, 9)
+    assert widest in (9, 18)
     assert (np.concatenate(parts, axis=1) == whole).all()

@@ -8,7 +8,7 @@ from evaluation_tables import LABEL, noise, only, run, texts
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from pretrace.evaluation.metrics import METRICS, level_of
-from pretrace.questions import known
+from pretrace.questions import method_facts
 
 
 def value_of(metric, values, label):
@@ -177,7 +177,7 @@ def test_limits_of_ranges_are_no_edges():
         ("completion", "k", 50): False,
     }
     for (method, parameter, value), expected in is_limit.items():
-        assert known.is_limit(method, parameter, value) == expected, method
+        assert method_facts.is_limit(method, parameter, value) == expected, method
 
 
 def test_a_setting_scored_on_other_texts_than_the_default_is_not_chosen(log_lines):

@@ -28,10 +28,10 @@ from spoiling import damaged, limited, refuses, repacked, respelled, spoiled, ti
 import hub_datasets as made
 from made_up_books import docx, epub, pages_of, pdf, prose
 from pretrace import benchmarks
-from pretrace.benchmarks.audit_checks import check_audit
+from pretrace.audit.file_checks import check_audit
 from pretrace.benchmarks.loaders.local import check_texts
-from pretrace.benchmarks.works import Work, read_work
 from pretrace.corpora.readers.local import LocalCorpus, local
+from pretrace.documents.works import Work, read_work
 from pretrace.questions.collected import check_answers
 from pretrace.questions.prompts import Wording
 from pretrace.questions.written_views import ParaphrasePrompts

@@ -21,6 +21,7 @@ LIBRARY = ROOT / "src" / "pretrace"
 
 ROOMS = (
     "runtime",
+    "documents",
     "benchmarks",
     "corpora",
     "models",
@@ -30,6 +31,7 @@ ROOMS = (
     "questions",
     "evaluation",
     "render",
+    "audit",
     "studies",
     "commands",
 )
@@ -213,7 +215,7 @@ def test_a_way_names_files_that_are_there_at_most_20(way, folder):
 
 CHECKS = {
     "src/pretrace/studies/artifacts/checks.py",
-    "src/pretrace/studies/audit_study.py",
+    "src/pretrace/studies/audit/study.py",
     "src/pretrace/studies/registries.py",
 }
 """Files of the two rooms on the way that check, and decide nothing about the figure."""

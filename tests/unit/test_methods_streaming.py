@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from made_up_stores import Store, a_run, counts_file, made_up_benchmark
 
-from pretrace.benchmarks.slices import Slice
+from pretrace.benchmarks.subsets_and_lengths import Slice
 from pretrace.methods import Inputs, inputs, score, scoring
 from pretrace.methods.inputs import PassReader
 from pretrace.passes.requests import TOKEN_STATISTICS

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from made_up_jobs import expected_statistics, rows
 
-from pretrace.benchmarks.slices import Slice
+from pretrace.benchmarks.subsets_and_lengths import Slice
 from pretrace.models.tokens import load_tokenizer
 from pretrace.passes.index import PassIndex
 from pretrace.passes.prompt_prefix import NO_SHOT

@@ -8,6 +8,7 @@ import made_up_answers as made_up
 import pandas as pd
 import pytest
 
+import hub_datasets as made
 from pretrace.questions.collected import check_answers, read_answers, released_scores
 from pretrace.questions.table import ANSWER_SCHEMA
 from pretrace.runtime.errors import InputError
@@ -16,6 +17,9 @@ from pretrace.runtime.errors import InputError
 def written(path: Path, rows: list[dict]) -> Path:
     if path.suffix == ".parquet":
         pd.DataFrame(rows).to_parquet(path)
+        return path
+    if path.suffix == ".jsonl":
+        path.write_bytes(made.jsonl(rows))
         return path
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]))
@@ -68,6 +72,17 @@ def test_answers_in_text_are_read_and_unusable_ones_are_wrong(
     assert first["correct"] == (letter == "C")
     assert (first["reason"] or "").startswith(reason)
     assert bool(first["reason"]) == bool(reason)
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("value", [0, 0.0, "0"])
+def test_zero_is_a_name(tmp_path, ending, value):
+    names = dict.fromkeys(("document", "subset", "paraphraser", "setting"), value)
+    row = ONE | names | {"answer": "A"}
+    answers = read_answers(written(tmp_path / f"a.{ending}", [row])).to_pylist()
+    assert {answers[0][name] for name in names} == {"0"}
+    with pytest.raises(InputError, match="unknown task '0"):
+        read_answers(written(tmp_path / f"b.{ending}", [row | {"task": value}]))
 
 
 ONE = {"document": "d", "label": 1, "passage": 0, "permutation": 0, "true_answer": "A"}

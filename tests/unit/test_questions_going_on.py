@@ -19,17 +19,17 @@ from chat_servers import (
 )
 from loopback import Loopback, client_at
 from made_up_books import prose
-from pretrace.evaluation.given_back import SUMMARY, summarise
-from pretrace.models.api.store import AnswerStore
-from pretrace.questions.going_on import (
+from pretrace.audit.continuations import (
     CONTINUATIONS,
     GoingOn,
     GoingOnWording,
     is_refusal,
     works_of,
 )
+from pretrace.audit.given_back import SUMMARY, summarise
+from pretrace.audit.tables.given_back import answer
+from pretrace.models.api.store import AnswerStore
 from pretrace.questions.over_api import ApiAnswerer
-from pretrace.render.tables.given_back import answer
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import read_keys
 

@@ -14,9 +14,9 @@ from made_up_questions import answerer_on, letters_of, replies_of
 import tiny_models
 from pretrace.passes.attention import SHARED_PREFIX
 from pretrace.passes.features import Features
-from pretrace.questions import local, tree
+from pretrace.questions import local, prompt_tree
 from pretrace.questions.answering import OPTION_LETTERS, Prompt, split_units
-from pretrace.questions.tree import Reader, tree_of
+from pretrace.questions.prompt_tree import Reader, tree_of
 from pretrace.runtime.errors import InputError
 
 TOLERANCE = 1e-4
@@ -89,7 +89,7 @@ def paths_of(branch, before=()):
 
 @pytest.mark.parametrize("worth", [2, 5, 16])
 def test_every_path_through_a_tree_is_a_prompt(monkeypatch, worth):
-    monkeypatch.setattr(tree, "WORTH", worth)
+    monkeypatch.setattr(prompt_tree, "WORTH", worth)
     few = np.random.default_rng(1)
     for _ in range(200):
         prompts = []

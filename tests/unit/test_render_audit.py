@@ -9,8 +9,8 @@ import pytest
 import test_evaluation_audit
 import test_render_golden as golden
 
-from pretrace.evaluation.audit_rows import COMBINED
-from pretrace.render.tables.audit import (
+from pretrace.audit.rows import COMBINED
+from pretrace.audit.tables.audit import (
     answer,
     audit_lines,
     first_words,

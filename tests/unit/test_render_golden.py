@@ -26,8 +26,8 @@ import yaml
 from made_up_results import BENCHMARK, MODEL
 from test_extraction import EXTRACTION, texts_of, windows_table
 
-from pretrace.evaluation.audit import audit
-from pretrace.evaluation.audit_scores import ScoredBenchmark
+from pretrace.audit.analysis import audit
+from pretrace.audit.scores import ScoredBenchmark
 from pretrace.evaluation.extraction import summarise
 from pretrace.render.catalogue import RENDERERS
 from pretrace.render.results import Results, csv_text

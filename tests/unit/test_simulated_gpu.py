@@ -24,7 +24,7 @@ from pretrace.passes.requests import Request
 from pretrace.passes.sharing import SharedCache, SteppedState
 from pretrace.passes.statistics import OutputHead, chunk_rows
 from pretrace.questions.answering import OPTION_LETTERS, Prompt
-from pretrace.questions.tree import Reader
+from pretrace.questions.prompt_tree import Reader
 from pretrace.runtime.errors import InputError
 from simulated_gpu import SimulatedGPUs, spread
 

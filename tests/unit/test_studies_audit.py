@@ -14,14 +14,13 @@ import yaml
 from made_up_studies import CONFIG, FREE, ROOT, checkpoint, load_written, study
 
 from made_up_books import prose
-from pretrace.benchmarks.audit_design import names_of_parts
+from pretrace.audit.design import names_of_parts
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_text
 from pretrace.runtime.provenance import citation
 from pretrace.studies import Plan, load_study
-from pretrace.studies.audit_study import parameters_in
-from pretrace.studies.audit_told import description
-from pretrace.studies.sealing import (
+from pretrace.studies.audit.announcement import description
+from pretrace.studies.audit.seal import (
     changed,
     cover_of_seal,
     digest_of,
@@ -34,6 +33,7 @@ from pretrace.studies.sealing import (
     sealed_again,
     short_names,
 )
+from pretrace.studies.audit.study import parameters_in
 from pretrace.studies.stages.benchmarks import Benchmark
 from pretrace.studies.user_files import CHECKED, check_user_files
 

@@ -15,15 +15,15 @@ import pytest
 from made_up_studies import CONFIG, ROOT
 
 from made_up_books import docx, folders_of_books, prose
-from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.loaders.local import texts_of
-from pretrace.benchmarks.works import report_of
+from pretrace.benchmarks.user_rows import given_rows
+from pretrace.documents.works import report_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import content_of
 from pretrace.studies import Plan, load_study
-from pretrace.studies.audit_study import TEXTS_SLUG, WORKS_SLUG
-from pretrace.studies.audit_told import description
-from pretrace.studies.books import ALIKE, smallest_effect
+from pretrace.studies.audit.announcement import description
+from pretrace.studies.audit.study import TEXTS_SLUG, WORKS_SLUG
+from pretrace.studies.audit.works import ALIKE, smallest_effect
 from pretrace.studies.user_files import CHECKED, check_user_files
 
 

@@ -7,7 +7,6 @@ from made_up_studies import FREE, ROOT, checkpoint, load_written, study
 
 from pretrace.benchmarks import benchmark_entry
 from pretrace.studies import Plan
-from pretrace.studies.amounts import TOKENS_A_WORD, slices_read
 from pretrace.studies.estimate import (
     assumptions,
     budget,
@@ -18,6 +17,7 @@ from pretrace.studies.estimate import (
     table,
 )
 from pretrace.studies.priorities import FIRST
+from pretrace.studies.workload import TOKENS_A_WORD, slices_read
 from tiny_models import tiny_tokenizer
 
 MODELS = yaml.safe_load((ROOT / "config" / "models.yaml").read_text(encoding="utf-8"))

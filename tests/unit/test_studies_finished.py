@@ -8,7 +8,7 @@ import test_render_golden as golden
 from test_studies_audit import PLAN, seal_of
 
 from pretrace.render.artifact import Artifact
-from pretrace.studies.finished import FinishedStudy
+from pretrace.studies.conclusion import FinishedStudy
 
 CITATION = Path(__file__).parents[2] / "CITATION.cff"
 AUDIT = made_up.artifact("audit", panels=[golden.OWN])

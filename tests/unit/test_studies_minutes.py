@@ -9,9 +9,9 @@ import pytest
 from made_up_studies import checkpoint, load_written, study
 
 from pretrace.runtime.files import content_of, write_json
-from pretrace.runtime.left import work_left
+from pretrace.runtime.work_left import work_left
 from pretrace.studies import Plan
-from pretrace.studies.minutes import minutes_of, share_left, whole_minutes
+from pretrace.studies.job_minutes import minutes_of, share_left, whole_minutes
 
 BENCHMARK = "results/benchmarks/sotu_questions.parquet"
 CHECKPOINT = "results/models/mine/checkpoint.json"

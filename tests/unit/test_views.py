@@ -1,10 +1,13 @@
 """Views are found by name and depend on nothing but the text and the seed."""
 
+import marshal
+
 import pytest
 from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from pretrace.documents.languages import jieba_tokenizer
 from pretrace.runtime.errors import InputError
 from pretrace.views import VIEWS
 from pretrace.views.words import is_chinese, word_spans
@@ -66,6 +69,18 @@ def test_a_name_outside_its_family_is_no_view(name):
     assert name not in VIEWS
     with pytest.raises(InputError, match=f"no view '{name}'"):
         VIEWS[name]
+
+
+def test_a_cache_of_jieba_in_the_temporary_folder_is_not_read(tmp_path, monkeypatch):
+    """It would change the words of texts, and no result would be computed anew."""
+    pytest.importorskip("jieba")
+    words = jieba_tokenizer().lcut(CHINESE)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    cache = marshal.dumps(({CHINESE[:3]: 10**6}, 10**6))
+    (tmp_path / "jieba.cache").write_bytes(cache)
+    jieba_tokenizer.cache_clear()
+    assert jieba_tokenizer().lcut(CHINESE) == words
+    assert [path.name for path in tmp_path.iterdir()] == ["jieba.cache"]
 
 
 def test_words_are_runs_without_space_and_in_chinese_what_jieba_cuts():

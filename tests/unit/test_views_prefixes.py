@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from pretrace.benchmarks.slices import Slice
+from pretrace.benchmarks.subsets_and_lengths import Slice
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_parquet
 from pretrace.seeds import seed_of

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
+from dry_runs import dry_run
 
 from tiny_models import tiny_model
 
@@ -40,14 +41,18 @@ class Project:
     def run(
         self, *arguments: str, check: bool = True, **environment: str
     ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            self.command(*arguments),
-            cwd=self.path,
-            env=self.environment(**environment),
-            text=True,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
+        variables = self.environment(**environment)
+        if {"--dry-run", "-n"} & {*arguments}:
+            done = dry_run(arguments, self.path, variables)
+        else:
+            done = subprocess.run(
+                self.command(*arguments),
+                cwd=self.path,
+                env=variables,
+                text=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+            )
         if check:
             assert done.returncode == 0, done.stdout
         return done

@@ -93,13 +93,7 @@ def touch_everything(project: Project) -> None:
     [
         (touch_everything, (), set()),
         (flip_labels, (), BUILT),
-        (lambda project: None, ("seed=5",), BUILT),
-        (older_checkpoint, (), {"register_checkpoint"} | READ),
-        (halve, (), READ),
-        (other_grid, (), SCORED),
         (lambda project: None, ("resamples=300",), EVALUATED),
-        (foreign_scores, (), SCORED),
-        (foreign_table, (), {"render_table"} | PAGE),
     ],
 )
 def test_content_alone_says_what_runs_again(change, config, runs, smoke):
@@ -111,6 +105,24 @@ def test_content_alone_says_what_runs_again(change, config, runs, smoke):
     assert planned(smoke, config=config) == runs, "without Snakemake's memory"
     if config:
         assert planned(smoke) == set(), "a plan with other settings costs nothing"
+
+
+@pytest.mark.parametrize(
+    ("change", "config", "runs"),
+    [
+        (lambda project: None, ("seed=5",), BUILT),
+        (older_checkpoint, (), {"register_checkpoint"} | READ),
+        (halve, (), READ),
+        (other_grid, (), SCORED),
+        (foreign_scores, (), SCORED),
+        (foreign_table, (), {"render_table"} | PAGE),
+    ],
+)
+def test_a_change_runs_its_own_stage_again(change, config, runs, smoke):
+    change(smoke)
+    shutil.rmtree(smoke.path / ".snakemake")
+    times_alone = ("--rerun-triggers", "mtime")
+    assert planned(smoke, *times_alone, config=config) == runs
 
 
 def test_results_copied_without_times_into_another_clone_are_not_made_again(

@@ -16,7 +16,7 @@ from pretrace.runtime.logs import say
 from pretrace.studies import Plan, load_study
 from pretrace.studies.estimate import measured, order_of_length
 from pretrace.studies.failures import FailedJob, ways_on
-from pretrace.studies.minutes import minutes_of, minutes_of_fill
+from pretrace.studies.job_minutes import minutes_of, minutes_of_fill
 from pretrace.studies.workflow import (
     announce,
     fill_defaults,

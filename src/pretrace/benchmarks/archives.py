@@ -6,7 +6,8 @@ import stat
 import zipfile
 from pathlib import Path, PurePosixPath
 
-from pretrace.runtime.errors import InputError, remedy
+from pretrace.documents.unpacking import BROKEN, not_unpacked, zip_archive
+from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import atomic_path
 
 # far more than a benchmark has, and less than fills a disk
@@ -27,7 +28,7 @@ def unpack(archive: Path, folder: Path, endings: tuple[str, ...]) -> list[str]:
     """
     names = []
     try:
-        with zipfile.ZipFile(archive) as opened:
+        with zip_archive(archive) as opened:
             members = [member for member in opened.infolist() if not member.is_dir()]
             _check(archive, members)
             for member in members:
@@ -46,17 +47,8 @@ def unpack(archive: Path, folder: Path, endings: tuple[str, ...]) -> list[str]:
                             f"{archive}: {name} is not as long as the archive says"
                         )
                 names.append(name)
-    except (
-        zipfile.BadZipFile,
-        EOFError,
-        NotImplementedError,
-        RuntimeError,
-        OSError,
-    ) as error:
-        raise InputError(
-            f"{archive} cannot be unpacked ({error}). "
-            f"{remedy(error, 'Delete it and run again.')}"
-        ) from error
+    except (*BROKEN, RuntimeError) as error:
+        raise not_unpacked(archive, error) from error
     return sorted(names)
 
 

@@ -3,6 +3,7 @@ names, and of missing values."""
 
 import re
 import unicodedata
+from decimal import Decimal
 from numbers import Real
 from typing import Annotated, Any
 
@@ -52,20 +53,33 @@ def one_form(name: str) -> str:
     7.0 is how a column of numbers with gaps writes 7.
     """
     name = " ".join(_UNSEEN.sub("", unicodedata.normalize("NFC", name)).split())
-    whole, dot, decimals = name.rpartition(".")
-    is_whole = dot and decimals == "0" and whole.isascii() and whole.isdigit()
-    return whole if is_whole else name
+    return name.removesuffix(".0") if _WHOLE.fullmatch(name) else name
+
+
+_WHOLE = re.compile(r"-?\d+\.0", re.ASCII)
 
 
 def _one_name(value: Any) -> Any:
-    """Return a name in its one form, None without one; values of other types as they
-    are, for pydantic to judge."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
+    """Return a name in its one form, None without one; values of other types than
+    strings and numbers as they are, for pydantic to judge.
+
+    False is the name `false`, as in JSON and CSV.
+    """
+    if isinstance(value, bool):
+        value = str(value).lower()
+    elif isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int | float | Decimal):
+        value = str(value)
     if not isinstance(value, str):
         return value
     name = one_form(value)
     return None if name in _WRITTEN_MISSING else name
+
+
+def _optional_name(value: Any) -> Any:
+    name = _one_name(value)
+    return None if name == "" else name  # 0 is a name
 
 
 def _number(value: Any) -> Any:
@@ -116,7 +130,7 @@ Named = Annotated[
 """A name, or a number that is one."""
 Name = Annotated[
     Named | None,
-    BeforeValidator(lambda name: _one_name(name) or None),
+    BeforeValidator(_optional_name),
     AfterValidator(lambda name: name or ""),
 ]
 """The same, "" without one."""

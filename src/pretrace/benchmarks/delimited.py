@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrace.benchmarks.opening import (
+from pretrace.documents.unpacking import (
     LARGEST_ROW,
     bounded_lines,
     open_bytes,
@@ -89,6 +89,11 @@ def _rows_by_name(path: Path, separator: str) -> Iterator[tuple[str, Cells]]:
         if "field limit" in str(error):
             raise too_large(f"{path}:{line}", "a cell") from error
         problem = f"this is not valid CSV ({error}); save it again with quotes"
+        if "unexpected end" in str(error):
+            problem = (
+                "this is not valid CSV, because the file ends within a cell in quotes; "
+                "is it cut off, or is a closing quote missing?"
+            )
         # the line ends that Excel calls Macintosh
         if "new-line character" in str(error):
             problem = (

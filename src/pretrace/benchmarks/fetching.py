@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pretrace.benchmarks import benchmark_entry
 from pretrace.benchmarks.archives import unpack
 from pretrace.benchmarks.loaders.chinese import PatentMia
-from pretrace.benchmarks.loaders.dataset import DataSet
+from pretrace.benchmarks.loaders.dataset import README, DataSet
 from pretrace.benchmarks.loaders.dolma_book import DolmaBook, addresses, fetch_books
 from pretrace.benchmarks.loaders.mimir import NEIGHBOUR_SUFFIX, Mimir, mimir_sets
 from pretrace.benchmarks.loaders.wikimia import WikiMia
@@ -28,8 +28,6 @@ from pretrace.runtime.hub import (
 )
 
 MIMIR_CACHE = "cache_100_200_1000_512"
-README = "README.md"
-"""The file that assigns a data set's files to splits and configurations."""
 
 _FORMATS = ("parquet", "arrow", "csv", "tsv", "json", "jsonl", "ndjson", "txt")
 _COMPRESSIONS = ("", ".gz", ".bz2", ".xz", ".zst", ".zip")

@@ -5,30 +5,36 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pretrace.benchmarks.delimited import (
     delimited_rows,
     refuse_columns_twice,
     separator_of,
 )
-from pretrace.benchmarks.opening import (
+from pretrace.documents.unpacking import (
     CSV,
     FORMATS,
     JSON,
     LARGEST_ROW,
     PARQUET,
     format_of,
+    has_begin_alone,
     joined_lines,
+    not_unpacked,
     read_lines,
     stem_of,
     too_large,
 )
 from pretrace.runtime.errors import InputError, message_of
 from pretrace.runtime.hub import fetched_files
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 Row = dict[str, Any]
 
@@ -186,17 +192,27 @@ def _instead_of_jsonl(line: str, number: int) -> str:
             f"the file looks like CSV with {separator} between the columns; {advice}, "
             "or write one object a line"
         )
+    if line.startswith("{") and not line.endswith(("\n", "}")):
+        return "the file ends within this line: is it cut off? Copy or fetch it again"
     return "write one object a line"
 
+
+_OF_BYTES = {"binary", "large_binary", "binary_view"}
+"""Types of columns that hold texts where Spark or Impala wrote the file."""
 
 _ROWS_AT_ONCE = 10  # each may have hundreds of MB
 
 
-def _parquet_rows(path: Path, choice: Choice | None) -> Iterator[tuple[str, Row]]:
+@contextmanager
+def opened_parquet(path: Path) -> Iterator["pq.ParquetFile"]:
+    """Open a Parquet file whose columns have different names, and whose rows are not
+    too large.
+
+    Raises `InputError` if it is none, or where it cannot be read.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    number = 0
     try:
         strings = []
         for field in pq.read_schema(path):
@@ -204,19 +220,49 @@ def _parquet_rows(path: Path, choice: Choice | None) -> Iterator[tuple[str, Row]
                 strings.append(field.name)
         # a value that many rows have is then in memory once
         with pq.ParquetFile(path, read_dictionary=strings) as file:
-            names = file.schema_arrow.names
-            refuse_columns_twice(str(path), names)
-            columns = names if choice is None else list(choice(str(path), names))
+            refuse_columns_twice(str(path), file.schema_arrow.names)
             _refuse_large_rows(path, file.metadata)
-            for batch in file.iter_batches(batch_size=1000, columns=columns):
-                for begin in range(0, batch.num_rows, _ROWS_AT_ONCE):
-                    for row in batch.slice(begin, _ROWS_AT_ONCE).to_pylist():
-                        number += 1
-                        yield f"{path}, row {number}", row
+            yield file
     except (pa.ArrowException, ValueError, OverflowError, OSError) as error:
+        if has_begin_alone(path, b"PAR1"):
+            raise not_unpacked(path, EOFError()) from error
         raise InputError(
-            f"{path}: cannot be read as Parquet after row {number} ({message_of(error)})."
+            f"{path}: cannot be read as Parquet ({message_of(error)})."
         ) from error
+
+
+def _parquet_rows(path: Path, choice: Choice | None) -> Iterator[tuple[str, Row]]:
+    number = 0
+    with opened_parquet(path) as file:
+        names = file.schema_arrow.names
+        columns = names if choice is None else list(choice(str(path), names))
+        for batch in file.iter_batches(batch_size=1000, columns=columns):
+            of_bytes = []
+            for column in batch.schema:
+                if str(column.type) in _OF_BYTES:
+                    of_bytes.append(column.name)
+            for begin in range(0, batch.num_rows, _ROWS_AT_ONCE):
+                try:
+                    some = batch.slice(begin, _ROWS_AT_ONCE).to_pylist()
+                except UnicodeDecodeError as error:
+                    raise InputError(
+                        f"{path}: a text after row {number} is not UTF-8 "
+                        f"({message_of(error)}); write the texts as UTF-8."
+                    ) from error
+                for row in some:
+                    number += 1
+                    for name in of_bytes:
+                        row[name] = _decoded(row[name])
+                    yield f"{path}, row {number}", row
+
+
+def _decoded(value: bytes | None) -> bytes | str | None:
+    """Return bytes as text if they are UTF-8; else as they are, which no column of
+    texts takes."""
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return value
 
 
 def _refuse_large_rows(path: Path, metadata: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from pretrace.benchmarks.slices import Slice
+from pretrace.benchmarks.subsets_and_lengths import Slice
 from pretrace.runtime.schema import (
     Count,
     Keys,

@@ -20,8 +20,8 @@ from pretrace.benchmarks.columns import (
     one_form,
 )
 from pretrace.benchmarks.rows import Row
-from pretrace.benchmarks.slices import Slice
 from pretrace.benchmarks.sources import Text
+from pretrace.benchmarks.subsets_and_lengths import Slice
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import tell
 

@@ -14,18 +14,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pretrace.benchmarks.documents import DOCUMENT_FORMATS
-from pretrace.benchmarks.layout import without_lines
-from pretrace.benchmarks.passages import (
-    Document,
-    cut_documents,
-    documents,
-    first_names,
-    not_read,
-)
-from pretrace.benchmarks.signs import ALL_KINDS, write_alike
+from pretrace.benchmarks.cut_documents import Document, cut_documents, documents
 from pretrace.commands.numbers import count
-from pretrace.runtime.errors import InputError
+from pretrace.documents.formats import DOCUMENT_FORMATS, not_read
+from pretrace.documents.layout import without_lines
+from pretrace.documents.typesetting import ALL_KINDS, write_alike
+from pretrace.runtime.errors import InputError, first_names
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pretrace.benchmarks.keys import (
+from pretrace.audit.canary_keys import (
     TEMPLATE,
     Drawn,
     draw_canaries,

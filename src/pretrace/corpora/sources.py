@@ -33,7 +33,8 @@ class CorpusEntry(Keys):
     """ISO 639-1 code."""
     path: Maybe[Some[str]] = None
     """Your own file, relative to this file: rows (.jsonl, .csv, .tsv, .parquet) with
-    the text under `field`, or .txt with one document a line; also with .gz or .zst."""
+    the text under `field`, or .txt with one document a line; also packed, as for
+    benchmarks."""
     field: str = "text"
     """`local`, `hub`: the key or column that holds the text."""
     fraction: Annotated[float, Field(gt=0, le=1)] = 1.0

@@ -2,11 +2,10 @@
 tests.
 
 In come the scores of a model and benchmark, a row for each text, method and setting,
-and the benchmark's texts; out go tables of metrics, tests and placebos, audits, and the
+and the benchmark's texts; out go tables of metrics, tests and placebos, and the
 statistics behind figures.
 
 Read `evaluate.evaluate` first. It takes the scores by units (`scores`), chooses
 settings (`selection`), resamples texts or documents (`resampling`) and compares methods
-(`comparison`). `audit` is the way of texts without labels, `statistics` lists what is
-computed for single figures.
+(`comparison`). `statistics` lists what is computed for single figures.
 """

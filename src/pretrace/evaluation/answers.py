@@ -11,7 +11,7 @@ from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.significance import interval, wilson_row
 from pretrace.questions.answering import OPTION_LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, well_calibrated
-from pretrace.questions.known import QUESTION_CONTROLS
+from pretrace.questions.method_facts import QUESTION_CONTROLS
 from pretrace.seeds import seed_of
 
 

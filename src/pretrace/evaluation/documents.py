@@ -7,14 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pretrace.benchmarks.audit_design import FEWEST_DOCUMENTS
 from pretrace.evaluation.comparison import Tested
-from pretrace.evaluation.metrics import ACCURACIES, AUC_AS_PUBLISHED
+from pretrace.evaluation.metrics import ACCURACIES, AUC_AS_PUBLISHED, FEWEST_DOCUMENTS
 from pretrace.evaluation.roc import Flags, Floats, ratio
 from pretrace.evaluation.scores import RankedUnits
 from pretrace.evaluation.selection import Estimand
 from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, interval
-from pretrace.questions.known import is_question
+from pretrace.questions.method_facts import is_question
 
 MEAN_SCORE = "mean_score"
 """The metric that Welch's test is of: a class's mean over documents of the document's

@@ -7,25 +7,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.benchmarks.audit_design import FEWEST_DOCUMENTS
 from pretrace.evaluation.comparison import Comparison, compare, plan_comparisons
 from pretrace.evaluation.documents import Measured, document_metrics, welch_tests
 from pretrace.evaluation.metrics import (
     FEW_DOCUMENTS,
     FEW_TEXTS,
+    FEWEST_DOCUMENTS,
     METRIC_KEYS,
     METRICS,
     level_of,
 )
-from pretrace.evaluation.resampling import resample
-from pretrace.evaluation.roc import Flags, Floats, Whole, compact
+from pretrace.evaluation.resampling import resample, whole_weights
+from pretrace.evaluation.roc import Flags, Floats, Whole
 from pretrace.evaluation.scores import (
     EvaluationSet,
     Part,
     RankedUnits,
     Scores,
     parts_of,
-    text_units,
 )
 from pretrace.evaluation.selection import (
     Choices,
@@ -45,7 +44,7 @@ from pretrace.evaluation.significance import (
     widen_resamples,
     wilson,
 )
-from pretrace.questions import known
+from pretrace.questions import method_facts
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import Progress, log
 from pretrace.seeds import seed_of
@@ -72,7 +71,7 @@ def evaluate(
     resamples: int = 2000,
     evaluation_sets: Sequence[EvaluationSet] = (EvaluationSet(),),
     pooled: bool = False,
-    settings: Settings = known,
+    settings: Settings = method_facts,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Compute the tables metrics and tests of one model's scores on one benchmark, of
     texts and scored documents.
@@ -120,7 +119,7 @@ def evaluate(
 
 
 def _check_classes(benchmark: pd.DataFrame, name: str) -> None:
-    label = text_units(benchmark)["label"]
+    label = benchmark["label"].dropna()
     if label.nunique() < 2:
         raise InputError(
             f"benchmark '{name}' has {(label == 1).sum()} members (label 1) and "
@@ -202,7 +201,7 @@ def _evaluate_units(
     for group in planned:
         tested += compare(group, rankings, values, resampled)
     if units.unit == "document":
-        weights = np.concatenate([*resample(units.groups, resamples, seed)], axis=1)
+        weights = whole_weights(units.groups, resamples, seed)
         measured += document_metrics(units, shown, weights)
         tested += welch_tests(units, chosen)
 
@@ -260,7 +259,7 @@ def _estimate(
     values = rankings.values(estimands, once)[:, 0]
     draws = []
     for weights in resample(units.groups, resamples, seed):
-        draws.append(rankings.values(estimands, compact(weights)))
+        draws.append(rankings.values(estimands, weights))
     texts = []
     for estimand in estimands:
         texts.append(min(rankings.sizes(estimand.ranking)))

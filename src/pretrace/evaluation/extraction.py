@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 
-from pretrace.benchmarks.slices import Slice, slices_of
+from pretrace.benchmarks.subsets_and_lengths import Slice, slices_of
 from pretrace.evaluation.averages import Record
 from pretrace.evaluation.significance import empirical_p
 from pretrace.passes.index import PassIndex

@@ -26,6 +26,10 @@ METRICS = (
 )
 """Metrics of texts and documents."""
 
+FEWEST_DOCUMENTS = 5
+"""A class with fewer documents is resampled by text, conditional on these, and has no
+test of its documents' means; one of fewer texts has no interval."""
+
 FEW_TEXTS = "few_texts"
 """The mark of a value of a class of fewer than five texts, which has no interval."""
 

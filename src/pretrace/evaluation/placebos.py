@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from pretrace.benchmarks.folds import assign_folds
-from pretrace.benchmarks.slices import whole_numbers
 from pretrace.benchmarks.sources import Text
+from pretrace.benchmarks.subsets_and_lengths import whole_numbers
 from pretrace.evaluation import metrics
 from pretrace.evaluation.averages import Record
 from pretrace.evaluation.scores import (

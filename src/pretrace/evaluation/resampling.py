@@ -10,7 +10,7 @@ from math import comb
 import numpy as np
 import pandas as pd
 
-from pretrace.benchmarks.audit_design import FEWEST_DOCUMENTS
+from pretrace.evaluation.metrics import FEWEST_DOCUMENTS
 from pretrace.evaluation.roc import Flags, Floats, Whole
 
 LEAST_DOCUMENTS = 10
@@ -132,25 +132,26 @@ def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Floats]:
 
     Each stratum draws as many groups as it has, with replacement. Memory is bounded: a
     part holds `_CHUNK_BYTES`, or `_FEWEST_AT_ONCE` resamples of very many texts; the
-    parts put together do not depend on its size.
+    parts put together do not depend on its size. float32, half the memory to move,
+    holds whole numbers up to 2**24.
     """
     texts = len(groups.of_text)
-    at_once = min(resamples, columns_at_once(texts))
+    at_once = min(resamples, columns_at_once(texts, of_bytes=4))
     strata = []
     for kind in np.unique(groups.stratum):
         rows = np.flatnonzero(groups.stratum == kind)
         strata.append((rows, np.random.default_rng([seed, kind])))
     for start in range(0, resamples, at_once):
         part = min(at_once, resamples - start)
-        weights = np.empty((texts, part))
+        weights = np.empty((texts, part), dtype=np.float32)
         for rows, stream in strata:
             count = int(groups.of_text[rows].max()) + 1
             drawn = stream.integers(count, size=(part, count))
             drawn += count * np.arange(part)[:, None]
             times = np.bincount(drawn.ravel(), minlength=part * count)
             of_group = times.reshape(part, count).T
-            of_group = np.ascontiguousarray(of_group, dtype=np.float64)
-            weights[rows] = of_group[groups.of_text[rows]]
+            of_group = np.ascontiguousarray(of_group, dtype=np.float32)
+            weights[rows] = of_group.take(groups.of_text[rows], axis=0)
         yield weights
 
 
@@ -210,8 +211,8 @@ def ways(label: Flags, stratum: Whole) -> int:
     return number
 
 
-def columns_at_once(texts: int) -> int:
-    return max(_FEWEST_AT_ONCE, _CHUNK_BYTES // (8 * max(texts, 1)))
+def columns_at_once(texts: int, of_bytes: int = 8) -> int:
+    return max(_FEWEST_AT_ONCE, _CHUNK_BYTES // (of_bytes * max(texts, 1)))
 
 
 def codes(texts: pd.DataFrame) -> tuple[Whole, Whole]:
@@ -229,4 +230,11 @@ def text_weights(texts: pd.DataFrame, resamples: int, seed: int) -> Floats:
     text, document = codes(texts)
     label = texts["label"].eq(1).to_numpy(dtype=bool)
     groups = resampling_groups(text, document, label)
-    return np.concatenate([*resample(groups, resamples, seed)], axis=1)
+    return whole_weights(groups, resamples, seed)
+
+
+def whole_weights(groups: Groups, resamples: int, seed: int) -> Floats:
+    """Return all parts of `resample` as one matrix of float64, shape (texts,
+    resamples)."""
+    parts = [*resample(groups, resamples, seed)]
+    return np.concatenate(parts, axis=1, dtype=np.float64)

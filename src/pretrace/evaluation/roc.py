@@ -42,19 +42,6 @@ def allowed_false(metric: str, nonmembers: int) -> int:
     return (nonmembers * level - metric.endswith("_strict")) // 100
 
 
-def compact(weights: Floats) -> Floats:
-    """Return weights of texts (texts, resamples) as float32 if `Ranking.counts` stays
-    exact: half the memory to move.
-
-    The largest number there is twice the pairs of a resample; float32 holds whole
-    numbers up to 2**24.
-    """
-    heaviest = weights.sum(axis=0).max(initial=0)
-    # pairs are at most (heaviest / 2) ** 2, with classes of equal weight; twice that is
-    # heaviest ** 2 / 2
-    return weights.astype(np.float32) if heaviest**2 / 2 <= 2**24 else weights
-
-
 _OF_RATES = np.array([*product(LEVELS, (0, 1))], dtype=np.float32)
 _LEVELS, _STRICT = _OF_RATES[:, :1], _OF_RATES[:, 1:]
 """`allowed_false` of all metrics at once."""
@@ -103,20 +90,26 @@ class Ranking:
         `weights` has shape (texts of the cell, resamples) and holds whole numbers;
         `pairs` is the weight of the members times that of the non-members. Averaging
         folds with weights n_members x n_nonmembers is therefore adding numerators and
-        adding pairs, and a fold that lacks a class adds nothing. Exact while counts
-        stay below 2**53, and with weights of `compact`.
+        adding pairs, and a fold that lacks a class adds nothing. Exact while sums of
+        weights are exact in their type and counts stay below 2**53.
 
         AUC: pairs in which the member scores higher, ties by half (Mann and Whitney,
         1947). TPR: the largest TPR whose FPR does not exceed the level (`_strict`: lies
         below it) over all thresholds, as `roc_curve(drop_intermediate=False)` lists
         them, without interpolation.
         """
-        right = _cumulative(weights[self.members])
-        lower = weights[self.nonmembers]
-        area = np.einsum("jr,jr->r", lower, right[self.above])
-        if (self.above != self.at_least).any():
-            area = (area + np.einsum("jr,jr->r", lower, right[self.at_least])) / 2
+        right = _cumulative(weights.take(self.members, axis=0))
+        lower = weights.take(self.nonmembers, axis=0)
         nonmembers = lower.sum(axis=0)
+        heaviest = (right[-1] + nonmembers).max()
+        # twice the pairs, the largest number here, is at most heaviest ** 2 / 2;
+        # float32, half the memory to move, holds whole numbers up to 2**24
+        exact = weights.dtype if heaviest**2 / 2 <= 2**24 else np.float64
+        area = np.einsum("jr,jr->r", lower, right.take(self.above, axis=0), dtype=exact)
+        if (self.above != self.at_least).any():
+            ties_too = right.take(self.at_least, axis=0)
+            area = (area + np.einsum("jr,jr->r", lower, ties_too, dtype=exact)) / 2
+        nonmembers = nonmembers.astype(exact)
         allowed = (nonmembers * _LEVELS - _STRICT) // 100
         # nearly always a quarter of the non-members holds all false positives that are
         # allowed

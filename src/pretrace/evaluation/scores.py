@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 import pandas as pd
 
-from pretrace.benchmarks.slices import Slice
+from pretrace.benchmarks.subsets_and_lengths import Slice
 from pretrace.evaluation.resampling import (
     LEAST_DOCUMENTS,
     Groups,

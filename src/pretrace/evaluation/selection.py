@@ -327,17 +327,16 @@ def selection_factors(units: RankedUnits, choices: Choices, seed: int) -> Floats
     `_excess` measures this on the texts themselves; 1 for a method with one setting.
     """
     factors = np.ones(len(units.columns))
-    if units.few_documents:  # the default setting is taken
+    chosen = [among for among in choices.candidates.values() if len(among) > 1]
+    # of few documents, the default setting is taken
+    if units.few_documents or not chosen:
         return factors
-    rng = np.random.default_rng(seed)
-    label = units.label[:, None]
-    relabelled = rng.permuted(np.repeat(label, RELABELLINGS, axis=1), axis=0)
-    labels = np.concatenate([label, relabelled], axis=1)
-    for among in choices.candidates.values():
-        if len(among) > 1:
-            scored = units.scored[among[0]]
-            scores = units.scores[np.ix_(among, scored)]
-            factors[among] = _excess(scores, units.fold[scored], labels[scored])
+    labels = np.repeat(units.label[None], 1 + RELABELLINGS, axis=0)
+    labels[1:] = np.random.default_rng(seed).permuted(labels[1:], axis=1)
+    for among in chosen:
+        scored = units.scored[among[0]]
+        scores = units.scores[np.ix_(among, scored)]
+        factors[among] = _excess(scores, units.fold[scored], labels.T[scored])
     return factors
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from pretrace.benchmarks.slices import Slice, slices_of
+from pretrace.benchmarks.subsets_and_lengths import Slice, slices_of
 from pretrace.evaluation.averages import Record
 from pretrace.evaluation.resampling import text_weights
 from pretrace.evaluation.roc import Floats, Whole

@@ -1,13 +1,12 @@
 """The words of texts, counted and weighted, for methods that see no model."""
 
-import logging
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from pretrace.benchmarks.languages import unit_of
+from pretrace.documents.languages import jieba_tokenizer, unit_of
 
 MOST_WORDS = 2**20
 """At most this many words and pairs of words get a weight. More than 100,000 texts have
@@ -91,7 +90,4 @@ def _is_chinese(language: str) -> bool:
 def _chinese_words(text: str) -> tuple[str, ...]:
     """Cut and cache, because other settings and methods cut the same texts again and
     cutting is most of the work."""
-    import jieba
-
-    jieba.setLogLevel(logging.WARNING)
-    return tuple(jieba.lcut(text))
+    return tuple(jieba_tokenizer().lcut(text))

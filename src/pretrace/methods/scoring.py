@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pretrace.benchmarks.slices import chosen_slices, slices_of, whole_numbers
+from pretrace.benchmarks.subsets_and_lengths import (
+    chosen_slices,
+    slices_of,
+    whole_numbers,
+)
 from pretrace.methods.inputs import FIELDS, Inputs, ScoreKey
 from pretrace.methods.registry import FULL_VOCABULARY, NEEDS, PREFIXES, Method, Value
 from pretrace.methods.settings import (

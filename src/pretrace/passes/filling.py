@@ -16,8 +16,8 @@ from pretrace.passes.shares import JobShare
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject, read_parquet
 from pretrace.runtime.identity import identity_to_be, read_identity
-from pretrace.runtime.left import work_left
 from pretrace.runtime.logs import log
+from pretrace.runtime.work_left import work_left
 
 
 def fill_pairs(

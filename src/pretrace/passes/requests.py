@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pretrace.benchmarks.slices import Slice, chosen_slices, slices_of
+from pretrace.benchmarks.subsets_and_lengths import Slice, chosen_slices, slices_of
 from pretrace.passes.prompt_prefix import NO_SHOT, PromptPrefix
 from pretrace.views.readings import PassKey, PassRequest
 from pretrace.views.stored import ViewTexts, rendered_texts

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from pretrace.benchmarks.languages import unit_spans
+from pretrace.documents.languages import unit_spans
 
 PASSAGE, CONTEXT = 64, 100
 """Words of the passages whose beginnings are the places where a model is asked to go

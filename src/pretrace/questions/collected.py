@@ -32,18 +32,19 @@ from pretrace.benchmarks.columns import (
     Named,
     WholeNumber,
     checked_row,
+    is_missing,
     only_of,
 )
-from pretrace.benchmarks.rows import Row, only_columns, rows
-from pretrace.benchmarks.slices import Slice
+from pretrace.benchmarks.rows import Row, only_columns, opened_parquet, rows
+from pretrace.benchmarks.subsets_and_lengths import Slice
 from pretrace.questions.answering import (
     OPTION_LETTERS,
     ORDERS,
     PROBABILITIES,
     letter_in,
 )
-from pretrace.questions.known import QUESTION_METHODS
-from pretrace.runtime.errors import InputError, explain_failure, nearest
+from pretrace.questions.method_facts import QUESTION_METHODS
+from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import log
 
 if TYPE_CHECKING:
@@ -273,7 +274,8 @@ def _read_rows(path: Path) -> Iterator[tuple[str, Row]]:
     """Yield each row with its place as a row of the answers table
     (`table.ANSWER_SCHEMA`), checked."""
     for where, row in rows(path, only_of(Choice, Written)):
-        task = str(row.get("task") or "de_cop")
+        given = row.get("task")
+        task = "de_cop" if given == "" or is_missing(given) else str(given)
         if task not in QUESTION_METHODS:
             raise InputError(
                 f"{where}: unknown task '{task}': {nearest(task, QUESTION_METHODS)}"
@@ -350,7 +352,6 @@ def _read_released(path: Path, model: str) -> "pa.Table":
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
     from pretrace.questions.table import ANSWER_SCHEMA
 
@@ -363,7 +364,9 @@ def _read_released(path: Path, model: str) -> "pa.Table":
     table = _read_columns(path, [*names, model])
     probabilities = {}
     if not table.column_names:
-        known = {name.partition(":")[0] for name in pq.read_schema(path).names}
+        with opened_parquet(path) as file:
+            names = file.schema_arrow.names
+        known = {name.partition(":")[0] for name in names}
         known -= Question.model_fields.keys()
         raise InputError(
             f"{path}: there are no answers of '{model}': {nearest(model, known)}"
@@ -446,12 +449,9 @@ def _questions(path: Path, changed: int) -> "pa.Table":
 def _read_columns(path: Path, columns: Iterable[str]) -> "pa.Table":
     """Read the columns that a Parquet file has, each in one chunk of plain values."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    with explain_failure(
-        f"{path}: cannot be read as Parquet, the format of the released answers"
-    ):
-        table = pq.ParquetFile(path).read(list(columns))
+    with opened_parquet(path) as file:
+        table = file.read(list(columns))
         plain = []
         for column in table.schema:
             kind = column.type

@@ -9,7 +9,7 @@ import pandas as pd
 from pretrace.benchmarks.sources import Text
 from pretrace.benchmarks.table import finish
 from pretrace.methods import setting_name
-from pretrace.questions.known import question_settings
+from pretrace.questions.method_facts import question_settings
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject
 from pretrace.seeds import seed_of

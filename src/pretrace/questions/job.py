@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pretrace.benchmarks.rows import Row
-from pretrace.benchmarks.slices import Slice, chosen_slices, whole_numbers
+from pretrace.benchmarks.subsets_and_lengths import Slice, chosen_slices, whole_numbers
 from pretrace.passes.shares import WHOLE, JobShare
 from pretrace.questions.answering import (
     OPTION_LETTERS,
@@ -26,7 +26,7 @@ from pretrace.questions.answering import (
 )  # fmt: skip
 from pretrace.questions.cloze import ANSWER_UNITS, mask, matches
 from pretrace.questions.controls import CHOICES
-from pretrace.questions.known import QUESTION_METHODS
+from pretrace.questions.method_facts import QUESTION_METHODS
 from pretrace.questions.prompts import Wording
 from pretrace.questions.table import ANSWER_SCHEMA, TIMES_SCHEMA
 from pretrace.runtime import logs

@@ -26,6 +26,7 @@ from pretrace.questions.answering import (
     Question,
     Reply,
 )
+from pretrace.questions.prompt_tree import Reader
 from pretrace.questions.stored import (
     Answered,
     Kind,
@@ -34,7 +35,6 @@ from pretrace.questions.stored import (
     letters_of_row,
     reply_of_row,
 )
-from pretrace.questions.tree import Reader
 from pretrace.questions.written_views import PARAPHRASE_TEMPERATURE
 from pretrace.runtime.errors import InputError, explain_failure
 from pretrace.runtime.files import JsonObject

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import field_serializer
 
-from pretrace.questions.known import is_control
+from pretrace.questions.method_facts import is_control
 from pretrace.render.catalogue import Options, renderer_of
 from pretrace.render.names import chance_level, in_order, view_label
 from pretrace.runtime.errors import InputError

@@ -80,9 +80,10 @@ class Options(Keys):
 
 @dataclass(frozen=True)
 class Renderer:
-    """A function (artifact, results) -> Table or Drawing: its place in this package,
-    its `READ_KINDS` and options."""
+    """A function (artifact, results) -> Table or Drawing: its place in its `room`, its
+    `READ_KINDS` and options."""
 
+    room: str
     path: str
     needs: frozenset[str]
     required: frozenset[str]
@@ -94,7 +95,7 @@ class Renderer:
 
     @property
     def module(self) -> str:
-        return f"pretrace.render.{self.path.rpartition('.')[0]}"
+        return f"pretrace.{self.room}.{self.path.rpartition('.')[0]}"
 
     @property
     def kind(self) -> str:
@@ -145,9 +146,15 @@ def _check_metric(key: str, word: str) -> None:
         raise InputError(f"{key}: unknown metric '{word}': {hint}")
 
 
-def register(path: str, *needs: str, options: str = "", required: str = "") -> None:
-    """Add the function at `path`, as `tables.FILE.FUNCTION`, which reads `needs`;
-    raises if a need is unknown.
+def register(
+    path: str,
+    *needs: str,
+    options: str = "",
+    required: str = "",
+    room: str = "render",
+) -> None:
+    """Add the function at `path` in a room, as `tables.FILE.FUNCTION`, which reads
+    `needs`; raises if a need is unknown.
 
     `options` and `required`: names of `Options`, with spaces between them.
     """
@@ -157,7 +164,7 @@ def register(path: str, *needs: str, options: str = "", required: str = "") -> N
             raise InputError(f"{path} needs '{kind}', which is unknown: {hint}")
     needed = frozenset(required.split())
     own = needed | {"unit", "across", *options.split()}
-    renderer = Renderer(path, frozenset(needs), needed, own)
+    renderer = Renderer(room, path, frozenset(needs), needed, own)
     RENDERERS[renderer.name] = renderer
 
 
@@ -180,11 +187,13 @@ register("figures.lines.prefix_shifts", "shift", "benchmarks")
 register("figures.scatter.entropy_scatter", "tokens", "benchmarks")
 PUBLISHED = ("metrics", "tests", "letters", "benchmarks", "published")
 register("figures.scatter.reproduction_scatter", *PUBLISHED, options="artifacts")
-register("tables.audit.audit", "audit", "extraction", "benchmarks")
+register("tables.audit.audit", "audit", "extraction", "benchmarks", room="audit")
 register("tables.controls.blind_audit", "metrics", "tests", "placebos")
 register("tables.controls.split_table", "metrics")
 register("tables.extraction.extraction", "extraction", "benchmarks")
-register("tables.given_back.given_back_by_chat", "given_back", "benchmarks")
+register(
+    "tables.given_back.given_back_by_chat", "given_back", "benchmarks", room="audit"
+)
 register("tables.material.benchmark_statistics", "benchmarks")
 register("tables.material.document_times", "passes", "times", "benchmarks")
 register(

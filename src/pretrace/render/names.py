@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from pretrace.evaluation.metrics import FEW_TEXTS
-from pretrace.questions.known import control_of, is_control
+from pretrace.questions.method_facts import control_of, is_control
 
 PAPERS = {
     "dc_pdd": "DC-PDD",

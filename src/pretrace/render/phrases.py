@@ -7,7 +7,7 @@ from statistics import mode
 import pandas as pd
 
 from pretrace.evaluation.averages import Estimate, EstimateRow, Record, number
-from pretrace.questions.known import is_control, is_question
+from pretrace.questions.method_facts import is_control, is_question
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import (
     EVALUATION_SET_LABELS,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 
 import pandas as pd
 
-from pretrace.benchmarks.slices import whole_numbers
+from pretrace.benchmarks.subsets_and_lengths import whole_numbers
 from pretrace.evaluation.averages import (
     EstimateRow,
     Record,
@@ -19,12 +19,12 @@ from pretrace.evaluation.averages import (
     over_draws,
     test_record,
 )
-from pretrace.evaluation.grids import along, named_variant
+from pretrace.evaluation.method_settings import along, named_variant
 from pretrace.evaluation.metrics import EACH, METRIC_KEYS, marks_in, rows_like
 from pretrace.evaluation.placebos import PLACEBO_KEYS
 from pretrace.evaluation.significance import holm, simultaneous
 from pretrace.methods.settings import written_parameters
-from pretrace.questions.known import METHODS, is_control
+from pretrace.questions.method_facts import METHODS, is_control
 from pretrace.render.artifact import Artifact, PairSlugs, Panel
 from pretrace.render.names import BLIND, PUBLISHED_TEST, join_words, method_label
 from pretrace.runtime.errors import InputError

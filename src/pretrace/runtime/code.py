@@ -25,6 +25,7 @@ _IMPORT = re.compile(
     r"^[ \t]*(?:from (pretrace[\w.]*) import (\([^)]*\)|.*)|import (pretrace[\w.]*))",
     re.MULTILINE,
 )
+_ROOM = re.compile(r'room="(\w+)"')
 _TEMPLATE = re.compile(r"[\w.]+\.jinja")
 _WORD = re.compile(r"\w+")
 
@@ -89,7 +90,7 @@ def _statements(path: Path, function: str) -> str:
 @cache
 def _imports(path: Path, function: str) -> set[Path]:
     """Return the library files that a file imports or renders: all beside and below it
-    if it imports by name."""
+    if it imports by name, and those of the rooms that it names."""
     if path.suffix != ".py":
         return set()
     code = _statements(path, function)
@@ -105,6 +106,8 @@ def _imports(path: Path, function: str) -> set[Path]:
             files.add(template)
     if "importlib.import_module(" in code:
         files.update(path.parent.rglob("*.py"))
+        for room in _ROOM.findall(code):
+            files.update((LIBRARY / room).rglob("*.py"))
     return files
 
 

@@ -3,7 +3,7 @@
 import difflib
 import errno
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 _CONTROLS = re.compile(
@@ -183,3 +183,14 @@ def nearest(name: object, valid: Iterable[str]) -> str:
     if not names:
         return "there is none to choose from"
     return f"valid: {', '.join(names.values())}"
+
+
+def first_names(names: Sequence[str]) -> str:
+    """Return the first five names, and the number of the others."""
+    more = len(names) - 5
+    return ", ".join(names[:5]) + (f" and {more} more" if more > 0 else "")
+
+
+def count_noun(number: int, noun: str) -> str:
+    """Return a number and its noun, in the plural unless it is 1."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"

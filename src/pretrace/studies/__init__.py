@@ -8,7 +8,7 @@ Read `study.py` first: it resolves registries, runs and artifacts in this order
 (`registries.py`, `runs.py`, `artifacts/`). Then `plan.py`, with `pairs.py` (a model on
 a benchmark) and `stages/` (models, benchmarks, views and corpora that studies share).
 `workflow.py` is what the Snakefile calls first and last, `user_files.py` checks the
-files of a user, and `audit_told.py` says what an audit compares.
+files of a user, and `audit/` fills in and announces an audit.
 
 Light to import (no torch, no pandas): the Snakefile is parsed again in every job.
 """

@@ -16,7 +16,13 @@ from typing import Any, NamedTuple
 from pretrace.benchmarks.sources import Text
 from pretrace.models.abilities import can
 from pretrace.models.entries import ApiModel, HubModel, ModelEntry
-from pretrace.studies.amounts import (
+from pretrace.studies.pairs import Pair
+from pretrace.studies.plan import Plan
+from pretrace.studies.priorities import FIRST
+from pretrace.studies.registries import path_of
+from pretrace.studies.runs import WRITTEN
+from pretrace.studies.stages.models import Model
+from pretrace.studies.workload import (
     ASSUMED_TEXTS,
     TOKENS_OF_A_TEXT,
     WORDING,
@@ -27,12 +33,6 @@ from pretrace.studies.amounts import (
     amounts_of_passes,
     slices_read,
 )
-from pretrace.studies.pairs import Pair
-from pretrace.studies.plan import Plan
-from pretrace.studies.priorities import FIRST
-from pretrace.studies.registries import path_of
-from pretrace.studies.runs import WRITTEN
-from pretrace.studies.stages.models import Model
 from pretrace.views import PARAPHRASES
 
 CARDS = {"A100": 250e12, "H100": 790e12, "H200": 790e12}

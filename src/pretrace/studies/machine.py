@@ -12,12 +12,11 @@ from typing import Any
 
 import yaml
 
-from pretrace.benchmarks.audit_design import count_noun
 from pretrace.models.sentencepiece_files import lacking_package
-from pretrace.runtime.errors import InputError
+from pretrace.runtime.errors import InputError, count_noun
 from pretrace.runtime.schema import read_yaml
 from pretrace.studies.estimate import gigabytes
-from pretrace.studies.minutes import whole_minutes
+from pretrace.studies.job_minutes import whole_minutes
 from pretrace.studies.plan import Plan
 from pretrace.studies.stages.models import Model
 from pretrace.views.wordnet import require_wordnet

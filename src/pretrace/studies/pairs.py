@@ -13,9 +13,9 @@ from typing import Literal
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods import INPUTS, METHODS, altered_views, setting_name
 from pretrace.models.abilities import can
-from pretrace.questions.known import QUESTION_METHODS, question_settings
+from pretrace.questions.method_facts import QUESTION_METHODS, question_settings
 from pretrace.render.artifact import PairSlugs
-from pretrace.studies.audit_study import POSITIVE_CONTROL, WORKS_SLUG
+from pretrace.studies.audit.study import POSITIVE_CONTROL, WORKS_SLUG
 from pretrace.studies.priorities import place_among_first, priority
 from pretrace.studies.runs import Run, draws_of, view_writer
 from pretrace.studies.stages.benchmarks import Benchmark

@@ -9,14 +9,13 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pretrace.benchmarks.works import are_works, files_of_works, stored_works
+from pretrace.documents.works import are_works, files_of_works, stored_works
 from pretrace.models.entries import ApiModel
 from pretrace.render.artifact import SUFFIXES, Artifact, Panel
 from pretrace.render.catalogue import OF_A_PAIR
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
-from pretrace.studies.amounts import amounts_of_passes
-from pretrace.studies.audit_study import BY_CHAT
+from pretrace.studies.audit.study import BY_CHAT
 from pretrace.studies.pairs import Pair, pair_of, shared_view, view_path
 from pretrace.studies.priorities import FIRST
 from pretrace.studies.registries import left_out_of, text_files_of
@@ -26,6 +25,7 @@ from pretrace.studies.stages.models import Model
 from pretrace.studies.stages.registered import File, Parameters
 from pretrace.studies.stages.views import StoredView
 from pretrace.studies.study import Study
+from pretrace.studies.workload import amounts_of_passes
 from pretrace.views import VIEWS
 
 FEW_TOKENS = 10_000_000

@@ -6,7 +6,7 @@ Comes in: a study. Goes out: the priority of a job, by what it makes.
 from functools import cache
 
 from pretrace.models.entries import AdapterModel, TrainedModel
-from pretrace.studies.audit_study import POSITIVE_CONTROL
+from pretrace.studies.audit.study import POSITIVE_CONTROL
 from pretrace.studies.study import Study
 
 FIRST = 1000

@@ -13,10 +13,10 @@ from pretrace.benchmarks import loaders as _loaders  # noqa: F401  (each registe
 from pretrace.benchmarks.loaders.archives import Archives
 from pretrace.benchmarks.loaders.king_james import QuotedVerses
 from pretrace.benchmarks.loaders.local import LocalEntry
-from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.sources import BENCHMARKS, BenchmarkEntry
-from pretrace.benchmarks.works import are_works, files_of_works
 from pretrace.corpora.sources import CORPORA, CorpusEntry
+from pretrace.documents.passages import Cut
+from pretrace.documents.works import are_works, files_of_works
 from pretrace.models.abilities import can, require_ability
 from pretrace.models.adapters import read_adapter
 from pretrace.models.entries import (

@@ -12,7 +12,11 @@ from pretrace.methods.settings import Obstacle
 from pretrace.models.abilities import can, require_ability
 from pretrace.models.entries import ModelEntry, TrainedModel
 from pretrace.models.training.tokenizer import SEPARATOR
-from pretrace.questions.known import QUESTION_METHODS, controls_of, question_settings
+from pretrace.questions.method_facts import (
+    QUESTION_METHODS,
+    controls_of,
+    question_settings,
+)
 from pretrace.render.artifact import PairSlugs
 from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.studies.keys import Extraction, GivenBack, RunKeys, WrittenRun

@@ -13,7 +13,7 @@ from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.hub import Pins
 from pretrace.runtime.schema import parse, read_yaml
 from pretrace.studies.artifacts.selection import resolve_artifacts
-from pretrace.studies.audit_study import fill_audit
+from pretrace.studies.audit.study import fill_audit
 from pretrace.studies.keys import Config, Download, StudyFile
 from pretrace.studies.registries import Benchmarks, Corpora, Models, load_registries
 from pretrace.studies.runs import Run, resolve_runs, runs_by_pair

@@ -6,23 +6,22 @@ from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.audit_checks import check_audit
-from pretrace.benchmarks.audit_design import FEWEST_DOCUMENTS
+from pretrace.audit.file_checks import check_audit
 from pretrace.benchmarks.loaders.dataset import DataSet, check_splits
-from pretrace.benchmarks.slices import Slice
 from pretrace.benchmarks.sources import Text
-from pretrace.evaluation.metrics import EACH
+from pretrace.benchmarks.subsets_and_lengths import Slice
+from pretrace.evaluation.metrics import EACH, FEWEST_DOCUMENTS
 from pretrace.models.entries import AnswersModel
 from pretrace.questions.collected import check_answers, released_scores
 from pretrace.runtime.errors import InputError, shorten
-from pretrace.studies.audit_told import description
-from pretrace.studies.before_scores import told_before_scores
+from pretrace.studies.audit.announcement import description
+from pretrace.studies.audit.checks_before_scores import told_before_scores
+from pretrace.studies.audit.user_texts import read_texts, texts_of_runs
 from pretrace.studies.machine import lacks
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
 from pretrace.studies.registries import cut_of, left_out_of, text_files_of
 from pretrace.studies.study import Study
-from pretrace.studies.user_texts import read_texts, texts_of_runs
 
 CHECKED = "PRETRACE_CHECKED"
 """The environment variable with the path of the study whose files are checked. The

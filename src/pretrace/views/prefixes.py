@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pretrace.benchmarks.rows import Row
-from pretrace.benchmarks.slices import Slice, of_length, whole_numbers
+from pretrace.benchmarks.subsets_and_lengths import Slice, of_length, whole_numbers
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, read_parquet_if_given
 from pretrace.runtime.logs import log

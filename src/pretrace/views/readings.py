@@ -4,7 +4,7 @@ score share."""
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from pretrace.benchmarks.slices import Slice
+from pretrace.benchmarks.subsets_and_lengths import Slice
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import JsonObject
 

@@ -1,9 +1,10 @@
 """The words of a text as spans, and texts with some of their words replaced."""
 
-import logging
 import random
 import re
 from collections.abc import Mapping
+
+from pretrace.documents.languages import jieba_tokenizer
 
 Span = tuple[int, int]
 
@@ -25,11 +26,8 @@ def word_spans(text: str) -> list[Span]:
     ones as jieba cuts them."""
     if not is_chinese(text):
         return [match.span() for match in re.finditer(r"\S+", text)]
-    import jieba
-
-    jieba.setLogLevel(logging.WARNING)
     spans = []
-    for word, start, end in jieba.tokenize(text):
+    for word, start, end in jieba_tokenizer().tokenize(text):
         if not word.isspace():
             spans.append((start, end))
     return spans

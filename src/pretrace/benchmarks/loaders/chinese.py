@@ -7,15 +7,15 @@ Calibration Method, EMNLP 2024, section 4: Chinese patents published before 2023
 one snippet of 512 jieba words; a text of a shorter length is its first words.
 """
 
-import logging
 import random
 from pathlib import Path
 
-from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.loaders.local import texts_of
 from pretrace.benchmarks.packages import NEWS, lines_of
 from pretrace.benchmarks.rows import single_file
 from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, Text, TwoDraws, loader
+from pretrace.benchmarks.user_rows import given_rows
+from pretrace.documents.languages import jieba_tokenizer
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Downloaded, Url
@@ -90,7 +90,5 @@ def load_news(entry: PeoplesDaily, sources: list[Path], seed: int) -> list[Text]
 
 def jieba_words(text: str) -> list[str]:
     """Return the words of jieba's default mode; joined again they are the text."""
-    import jieba
-
-    jieba.setLogLevel(logging.WARNING)
-    return jieba.lcut(text)
+    words: list[str] = jieba_tokenizer().lcut(text)
+    return words

@@ -16,18 +16,21 @@ The papers' benchmarks have loaders of their own, which read the released files 
 only the lengths that are asked for.
 """
 
+import json
 import os
 import re
 import tempfile
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import zipfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 from pretrace.benchmarks.archives import unpack
 from pretrace.benchmarks.columns import is_missing, one_form
-from pretrace.benchmarks.opening import CSV, JSON, PARQUET, format_of
-from pretrace.benchmarks.rows import Row, Settings, rows
+from pretrace.benchmarks.rows import Row, Settings, opened_parquet, rows
 from pretrace.benchmarks.sources import FromHub, Text, loader
 from pretrace.benchmarks.texts import (
     TEXT_COLUMNS,
@@ -35,7 +38,17 @@ from pretrace.benchmarks.texts import (
     tell_left_out,
     texts_of_rows,
 )
-from pretrace.runtime.errors import InputError, explain_failure, nearest
+from pretrace.documents.unpacking import (
+    BROKEN,
+    CSV,
+    JSON,
+    PARQUET,
+    check_whole,
+    format_of,
+    not_unpacked,
+    zip_archive,
+)
+from pretrace.runtime.errors import InputError, explain_failure, first_names, nearest
 from pretrace.runtime.files import files_in, read_json
 from pretrace.runtime.hub import MANIFEST
 from pretrace.runtime.logs import tell
@@ -44,6 +57,8 @@ from pretrace.runtime.schema import Count, Keys, Maybe, Some, Unique
 _BARE = ("0", "1", "0.0", "1.0")  # labels as CSV holds them
 _DICT, _STATE = "dataset_dict.json", "state.json"  # what `save_to_disk` leaves
 _READ_HERE = (CSV, JSON, PARQUET)
+README = "README.md"
+"""The file that assigns a data set's files to splits and configurations."""
 
 
 class Split(Keys):
@@ -153,10 +168,7 @@ def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
     """
     folder = _folder(entry, sources[0])
     given: list[tuple[str, Row]] = []
-    with (
-        tempfile.TemporaryDirectory(prefix="pretrace-datasets-") as cache,
-        explain_failure(f"datasets cannot read {folder}"),
-    ):
+    with _cache_for(folder) as cache:
         splits = _splits(folder, entry.hub_config, cache)
         chosen = _rows_of_splits(entry, splits, folder)
         for split, shared in chosen.items():
@@ -177,15 +189,27 @@ def check_splits(entry: DataSet, folder: Path) -> None:
     Raises `InputError` with the nearest name that there is.
     """
     folder = _folder(entry, folder)
-    with (
-        tempfile.TemporaryDirectory(prefix="pretrace-datasets-") as cache,
-        explain_failure(f"datasets cannot read {folder}"),
-    ):
+    with _cache_for(folder) as cache:
         names = _saved_splits(folder)
         if names is None:
-            builder = _builder(folder, entry.hub_config, cache)
-            names = [*map(str, builder.config.data_files or {})]
+            names = [*_chosen_files(folder, entry.hub_config, cache).own]
         _rows_of_splits(entry, names, folder)
+
+
+@contextmanager
+def _cache_for(folder: Path) -> Iterator[str]:
+    """Make a folder for what `datasets` reads and writes; a failure names the user's
+    folder in place of one in it."""
+    with tempfile.TemporaryDirectory(prefix="pretrace-datasets-") as cache:
+        try:
+            with explain_failure(f"datasets cannot read {folder}"):
+                yield os.path.realpath(cache)
+        except InputError as error:
+            place = rf"{re.escape(os.path.realpath(cache))}/\w+"
+            said = re.sub(place, lambda _: str(folder), str(error))
+            # of all that it reads
+            shown, _, _ = said.partition(" with any supported extension")
+            raise InputError(shown) from error
 
 
 def _saved_splits(folder: Path) -> list[str] | None:
@@ -198,24 +222,126 @@ def _saved_splits(folder: Path) -> list[str] | None:
     return None
 
 
-def _builder(folder: Path, config: str | None, cache: str) -> Any:
-    """Return what `datasets` would read the folder by, in this configuration or the
-    only one."""
+@dataclass(frozen=True)
+class ChosenFiles:
+    """The files that `datasets` chose for each split (`own`), and those of other
+    formats that the same patterns name (`others`); `written` is what the README says of
+    the configuration."""
+
+    builder: Any
+    written: Mapping[str, Any]
+    own: Mapping[str, Sequence[Path]]
+    others: Mapping[str, Sequence[Path]]
+
+
+def _chosen_files(folder: Path, config: str | None, cache: str) -> ChosenFiles:
+    """Return what each split is read from; what the folder has besides is told."""
+    files, broken = files_in(folder)
+    builder = _builder(folder, files, config, cache)
+    shown = Path(builder.base_path)
+    configs = _configs_of(shown)
+    written = configs.get(builder.config.name, {})
+    own = _paths(builder.config.data_files or {}, shown, folder)
+    named = _files_of_patterns(shown, written, folder)
+    others = {}
+    for split in own:
+        others[split] = [
+            file for file in named.get(split, []) if file not in own[split]
+        ]
+    read = {file for named in (*own.values(), *others.values()) for file in named}
+    for other in configs.values():
+        for paths in _files_of_patterns(shown, other, folder).values():
+            read.update(paths)
+    unread = []
+    for file in [*files, *broken]:
+        name = file.relative_to(folder).as_posix()
+        is_hidden = any(part.startswith(".") for part in name.split("/"))
+        if file not in read and not is_hidden and name != README:
+            unread.append(name)
+    if unread:
+        tell(
+            "%s: %d files are not read: %s. If texts are in them, name all files of "
+            "texts under configs in README.md",
+            folder,
+            len(unread),
+            first_names(unread),
+        )
+    return ChosenFiles(builder, written, own, others)
+
+
+def _builder(
+    folder: Path, files: Sequence[Path], config: str | None, cache: str
+) -> Any:
+    """Return what `datasets` would read the files by, in this configuration or the only
+    one.
+
+    It is shown the files of rows alone, if there are any: it chooses by the commonest
+    ending, and takes notes (.md), configurations (.toml) and logs (.eval) for rows.
+    """
     import datasets
 
     datasets.disable_progress_bars()
-    configs = datasets.get_dataset_config_names(str(folder))
-    if config not in (None, *configs):
-        hint = nearest(str(config), configs)
-        raise InputError(
-            f"{folder} has no configuration '{config}' (hub_config): {hint}"
-        )
-    if config is None and len(configs) > 1 and "default" not in configs:
-        raise InputError(
-            f"{folder}: set hub_config to one of its configurations: "
-            f"{', '.join(configs)}."
-        )
-    return datasets.load_dataset_builder(str(folder), name=config, cache_dir=cache)
+    failure: Exception | None = None
+    for name, is_shown in _SHOWN_FILES.items():
+        shown = _folder_of_links(folder, filter(is_shown, files), Path(cache, name))
+        try:
+            configs = datasets.get_dataset_config_names(str(shown))
+            if config not in (None, *configs):
+                hint = nearest(str(config), configs)
+                raise InputError(
+                    f"{folder} has no configuration '{config}' (hub_config): {hint}"
+                )
+            if config is None and len(configs) > 1 and "default" not in configs:
+                raise InputError(
+                    f"{folder}: set hub_config to one of its configurations: "
+                    f"{', '.join(configs)}."
+                )
+            return datasets.load_dataset_builder(
+                str(shown), name=config, cache_dir=cache
+            )
+        except FileNotFoundError as error:  # no file that it reads
+            failure = error
+    assert failure is not None
+    raise failure
+
+
+def _rows_in(file: Path) -> list[str]:
+    """Return the names of the files of rows in a file: its own, or those in a zip
+    archive."""
+    names = [file.name]
+    if file.suffix.lower() == ".zip":
+        try:
+            with zip_archive(file) as archive:
+                names = names if format_of(file.name) else archive.namelist()
+        except BROKEN as error:
+            raise not_unpacked(file, error) from error
+    return [name for name in names if format_of(name) in _READ_HERE]
+
+
+_SHOWN_FILES: Mapping[str, Callable[[Path], object]] = {
+    "rows": _rows_in,
+    "others": lambda file: file.suffix.lower() not in (".md", ".toml", ".eval"),
+    "all": bool,
+}
+"""Which files `datasets` is shown, if it reads none of those before."""
+
+
+def _folder_of_links(folder: Path, files: Iterable[Path], place: Path) -> Path:
+    """Make a folder that has the README of another one, and of its files only these."""
+    place.mkdir()
+    for file in [*files, folder / README, folder / ".huggingface.yaml"]:
+        link = place / file.relative_to(folder)
+        if not file.is_file() or link.exists():
+            continue
+        link.parent.mkdir(parents=True, exist_ok=True)
+        rows = _rows_in(file)
+        if rows not in ([], [file.name]):
+            with zipfile.ZipFile(link, "w") as archive:  # without notes beside the rows
+                for name in rows:
+                    archive.writestr(name, b"")
+        else:
+            link.symlink_to(file.resolve())
+    return place
 
 
 def _in_every_subset(texts: Sequence[Text]) -> list[Text]:
@@ -242,11 +368,6 @@ def _folder(entry: DataSet, source: Path) -> Path:
         raise InputError(
             f"{folder} is not a folder; give the one that holds the data set's files."
         )
-    if odd := sorted(set("*?[]") & set(str(folder))):
-        raise InputError(
-            f"{folder}: datasets cannot read a folder with {' '.join(odd)} in its "
-            "path; rename it."
-        )
     return folder
 
 
@@ -258,69 +379,37 @@ def _splits(
     import datasets
 
     datasets.disable_progress_bars()
-    _tell_links(folder)
     if (folder / _DICT).is_file() or (folder / _STATE).is_file():
         saved = datasets.load_from_disk(str(folder))
         if not isinstance(saved, datasets.DatasetDict):
             saved = {str(saved.split or "train"): saved}
         return _typed(saved)
-    builder = _builder(folder, config, cache)
-    files = _paths(builder.config.data_files or {})
-    for split, named in files.items():
-        for file in named:
-            if not file.is_relative_to(folder):
-                raise InputError(
-                    f"{folder}: its configs name {file}, which is not in it and is not "
-                    "read."
-                )
-        files[split] = _unpacked(named, folder, cache)
-    written = _readme_of(folder, builder.config.name)
-    named_by_patterns = _files_of_patterns(folder, written)
-    others: dict[str, list[Path]] = {}
+    chosen = _chosen_files(folder, config, cache)
+    files = {}
     formats = set()
-    for split, own in files.items():
-        formats |= {format_of(file.name) for file in own}
-        others[split] = []
-        for file in named_by_patterns.get(split, []):
-            if not _is_among(file, own, cache):
-                others[split].append(file)
+    for split, named in chosen.own.items():
+        files[split] = _unpacked(named, folder, cache)
+        formats |= {format_of(file.name) for file in files[split]}
+    builder = chosen.builder
     if not formats <= {*_READ_HERE}:
+        for file in chain.from_iterable(files.values()):
+            check_whole(file)
         builder.download_and_prepare()
-        for split, left_out in others.items():
+        for split, left_out in chosen.others.items():
             names = [file.name for file in left_out]
             _tell_not_read(f"{folder}, split {split}", names, builder.name)
         return _typed(builder.as_dataset())
-    settings = _settings(builder, written)
+    settings = _settings(builder, chosen.written)
     classes = _classes(builder.info.features or {})
     splits: dict[str, SplitFiles | TypedSplit] = {}
     for split, own in files.items():
-        splits[split] = SplitFiles(own, others[split], settings, classes)
+        splits[split] = SplitFiles(own, chosen.others[split], settings, classes)
     return splits
 
 
 def _typed(tables: Mapping[Any, Any]) -> dict[str, SplitFiles | TypedSplit]:
     """Return the tables that `datasets` read, by split."""
     return {str(split): TypedSplit(table) for split, table in tables.items()}
-
-
-def _tell_links(folder: Path) -> None:
-    """Say on the terminal what links of the folder lead to, where `datasets` does not
-    follow them."""
-    files, unread = files_in(folder)
-    for file in files:
-        for parent in file.relative_to(folder).parents:
-            if (folder / parent).is_symlink():
-                unread.append(file)
-                break
-    if unread:
-        names = ", ".join(str(file.relative_to(folder)) for file in unread)
-        tell(
-            "%s: %d files are not read, because datasets follows no links to folders: "
-            "%s; copy them here",
-            folder,
-            len(unread),
-            names,
-        )
 
 
 def _tell_not_read(where: str, names: Sequence[str], format: str | None) -> None:
@@ -336,13 +425,25 @@ def _tell_not_read(where: str, names: Sequence[str], format: str | None) -> None
         )
 
 
-def _paths(files: Mapping[Any, Iterable[str]]) -> dict[str, list[Path]]:
-    """Return split -> its files; one of a zip archive is without the part that names
-    it."""
-    return {
-        str(split): [Path(os.path.normpath(file)) for file in named]
-        for split, named in files.items()
-    }
+def _paths(
+    files: Mapping[Any, Iterable[str]], shown: Path, folder: Path
+) -> dict[str, list[Path]]:
+    """Return split -> its files in the user's folder, not in the one that `datasets` is
+    shown; one of a zip archive is without the part that names it."""
+    paths: dict[str, list[Path]] = {}
+    for split, named in files.items():
+        own = paths[str(split)] = []
+        for name in named:
+            file = Path(os.path.normpath(name))
+            if file.is_relative_to(shown):
+                file = folder / file.relative_to(shown)
+            elif not file.is_relative_to(folder):
+                raise InputError(
+                    f"{folder}: its configs name {file}, which is not in it and is not "
+                    "read."
+                )
+            own.append(file)
+    return paths
 
 
 def _unpacked(files: Iterable[Path], folder: Path, cache: str) -> list[Path]:
@@ -353,7 +454,7 @@ def _unpacked(files: Iterable[Path], folder: Path, cache: str) -> list[Path]:
         if file.suffix.lower() != ".zip":
             unpacked.append(file)
             continue
-        place = Path(cache) / file.relative_to(folder)
+        place = Path(cache, "unpacked") / file.relative_to(folder)
         names = unpack(file, place, ("",))
         read = [name for name in names if format_of(name) in _READ_HERE] or names
         if left_out := sorted({*names} - {*read}):
@@ -367,34 +468,26 @@ def _unpacked(files: Iterable[Path], folder: Path, cache: str) -> list[Path]:
     return unpacked
 
 
-def _is_among(file: Path, files: Sequence[Path], cache: str) -> bool:
-    """Return whether a file is one of these, or the archive that some of them come
-    from."""
-    return file in files or (
-        file.suffix.lower() == ".zip" and any(cache in str(own) for own in files)
-    )
-
-
-def _readme_of(folder: Path, config: str) -> Mapping[str, Any]:
-    """Return what the README says of a configuration."""
+def _configs_of(shown: Path) -> Mapping[str, Mapping[str, Any]]:
+    """Return what the README says of each configuration."""
     from datasets.load import dataset_module_factory
 
-    parameters = dataset_module_factory(str(folder)).builder_configs_parameters
-    configs: Mapping[str, Any] = parameters.metadata_configs or {}
-    return configs.get(config, {})
+    parameters = dataset_module_factory(str(shown)).builder_configs_parameters
+    return parameters.metadata_configs or {}
 
 
 def _files_of_patterns(
-    folder: Path, written: Mapping[str, Any]
+    shown: Path, written: Mapping[str, Any], folder: Path
 ) -> dict[str, list[Path]]:
     """Return split -> all files that its patterns name: `datasets` itself reads those
     of the commonest format alone."""
     from datasets.data_files import DataFilesDict, get_data_patterns, sanitize_patterns
 
-    base = str(folder / written.get("data_dir", ""))
+    base = str(shown / written.get("data_dir", ""))
     own = written.get("data_files")
     patterns = get_data_patterns(base) if own is None else sanitize_patterns(own)
-    return _paths(DataFilesDict.from_patterns(patterns, base_path=base))
+    files = DataFilesDict.from_patterns(patterns, base_path=base)
+    return _paths(files, shown, folder)
 
 
 def _settings(builder: Any, written: Mapping[str, Any]) -> Settings:
@@ -567,17 +660,20 @@ def _read_file(
         for _, row in located:
             columns |= dict.fromkeys(row)
         names = list(columns)
-    return RowsOfFile(file, names, located, _classes_in(file))
+    label = _columns(entry, str(file), names, shared).get("label", "")
+    return RowsOfFile(file, names, located, _classes_in(file, label))
 
 
-def _classes_in(file: Path) -> Classes:
-    """Return the classes that a Parquet file names itself."""
+def _classes_in(file: Path, column: str) -> Classes:
+    """Return the classes of a column that a Parquet file names itself."""
     if format_of(file.name) != PARQUET:
         return {}
-    import datasets
-    import pyarrow.parquet as pq
-
-    return _classes(datasets.Features.from_arrow_schema(pq.read_schema(file)))
+    with opened_parquet(file) as opened:
+        metadata = opened.schema_arrow.metadata or {}
+    described = json.loads(metadata.get(b"huggingface", "{}"))
+    feature = described.get("info", {}).get("features", {}).get(column, {})
+    is_of_classes = feature.get("_type") == "ClassLabel"
+    return {column: feature["names"]} if is_of_classes else {}
 
 
 def _columns(

@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from pretrace.benchmarks.given import GivenRows, given_rows
-from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
 from pretrace.benchmarks.texts import (
     check_classes,
@@ -22,6 +20,8 @@ from pretrace.benchmarks.texts import (
     number_passages,
     texts_of_rows,
 )
+from pretrace.benchmarks.user_rows import GivenRows, given_rows
+from pretrace.documents.passages import Cut
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Maybe, Some, Unique
 

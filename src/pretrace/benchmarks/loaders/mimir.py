@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.opening import read_lines
 from pretrace.benchmarks.sources import (
     ReleasedVariant,
     Text,
@@ -20,6 +19,7 @@ from pretrace.benchmarks.sources import (
     view_loader,
 )
 from pretrace.benchmarks.texts import tell_left_out
+from pretrace.documents.unpacking import read_lines
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.hub import fetched_files
 from pretrace.runtime.logs import log

@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.loaders.local import texts_of
 from pretrace.benchmarks.rows import files_of_split, only_columns, rows, single_file
 from pretrace.benchmarks.sources import (
@@ -26,6 +25,7 @@ from pretrace.benchmarks.sources import (
     loader,
     view_loader,
 )
+from pretrace.benchmarks.user_rows import given_rows
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Hub, Maybe, Some

@@ -1,21 +1,19 @@
 """A corpus of the user's own: rows with a text under a key, or plain text with one
 document a line."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pretrace.benchmarks.opening import (
-    CSV,
+from pretrace.benchmarks.rows import rows
+from pretrace.corpora.sources import CorpusEntry, corpus_source
+from pretrace.documents.unpacking import (
     FORMATS,
-    PARQUET,
+    JSON,
     PLAIN,
     format_of,
     read_lines,
 )
-from pretrace.benchmarks.rows import rows
-from pretrace.corpora.sources import CorpusEntry, corpus_source
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.files import open_parquet
 from pretrace.runtime.schema import Some
 
 
@@ -49,34 +47,25 @@ def documents_in(path: Path, field: str) -> Iterator[str]:
     kind = format_of(path.name)
     if kind in (None, PLAIN):
         raise InputError(f"{path}: a file of a corpus ends in {FORMATS}")
-    if kind == PARQUET:
-        yield from _parquet_documents(path, field)
-        return
-    for where, row in rows(path):
-        if field not in row:
-            hint = nearest(field, row)
+
+    def column_of_texts(where: str, names: Iterable[str]) -> list[str]:
+        if field not in names:
             raise InputError(
-                f"{where}: no key '{field}': {hint} (set the corpus's field to the key "
-                "of the text)"
+                f"{where}: no key '{field}': {nearest(field, names)} (set the corpus's "
+                "field to the key of the text)"
             )
-        text = "" if kind == CSV and row[field] is None else row[field]
+        return [field]
+
+    for where, row in rows(path, column_of_texts):
+        column_of_texts(where, row)
+        text = "" if kind != JSON and row[field] is None else row[field]
         if not isinstance(text, str):
+            advice = "encode it as UTF-8" if isinstance(text, bytes) else "give texts"
             raise InputError(
-                f"{where}: '{field}' is {text!r:.40}, not a text; put the text in "
-                "quotes"
+                f"{where}: '{field}' is {text!r:.40}, not a text; {advice}"
             )
-        if any("\ud800" <= character <= "\udfff" for character in text):
+        if text.encode(errors="ignore").decode() != text:
             raise InputError(
                 f"{where}: '{field}' holds half of a surrogate pair; repair or drop it"
             )
         yield text
-
-
-def _parquet_documents(path: Path, field: str) -> Iterator[str]:
-    with open_parquet(path) as file:
-        names = file.schema_arrow.names
-        if field not in names:
-            raise InputError(f"{path} has no column '{field}': {nearest(field, names)}")
-        for batch in file.iter_batches(batch_size=1000, columns=[field]):
-            for text in batch.column(0).to_pylist():
-                yield text or ""

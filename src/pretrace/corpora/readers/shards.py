@@ -11,7 +11,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pretrace.benchmarks.opening import BROKEN, open_bytes, unpacked_name
 from pretrace.corpora.readers.local import documents_in
 from pretrace.corpora.sources import (
     CorpusEntry,
@@ -19,6 +18,7 @@ from pretrace.corpora.sources import (
     write_documents,
     write_texts,
 )
+from pretrace.documents.unpacking import check_whole
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import JsonObject
 from pretrace.runtime.hub import (
@@ -120,7 +120,7 @@ def stream_shard(
                     entry.hub, "dataset", entry.revision, name, Path(folder)
                 )
                 if entry.gigabytes is not None:
-                    _check_whole(path)
+                    check_whole(path)
                 write_documents(plain, [path], 0, 1, out)
             break
         except InputError as error:
@@ -180,15 +180,3 @@ def _own_file(files: Mapping[str, Path], name: str, folder: str) -> Path:
     raise InputError(
         f"{folder} has no {name}; give the folder that holds the corpus's files."
     )
-
-
-def _check_whole(path: Path) -> None:
-    """Read a packed file to its end, where its checksum is: a share may stop before
-    it."""
-    if unpacked_name(path.name) != path.name.lower():
-        try:
-            with open_bytes(path) as file:
-                while file.read(1 << 22):
-                    pass
-        except (*BROKEN, ValueError) as error:
-            raise InputError(f"{path.name} is broken ({error})") from error

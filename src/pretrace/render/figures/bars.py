@@ -11,7 +11,7 @@ from matplotlib.patches import Patch
 from pretrace.evaluation.averages import Record
 from pretrace.evaluation.documents import ACCURACIES
 from pretrace.methods import parse_setting
-from pretrace.questions.known import QUESTION_CONTROLS
+from pretrace.questions.method_facts import QUESTION_CONTROLS
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.drawing import (
     CHANCE_STYLE,

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from pretrace.evaluation.averages import EstimateRow, estimate, number
 from pretrace.evaluation.metrics import FEW_DOCUMENTS, marks_in
 from pretrace.evaluation.placebos import ends_of_time, first_of_any
-from pretrace.questions.known import is_control
+from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.bars import EVEN, of_document
 from pretrace.render.figures.drawing import (

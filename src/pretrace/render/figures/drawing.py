@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
-from pretrace.questions.known import is_control
+from pretrace.questions.method_facts import is_control
 from pretrace.render.names import METHOD_LABELS, chance_level
 from pretrace.render.results import csv_text
 from pretrace.runtime.files import atomic_path, write_text

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
 from pretrace.evaluation.averages import PANEL_KEYS, Record
-from pretrace.questions.known import is_control
+from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.catalogue import X_PLACES
 from pretrace.render.figures.drawing import (

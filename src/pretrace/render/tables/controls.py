@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 import pandas as pd
 
 from pretrace.evaluation.averages import EstimateRow, estimate, number
-from pretrace.questions.known import is_control
+from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import BLIND, join_words, marked_label, method_label
 from pretrace.render.phrases import (

@@ -8,7 +8,7 @@ import pandas as pd
 from pretrace.evaluation.averages import Record
 from pretrace.methods import METHODS, altered_views
 from pretrace.methods.registry import FULL_VOCABULARY
-from pretrace.questions.known import is_control
+from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.phrases import DASH
 from pretrace.render.results import Results, long_frame

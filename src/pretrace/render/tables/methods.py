@@ -14,7 +14,7 @@ from pretrace.evaluation.averages import (
     averages_of,
 )
 from pretrace.evaluation.metrics import marks_in
-from pretrace.questions.known import is_control
+from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import SELECTIONS, Artifact, Panel
 from pretrace.render.names import AT_EDGE, PARAMETER_LABELS, marked_label, method_label
 from pretrace.render.phrases import (

@@ -6,7 +6,6 @@ from typing import Any
 
 import pandas as pd
 
-from pretrace.benchmarks.audit_design import FEWEST_DOCUMENTS
 from pretrace.evaluation.averages import (
     EstimateRow,
     Record,
@@ -16,12 +15,12 @@ from pretrace.evaluation.averages import (
     group_records,
 )
 from pretrace.evaluation.documents import MEAN_SCORE
-from pretrace.evaluation.grids import named_variant
-from pretrace.evaluation.metrics import ACCURACIES
+from pretrace.evaluation.method_settings import named_variant
+from pretrace.evaluation.metrics import ACCURACIES, FEWEST_DOCUMENTS
 from pretrace.methods import parse_setting
 from pretrace.questions.answering import OPTION_LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, RANGE
-from pretrace.questions.known import QUESTION_METHODS, is_control
+from pretrace.questions.method_facts import QUESTION_METHODS, is_control
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import (
     CALIBRATION_LABELS,

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from pretrace.benchmarks.sources import BenchmarkEntry
 from pretrace.evaluation.metrics import EACH
-from pretrace.questions.known import METHODS, is_question, parse_setting
+from pretrace.questions.method_facts import METHODS, is_question, parse_setting
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.catalogue import X_PLACES, Options
 from pretrace.runtime.errors import InputError, nearest, shorten

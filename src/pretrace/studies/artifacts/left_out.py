@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar
 
 from pretrace.methods import METHODS
-from pretrace.questions.known import QUESTION_METHODS
+from pretrace.questions.method_facts import QUESTION_METHODS
 from pretrace.render.artifact import Artifact, Missing, PairSlugs, Panel
 from pretrace.studies.keys import Config
 from pretrace.studies.registries import Benchmarks, Models

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pretrace.methods.registry import INPUTS
-from pretrace.questions.known import METHODS
+from pretrace.questions.method_facts import METHODS
 from pretrace.render.artifact import Artifact, Missing, PairSlugs, Panel
 from pretrace.render.catalogue import Options
 from pretrace.runtime.errors import InputError, nearest
@@ -26,7 +26,7 @@ from pretrace.studies.artifacts.written import (
     shown_artifacts,
     with_notes,
 )
-from pretrace.studies.audit_study import BY_CHAT, positive_runs
+from pretrace.studies.audit.study import BY_CHAT, positive_runs
 from pretrace.studies.keys import Config, StudyFile
 from pretrace.studies.registries import Models, Registries
 from pretrace.studies.runs import Run, resolve_run

@@ -1,0 +1,455 @@
+"""Read HTML: a saved page, or a file of an EPUB, without what is no text of its
+author."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from io import StringIO
+from pathlib import Path
+
+from pretrace.documents.layout import LaidOutText, count_words
+from pretrace.documents.markup import Tag, read_markup
+from pretrace.documents.readers import limits
+from pretrace.documents.readers.encodings import decode, shown_encoding
+from pretrace.documents.readers.notes import (
+    BRACKETED_MARK,
+    DELETED,
+    NOTE_MARK,
+    NOTE_NAME,
+    NOTE_TYPE,
+    NOTES,
+    READINGS,
+    UNSEEN,
+)
+from pretrace.runtime.errors import InputError
+
+_BLOCKS = {
+    "address", "article", "aside", "blockquote", "body", "dd", "div", "dl", "dt",
+    "figcaption", "figure", "h1", "h2",
+    "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "ol", "p", "pre", "section",
+    "table", "td", "th", "tr", "ul",
+}  # fmt: skip
+"""Tags that are paragraphs, or around them; a cell of a table is one, as in documents
+of word processors."""
+
+NAVIGATION = "navigation"
+"""Menus, banners and forms."""
+
+_PART_OF_TAG = dict.fromkeys(
+    ("head", "script", "style", "template", "noscript", "svg", "math", "button",
+     "select", "textarea", "iframe", "object", "audio", "video", "canvas",
+     "epub:case"), UNSEEN
+) | {"nav": NAVIGATION, "footer": NAVIGATION, "form": NAVIGATION, "dialog": NAVIGATION,
+     "aside": NOTES,
+     "rt": READINGS, "rp": READINGS,
+     "del": DELETED, "s": DELETED, "strike": DELETED}  # fmt: skip
+"""Tags whose text is left out, and as what. An aside is a note in a book, and beside
+the text of a page."""
+
+_STRUCK = "line-through"
+"""The word of styles for text that is struck through."""
+
+_CHANGING = {*_BLOCKS, *_PART_OF_TAG, "pre", "sup"}
+"""Tags without which a place changes only by an attribute."""
+
+_ROLES_OF_NAVIGATION = {
+    "navigation", "banner", "contentinfo", "complementary", "search", "dialog",
+    "alertdialog", "menu", "menubar",
+}  # fmt: skip
+_NAME_OF_NAVIGATION = re.compile(
+    r"(?!(?:has|with|without|no|is|not)[-_])(?:.*[-_])?(?:cookies?|consent|gdpr|onetrust|nav|navbar|navigation|menu"
+    r"|breadcrumbs?|sidebar|share|sharing|social|newsletter|subscribe|advert|adverts|advertisement|popup|modal|related"
+    r"|toolbar|pagination|masthead|skip|skiplink|editsection|comments|disqus|site-?header|site-?footer)"
+    r"(?:[-_].*|banner|bar|box|notice|list|links?|overlay|area)?"
+    r"|no-?print|d-print-none|catlinks"
+    r"|.*(?:cookieb|cookiec|cookien|cookiep|usercentrics|didomi|truste|iubenda|cmplz).*"
+)
+"""Classes and names of what surrounds the text of a saved page, or is not printed with
+it; the last are those of programs that ask for consent."""
+
+_LABEL_OF_NAVIGATION = re.compile(
+    r"\b(?:cookies?|consent|breadcrumbs?|navigation|menu|share|search)\b",
+    re.IGNORECASE,
+)
+"""Words of a label, which is read aloud, of what surrounds the text."""
+
+_EDGES_OF_PRINT = {"header", "footer"}
+"""Titles of the parts that word processors write for the edges of pages."""
+
+# tags whose classes say what a page has, and not what they are
+_WHOLE = {"html", "body", "main", "article"}
+_NUMBERING_MARK = re.compile(r"(page|line)-?(?:break|num|no)", re.IGNORECASE)
+_PLACE_OF_PAGE = re.compile(r"(?:page|pg)[-_]?(\d+|[ivxlc]+)", re.IGNORECASE)
+_PAGE_LABEL = re.compile(r"\W*(?:(?:page|pg|p)\b\.?\s*)?(?:\d{1,4}|[ivxlc]+)\W*", re.I)
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_SHOWN = re.compile(r"(?:display|visibility)\s*:")
+_NAME_OF_HIDDEN = re.compile(
+    r"sr-only|visually-?hidden|screen-?reader(?:-?(?:text|only))?"
+)
+"""Classes of what is read aloud, and not shown."""
+
+_LISTS = {"ul", "ol", "dl", "menu"}
+LINKED = 0.9
+"""Share of the words of a list that are links, at least, if the list surrounds the text
+of a page."""
+
+MOST = 0.5
+"""Share of the words of a file, or a book, that is never left out, whatever its tags
+are called."""
+
+
+def read_html(data: bytes, path: Path) -> LaidOutText:
+    """Read a saved page: its main part, if it has one with most of the words."""
+    markup, encoding = decode_markup(data, path)
+    limits.check_pieces(markup.count("<"), "tags", path)
+    leaving = Leaving(of_page=True, styled=styled_classes(styles_in(markup)))
+    reading = lay_out(markup, path, leaving)
+    if reading.lists_of_links:
+        leaving = replace(leaving, lists=reading.lists_of_links)
+        reading = lay_out(markup, path, leaving)
+    words = count_words(reading.text) + reading.left_out.total()
+    leaving = leaving.without(reading, words)
+    if leaving.stays:
+        reading = lay_out(markup, path, leaving)
+    if reading.words_of_main > MOST * count_words(reading.text):
+        reading = lay_out(markup, path, replace(leaving, around_main=True))
+    reading.encoding = encoding
+    return reading
+
+
+def decode_markup(data: bytes, path: Path) -> tuple[str, str]:
+    """Return HTML, or XML, and its encoding: by what it says, or else as other
+    texts."""
+    told = re.search(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", data[:2000])
+    if told is None:
+        return decode(data, path)
+    try:
+        name = told[1].decode().lower()
+        # as browsers read them
+        name = "cp1252" if name in ("iso-8859-1", "us-ascii") else name
+        return data.decode(name), shown_encoding(name)
+    except (UnicodeDecodeError, LookupError):
+        return decode(data, path)
+
+
+def styles_in(markup: str) -> str:
+    """Return the styles that markup has in tags of their own."""
+    styles = []
+    for piece in markup.lower().split("<style")[1:]:
+        styles.append(piece.partition(">")[2].partition("</style")[0])
+    return "\n".join(styles)
+
+
+@dataclass(frozen=True)
+class StyledClasses:
+    """The classes, in small letters, whose text styles (CSS) strike through or hide."""
+
+    struck: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
+
+    def __or__(self, other: "StyledClasses") -> "StyledClasses":
+        return StyledClasses(self.struck | other.struck, self.hidden | other.hidden)
+
+
+def styled_classes(styles: str) -> StyledClasses:
+    """Return the classes that a style sheet strikes through or hides: those that no
+    other rule shows."""
+    struck: set[str] = set()
+    hidden: set[str] = set()
+    shown: set[str] = set()
+    for rule in _NOT_FOR_SCREENS.sub("", styles.lower()).split("}"):
+        selectors, _, declared = rule.rpartition("{")
+        if _STRUCK in declared:
+            struck.update(_LAST_CLASS.findall(selectors))
+        if _HIDDEN.search(declared):
+            hidden.update(_CLASS_ALONE.findall(selectors))
+        elif _SHOWN.search(declared):
+            shown.update(_LAST_CLASS.findall(selectors))
+    return StyledClasses(frozenset(struck), frozenset(hidden - shown))
+
+
+# comments, and rules for print or for some widths of a window
+_NOT_FOR_SCREENS = re.compile(
+    r"/\*.*?(?:\*/|\Z)|@[^@{};]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", re.DOTALL
+)
+# of `p.old span.gone, .struck`: gone, struck; of `a.gone:hover`, none
+_LAST_CLASS = re.compile(r"\.([\w-]+)\s*(?=,|$)")
+# of `p.old span.gone, .struck`: struck
+_CLASS_ALONE = re.compile(r"(?:^|,)\s*[a-z]*\.([\w-]+)\s*(?=,|$)")
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """What is left out of markup besides notes and what nobody sees.
+
+    `sections` are types of an EPUB's sections -> what they are; `of_page`, what
+    surrounds the text of a saved page; `around_main`, all that is not in its main part.
+    What `stays` is left in, whatever its tags are called. `lists` are the numbers of
+    lists of links, which surround the text, too. The text of `styled` classes is struck
+    through or hidden.
+    """
+
+    sections: Mapping[str, str] = field(default_factory=dict)
+    of_page: bool = False
+    around_main: bool = False
+    stays: frozenset[str] = frozenset()
+    lists: frozenset[int] = frozenset()
+    styled: StyledClasses = StyledClasses()
+
+    def without(self, reading: LaidOutText, words: int) -> "Leaving":
+        """Leave in what was left out of a reading, if it is most of the `words` of the
+        whole document."""
+        stays = {part for part, own in reading.left_out.items() if own > MOST * words}
+        return replace(self, stays=self.stays | stays)
+
+    def part_of(self, tag: Tag, number: int) -> str | None:
+        """Return what the text in a tag, which is the part `number` of the markup, is
+        left out as; None if it stays."""
+        part = self._named_part_of(tag)
+        if part is None and number in self.lists:
+            part = NAVIGATION
+        return None if part in self.stays else part
+
+    def _named_part_of(self, tag: Tag) -> str | None:
+        attributes = tag.attributes
+        if tag.name == "aside" and self.of_page:
+            return NAVIGATION
+        if tag.name in _PART_OF_TAG:
+            return _PART_OF_TAG[tag.name]
+        # others than these signs are seen, and read aloud from a text beside them
+        is_sign = tag.name in ("a", "i") and attributes.get("aria-hidden") == "true"
+        classes = attributes.get("class", "").lower().split()
+        is_styled_so = not self.styled.hidden.isdisjoint(classes)
+        style = attributes.get("style", "")
+        if "hidden" in attributes or is_sign or is_styled_so or _HIDDEN.search(style):
+            return UNSEEN
+        if _STRUCK in style.lower():
+            return DELETED
+        role = attributes.get("role", "").lower()
+        if role in _ROLES_OF_NAVIGATION:
+            return NAVIGATION
+        if attributes.get("title", "").lower() in _EDGES_OF_PRINT:
+            return UNSEEN
+        types = attributes.get("epub:type", "").lower().split()
+        names = _names(attributes)
+        if any(map(_NAME_OF_HIDDEN.fullmatch, names)):
+            return UNSEEN
+        if not self.styled.struck.isdisjoint(classes):
+            return DELETED
+        is_named_note = any(map(NOTE_NAME.fullmatch, [role, *names]))
+        if is_named_note or any(map(NOTE_TYPE.fullmatch, types)):
+            return NOTES
+        if self.of_page and tag.name not in _WHOLE and _is_around(tag, names):
+            return NAVIGATION
+        if tag.name in ("body", "section", "article", "div", "nav"):
+            for own in types:
+                if own in self.sections:
+                    return self.sections[own]
+        return None
+
+
+def _is_around(tag: Tag, names: list[str]) -> bool:
+    """Return whether a tag says by its names or its label that it surrounds the text of
+    a page."""
+    if any(map(_NAME_OF_NAVIGATION.fullmatch, names)):
+        return True
+    label = tag.attributes.get("aria-label", "")
+    return _LABEL_OF_NAVIGATION.search(label) is not None
+
+
+def _names(attributes: Mapping[str, str]) -> list[str]:
+    named = f"{attributes.get('class', '')} {attributes.get('id', '')}"
+    return named.lower().split()
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What holds for the strings in a tag, by the tags around it: `part` is what they
+    are left out as, if they are.
+
+    `block` numbers the innermost block, `list_number` the outermost list; 0 for none.
+    `numbering` is what a class says that numbers are of, `page` the number that an id
+    has.
+    """
+
+    block: int = 0
+    part: str | None = None
+    numbering: str = ""
+    page: str = ""
+    keeps_lines: bool = False
+    is_raised: bool = False
+    href: str = ""
+    in_main: bool = False
+    list_number: int = 0
+
+    def inside(self, tag: Tag, number: int, leaving: Leaving) -> "_Place":
+        """Return the place in a tag, which is the part `number` of the markup."""
+        if not tag.attributes and tag.name not in _CHANGING:
+            return self
+        about = " ".join(
+            tag.attributes.get(key, "") for key in ("class", "epub:type", "role")
+        )
+        is_main = (
+            tag.name in ("main", "article") or tag.attributes.get("role") == "main"
+        )
+        numbering = _NUMBERING_MARK.search(about)
+        kind_of_number = numbering[1].lower() if numbering else ""
+        place_of_page = _PLACE_OF_PAGE.fullmatch(tag.attributes.get("id", ""))
+        page = place_of_page[1].lower() if place_of_page else self.page
+        is_outer_list = tag.name in _LISTS and not self.list_number
+        part = leaving.part_of(tag, number) if self.part is None else self.part
+        return _Place(
+            block=number if tag.name in _BLOCKS else self.block,
+            part=part,
+            numbering=self.numbering or kind_of_number,
+            page="" if tag.name in _BLOCKS else page,
+            keeps_lines=self.keeps_lines or tag.name == "pre",
+            is_raised=self.is_raised or tag.name == "sup",
+            href=self.href or tag.attributes.get("href", ""),
+            in_main=self.in_main or is_main,
+            list_number=number if is_outer_list else self.list_number,
+        )
+
+    def numbered_by(self, string: str) -> str:
+        """Return what a string numbers, `page` or `line`; "" if it is text."""
+        if not _PAGE_LABEL.fullmatch(string):
+            return ""
+        is_page = bool(self.page) and self.page in string.lower()
+        return self.numbering or ("page" if is_page else "")
+
+    def is_number_of_note(self, string: str) -> bool:
+        """Return whether a string is the raised or bracketed number of a note, which
+        leads to it."""
+        mark = NOTE_MARK if self.is_raised else BRACKETED_MARK
+        return "#" in self.href and mark.fullmatch(string.strip()) is not None
+
+
+@dataclass
+class LaidOutMarkup(LaidOutText):
+    """What was read of markup, and how many words of it are in its main part.
+
+    `in_lists` has the words of each list, by its number, and `linked_in_lists` those
+    that are links.
+    """
+
+    words_of_main: int = 0
+    in_lists: Counter[int] = field(default_factory=Counter)
+    linked_in_lists: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def lists_of_links(self) -> frozenset[int]:
+        """The numbers of lists whose words are links, all but few."""
+        numbers = set()
+        for number, words in self.in_lists.items():
+            if words and self.linked_in_lists[number] >= LINKED * words:
+                numbers.add(number)
+        return frozenset(numbers)
+
+
+@dataclass
+class NotePlaces:
+    """The addresses that raised numbers of notes lead to: what is there is a note.
+
+    Filled while a document is read, because notes stand after their numbers. `resolve`
+    makes an address of a link's target.
+    """
+
+    places: set[str] = field(default_factory=set)
+    resolve: Callable[[str], str] = str
+
+    def add(self, href: str) -> None:
+        self.places.add(self.resolve(href))
+
+    def has(self, tag: Tag) -> bool:
+        """Return whether a tag is the place of a note."""
+        if not self.places:
+            return False
+        for key in ("id", "name"):
+            name = tag.attributes.get(key)
+            if name and self.resolve(f"#{name}") in self.places:
+                return True
+        return False
+
+
+def _leads_to_note(tag: Tag) -> bool:
+    """Return whether a tag says that it is the number of a note, and where that is."""
+    attributes = tag.attributes
+    about = attributes.get("epub:type", "") + attributes.get("role", "")
+    return "noteref" in about.lower() and "#" in attributes.get("href", "")
+
+
+def lay_out(
+    markup: str, path: Path, leaving: Leaving, notes: NotePlaces | None = None
+) -> LaidOutMarkup:
+    """Return the text of markup, a block a paragraph; `notes` are the places of notes
+    that earlier files lead to."""
+    notes = notes or NotePlaces()
+    reading = LaidOutMarkup("", "")
+    written = StringIO()
+    last = _Place()
+    note = 0  # the block of the note that is being read
+    for part, place in _placed(markup, path, leaving, notes):
+        if isinstance(part, Tag):
+            if part.name == "br" and part.begins and place.part is None:
+                written.write("\n")
+            # an anchor with which a block begins
+            if part.begins and place.block != last.block and notes.has(part):
+                note = place.block
+            if part.begins and _leads_to_note(part):
+                notes.add(part.attributes["href"])
+            continue
+        left_as = place.part
+        if left_as is None and place.block == note and NOTES not in leaving.stays:
+            left_as = NOTES
+        if left_as is None and place.is_number_of_note(part):
+            left_as = NOTES
+            if place.is_raised:
+                notes.add(place.href)
+        if left_as is None and leaving.around_main and not place.in_main:
+            left_as = NAVIGATION
+        if left_as is not None:
+            reading.left_out[left_as] += count_words(part)
+        elif numbered := place.numbered_by(part):
+            reading.removed[f"{numbered} numbers"] += 1
+        else:
+            if place.block != last.block and part.strip():
+                written.write("\n\n")
+                last = place
+            written.write(part if place.keeps_lines else part.replace("\n", " "))
+            words = count_words(part)
+            if place.in_main:
+                reading.words_of_main += words
+            if place.list_number:
+                reading.in_lists[place.list_number] += words
+            if place.list_number and place.href:
+                reading.linked_in_lists[place.list_number] += words
+    del reading.left_out[UNSEEN]
+    text = re.sub(r"[^\S\n]+", " ", written.getvalue())
+    text = re.sub(r" *\n *", "\n", text)
+    reading.text = re.sub(r"\n{3,}", "\n\n", text).strip()
+    return reading
+
+
+def _placed(
+    markup: str, path: Path, leaving: Leaving, notes: NotePlaces
+) -> Iterator[tuple[Tag | str, _Place]]:
+    """Yield tags and strings of markup, each with the place that it is in."""
+    around = [_Place()]  # of the tags that are open, from the outermost on
+    for number, part in enumerate(read_markup(markup), start=1):
+        yield part, around[-1]
+        if isinstance(part, str):
+            continue
+        if part.begins:
+            place = around[-1].inside(part, number, leaving)
+            is_note = part.name in _BLOCKS and notes.has(part)
+            if is_note and place.part is None and NOTES not in leaving.stays:
+                place = replace(place, part=NOTES)
+            around.append(place)
+        else:
+            around.pop()
+        if len(around) > limits.MOST_OPEN:
+            raise InputError(
+                f"{path}: more than {limits.MOST_OPEN:,} tags are open at once; close "
+                "them, or save it as text."
+            )
