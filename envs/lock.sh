@@ -1,6 +1,6 @@
 #!/bin/sh
 # Remake envs/requirements.txt, the one lock, from pyproject.toml: resolve in a fresh environment, write exact pins. Of
-# these, envs/pretrace.yaml has those that jobs need.
+# these, envs/pretrace.yaml has those that jobs need. envs/clusters.txt has what the extra `cluster` adds to them.
 # Run by hand when a dependency changes: sh envs/lock.sh
 # It keeps the pins that are there. To raise all of them: sh envs/lock.sh --upgrade
 set -eu
@@ -10,15 +10,16 @@ trap 'rm -rf "$fresh"' EXIT
 python3 -m venv "$fresh"
 "$fresh/bin/pip" install --quiet --upgrade "pip>=25.1"
 "$fresh/bin/python" - > "$fresh/wanted.txt" <<'PYTHON'
-import pathlib, tomllib
+import pathlib, sys, tomllib
 project = tomllib.loads(pathlib.Path("pyproject.toml").read_text())
 extras = project["project"]["optional-dependencies"]
 needed = project["project"]["dependencies"] + project["dependency-groups"]["test"]
-needed += [requirement for extra in ("hf", "adapters", "workflow", "documents", "cluster") for requirement in extras[extra]]
+needed += [requirement for extra in ("hf", "adapters", "workflow", "documents") for requirement in extras[extra]]
 # the lock's torch; pyproject.toml has the lowest version that works
 print("\n".join([*needed, "torch==2.13.0"]))
+print("\n".join(extras["cluster"]), file=open(f"{sys.prefix}/cluster.txt", "w"))
 PYTHON
-cp envs/requirements.txt "$fresh/kept.txt"
+cat envs/requirements.txt envs/clusters.txt > "$fresh/kept.txt"
 if [ "${1:-}" = --upgrade ]; then
     : > "$fresh/kept.txt"
 fi
@@ -29,4 +30,10 @@ fi
     # there are wheels of xllamacpp for Linux alone
     "$fresh/bin/pip" freeze | sed "s/^\(torch==[0-9.]*\)+.*/\1/; s/^\(xllamacpp==.*\)/\1; sys_platform == 'linux'/" | grep -v '^nvidia-\|^triton==\|^cuda-'
 } > envs/requirements.txt
+"$fresh/bin/pip" freeze > "$fresh/before.txt"
+"$fresh/bin/pip" install --quiet --requirement "$fresh/cluster.txt" --constraint "$fresh/before.txt" --constraint "$fresh/kept.txt"
+{
+    echo "# What clusters with Slurm need beside requirements.txt; made by envs/lock.sh from the extra cluster."
+    "$fresh/bin/pip" freeze | grep --invert-match --line-regexp --fixed-strings --file "$fresh/before.txt"
+} > envs/clusters.txt
 "$fresh/bin/python" envs/write_environment.py

@@ -1,32 +1,28 @@
-"""Render one table or figure in every format."""
+"""Render one table or figure in every format, and with it a few that wait."""
 
-from collections import defaultdict
 from pathlib import Path
 
-from pretrace.audit.tables.audit import audit_lines
-from pretrace.render.artifact import Artifact, rendering_of
-from pretrace.render.rendering import render
-from pretrace.render.results import Results, UnmadeView, in_print, read_csv
+from pretrace.runtime.ahead import Ahead
 from pretrace.runtime.jobs import run_job
 from pretrace.runtime.logs import log, print_answer
-from pretrace.views.stored import unmade_reason
 
-with run_job(snakemake):
-    paths: dict[str, dict] = defaultdict(dict)
-    for kind, model, benchmark, path in snakemake.params.reads:
-        key = (model, benchmark) if model and benchmark else model or benchmark
-        paths[kind][key] = Path(path)
-    unmade = []
-    for benchmark, view, path in snakemake.params.views:
-        reason = unmade_reason(Path(path))
-        if reason:
-            unmade.append(UnmadeView(benchmark, view, path, reason))
-    results = Results(paths, snakemake.params.entries, unmade)
-    artifact = Artifact.model_validate(snakemake.params.artifact)
-    folder = Path(snakemake.output.csv).parents[1]
-    files = render(artifact, results, folder)
-    log.info("%s: %s", artifact.title, files.get("md") or files["svg"])
-    if snakemake.params.tells_answer and rendering_of(artifact, folder)["shown"]:
-        # whole works are read after it, which takes most of the time
-        table = in_print(read_csv(files["csv"]), artifact.names)
-        print_answer(audit_lines(table))
+with run_job(snakemake) as identity:
+    output = snakemake.output
+    artifact = snakemake.params.artifact
+    folder = Path(output.record).parents[1]
+    ahead = Ahead(folder)
+    if not ahead.take(identity, output):
+        # here, so that a job whose artifact another one drew imports no pandas
+        from pretrace.audit.tables.audit import audit_lines
+        from pretrace.render.job import draw, draw_ahead
+        from pretrace.render.results import in_print, read_csv
+
+        ahead.claim(output.record)
+        record = draw(snakemake.params, folder)
+        if snakemake.params.tells_answer and record["shown"]:
+            # whole works are read after it, which takes most of the time
+            table = in_print(read_csv(output.csv), artifact.get("names", {}))
+            print_answer(audit_lines(table))
+        draw_ahead(ahead, output.record)
+    shown = output.get("md") or output.svg
+    log.info("%s: %s", artifact["title"], shown)

@@ -565,3 +565,51 @@ def frontier_study(hub: Hub, rows: int = 6) -> None:
         before_after(rows),
     )
     hub.add("datasets", "pratyushmaini/llm_dataset_inference", dataset_inference(rows))
+
+
+OLMO_DETECT = {
+    "pretraining/dclm": ["dclm"],
+    "pretraining/pes2o": ["pes2o"],
+    "pretraining/openwebmath": ["openwebmath"],
+    "pretraining/starcoder": ["starcoder_python", "starcoder_java"],
+    "midtraining/gsm8k": ["gsm8k"],
+    "midtraining/gsm8k_qonly": ["gsm8k_qonly"],
+    "midtraining/stackexchange": ["stackexchange_math", "stackexchange_stackoverflow"],
+    "posttraining/sft": ["sft"],
+    "posttraining/dpo": ["dpo_7b_chosen", "dpo_7b_rejected", "dpo_7b_pair"],
+    "posttraining/rlvr": ["cot-gsm8k", "cot-math"],
+}
+"""STAGE/DOMAIN -> the names in its files."""
+
+
+def olmo_detect(rows: int) -> dict[str, bytes]:
+    """OLMo-Detect as its README describes it: folders say what a text is, and no row
+    does. A text is its file's name and its number."""
+    files = {"README.md": b"# OLMo-Detect\n", "results/scores.jsonl": b'{"auc": 1}\n'}
+    for place, names in OLMO_DETECT.items():
+        stage, _, domain = place.partition("/")
+        has_shifted = domain not in ("gsm8k", "gsm8k_qonly", "rlvr")
+        for name in names:
+            for part in ("dev", "test"):
+                kinds = ["matched", "shifted"] if has_shifted else ["matched"]
+                stored = {
+                    f"member/{kind}/{part}": f"member_{stage}_{name}_{kind}_{part}"
+                    for kind in kinds
+                }
+                stored[f"non-member/{part}"] = f"non-member_{stage}_{name}_{part}"
+                for folder, file in stored.items():
+                    path = f"benchmark/{place}/{folder}/{file}.jsonl"
+                    files[path] = _of_olmo_detect(file, rows)
+    return files
+
+
+def _of_olmo_detect(file: str, rows: int) -> bytes:
+    lines = []
+    for number in range(rows):
+        row: dict[str, Any] = {"id": number, "text": f"{file} {number}"}
+        if "_pair_" in file:
+            row = {"chosen_text": "a", "rejected_text": "b"}
+        elif file.startswith("non-member"):
+            row |= {"1b_13-gram_overlap_score": 0.1, "created": "2025-06-01"}
+        lines.append(json.dumps(row))
+    return "\n".join(lines).encode()

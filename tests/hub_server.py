@@ -48,7 +48,7 @@ class Hub(LocalServer):
     """Serves at `url`.
 
     `asked` has every request: method, path and Range header. `limited`: how many of the
-    next requests are answered by 429. `cut` and `corrupted`: file name -> how many of
+    next requests are answered by 429, with the headers `limits`. `cut` and `corrupted`: file name -> how many of
     its next deliveries break off in the middle, or hold other bytes of the same length.
     """
 
@@ -58,6 +58,7 @@ class Hub(LocalServer):
         self.pages: dict[str, bytes] = {}
         self.asked: list[tuple[str, str, str]] = []
         self.limited = 0
+        self.limits = {"Retry-After": "0"}
         self.cut: Counter[str] = Counter()
         self.corrupted: Counter[str] = Counter()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -154,7 +155,7 @@ class Hub(LocalServer):
             too_many = self.limited > 0
             self.limited -= too_many
         if too_many:
-            request.reply(429, b"slow down", {"Retry-After": "0"})
+            request.reply(429, b"slow down", self.limits)
         elif path.startswith("/blobs/"):
             kind, owner, name, sha, file = path.removeprefix("/blobs/").split("/", 4)
             data = self.repositories[kind, f"{owner}/{name}"].commits[sha][file]

@@ -16,7 +16,7 @@ from pretrace.models.api.endpoint import Endpoint
 Responder = Callable[[str, dict[str, Any]], Any]
 """(path, body) -> the JSON answer, which is an error of status 400 if it has that key,
 and one of the code that it names if it is a list, as Google's are; the events of a
-stream as text."""
+stream, or JSON of status 200 whatever it holds, as text."""
 
 Faults = Callable[[int, dict[str, Any]], str | None]
 """(how many requests came before, body) -> a fault as `Loopback` knows it, or None for
@@ -122,7 +122,8 @@ class Loopback(LocalServer):
                 if fault == "no choices"
                 else self.responder(request.path, body)
             )
-            status = 400 if "error" in answer else 200
+            has_error = not isinstance(answer, str) and "error" in answer
+            status = 400 if has_error else 200
             if isinstance(answer, list):
                 status = answer[0]["error"]["code"]
             told = answer if isinstance(answer, str) else json.dumps(answer)

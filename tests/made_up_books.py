@@ -1,12 +1,13 @@
 """Books as people have them, made for tests: EPUB, DOCX and PDF of the same text."""
 
+import hashlib
 import random
 import re
 import textwrap
 import zipfile
-from collections.abc import Sequence
+import zlib
+from collections.abc import Callable, Sequence
 from html import escape
-from io import BytesIO
 from pathlib import Path
 
 ESCAPED, ESCAPE = r"([()\\])", r"\\\1"
@@ -124,40 +125,101 @@ def pages_of(
     ]
 
 
-def pdf(path: Path, pages: Sequence[Sequence[str]]) -> Path:
-    """A PDF whose pages have these lines, in Helvetica."""
+def pdf(
+    path: Path,
+    pages: Sequence[Sequence[str]],
+    *,
+    info: str = "null",
+    change: Callable[[int, bytes], tuple[str, bytes]] = lambda number, data: ("", data),
+    trailer: str = "",
+) -> Path:
+    """A PDF whose pages have these lines, or a content stream, in Helvetica; its layer L
+    is off.
+
+    `info` is what it says of itself, `change` packs or encrypts a stream, by the number
+    of its object: it returns what is said of it, and its bytes.
+    """
     objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
-        "",
-        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding "
-        "/WinAnsiEncoding >>",
+        b"<< /Type /Catalog /Pages 2 0 R /OCProperties << /OCGs [4 0 R] "
+        b"/D << /OFF [4 0 R] >> >> >>",
+        b"",
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding "
+        b"/WinAnsiEncoding >>",
+        b"<< /Type /OCG /Name (L) >>",
     ]
     kids = []
     for lines in pages:
         shown = "".join(f"({re.sub(ESCAPED, ESCAPE, line)}) Tj T*\n" for line in lines)
-        stream = f"BT /F 10 Tf 12 TL 50 780 Td\n{shown}ET"
-        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
+        content = f"BT /F 10 Tf 12 TL 50 780 Td\n{shown}ET"
+        if isinstance(lines, str):
+            content = lines
+        about, stream = change(len(objects) + 1, content.encode("cp1252"))
+        head = f"<< {about} /Length {len(stream)} >>\nstream\n".encode()
+        objects.append(head + stream + b"\nendstream")
         objects.append(
-            "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents "
-            f"{len(objects)} 0 R /Resources << /Font << /F 3 0 R >> >> >>"
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents "
+            b"%d 0 R /Resources << /Font << /F 3 0 R >> /Properties << /L 4 0 R >> "
+            b">> >>" % len(objects)
         )
         kids.append(f"{len(objects)} 0 R")
-    objects[1] = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
-    made = BytesIO(b"")
-    made.write(b"%PDF-1.4\n")
-    places = []
+    tree = f"<< /Type /Pages /Kids [{' '.join(kids)}] /Count {len(kids)} >>"
+    objects[1] = tree.encode()
+    objects.append(info.encode())
+    made = b"%PDF-1.4\n"
+    table = f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n"
     for number, own in enumerate(objects, 1):
-        places.append(made.tell())
-        made.write(f"{number} 0 obj\n{own}\nendobj\n".encode("cp1252"))
-    table = made.tell()
-    made.write(f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n".encode())
-    made.write("".join(f"{place:010d} 00000 n \n" for place in places).encode())
-    made.write(
-        f"trailer << /Size {len(objects) + 1} /Root 1 0 R "
-        f">>\nstartxref\n{table}\n%%EOF".encode()
-    )
-    path.write_bytes(made.getvalue())
+        table += f"{len(made):010d} 00000 n \n"
+        made += b"%d 0 obj\n%s\nendobj\n" % (number, own)
+    table += f"trailer << /Size {len(objects) + 1} /Root 1 0 R {trailer} "
+    table += f"/Info {len(objects)} 0 R >>\nstartxref\n{len(made)}\n%%EOF"
+    path.write_bytes(made + table.encode())
     return path
+
+
+def packed_pdf(path: Path, pages: Sequence[Sequence[str]], info: str = "null") -> Path:
+    """A PDF whose streams are deflated."""
+
+    def pack(number: int, data: bytes) -> tuple[str, bytes]:
+        return "/Filter /FlateDecode", zlib.compress(data)
+
+    return pdf(path, pages, info=info, change=pack)
+
+
+def encrypted_pdf(
+    path: Path, pages: Sequence[Sequence[str]], password: str = ""
+) -> Path:
+    """A PDF that is encrypted with a password of its reader (RC4 of 40 bits, PDF 1.4)."""
+    padding = bytes.fromhex(
+        "28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9fe6453697a"
+    )
+    user = (password.encode() + padding)[:32]
+    owner = _rc4(hashlib.md5(b"owner" + padding[:27]).digest()[:5], user)
+    key = hashlib.md5(user + owner + b"\xfc\xff\xff\xff" + b"\0" * 16).digest()[:5]
+
+    def encrypt(number: int, data: bytes) -> tuple[str, bytes]:
+        own = hashlib.md5(key + number.to_bytes(3, "little") + b"\0\0").digest()[:10]
+        return "", _rc4(own, data)
+
+    shown = _rc4(key, padding).hex()
+    trailer = f"/ID [<{'00' * 16}> <{'00' * 16}>] /Encrypt << /Filter /Standard /V 1 "
+    trailer += f"/R 2 /P -4 /O <{owner.hex()}> /U <{shown}> >>"
+    return pdf(path, pages, change=encrypt, trailer=trailer)
+
+
+def _rc4(key: bytes, data: bytes) -> bytes:
+    state = list(range(256))
+    j = 0
+    for i in range(256):
+        j = (j + state[i] + key[i % len(key)]) % 256
+        state[i], state[j] = state[j], state[i]
+    encrypted = bytearray()
+    i = j = 0
+    for byte in data:
+        i = (i + 1) % 256
+        j = (j + state[i]) % 256
+        state[i], state[j] = state[j], state[i]
+        encrypted.append(byte ^ state[(state[i] + state[j]) % 256])
+    return bytes(encrypted)
 
 
 def wrapped(text: str, width: int = 70) -> str:

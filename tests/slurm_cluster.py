@@ -12,7 +12,14 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+
+import pytest
+
+NO_PLUGIN = "the plugin for Slurm is not installed: pip install -r envs/clusters.txt"
+HAS_PLUGIN = find_spec("snakemake_executor_plugin_slurm") is not None
+needs_plugin = pytest.mark.skipif(not HAS_PLUGIN, reason=NO_PLUGIN)
 
 SETTINGS = """ClusterName=ci
 SlurmctldHost={host}(127.0.0.1)
@@ -45,7 +52,8 @@ AccountingStorageType=accounting_storage/none
 JobAcctGatherType=jobacct_gather/none
 KillWait=2
 MinJobAge=3600
-NodeName={host} NodeAddr=127.0.0.1 CPUs=2 RealMemory=16000 Gres=gpu:1 State=UNKNOWN
+SlurmdParameters=config_overrides
+NodeName={host} NodeAddr=127.0.0.1 CPUs=2 RealMemory={memory} Gres=gpu:{gpus} State=UNKNOWN
 PartitionName=cpu Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 PartitionName=gpu Nodes=ALL MaxTime=INFINITE State=UP
 """
@@ -58,6 +66,8 @@ class NotStartedError(RuntimeError):
 def lacking() -> str:
     """What keeps this machine from running a Slurm of its own; "" where nothing
     does."""
+    if not HAS_PLUGIN:
+        return NO_PLUGIN
     if os.geteuid() != 0:
         return "it needs root"
     missing = [
@@ -75,10 +85,35 @@ def lacking() -> str:
     return ""
 
 
+class Cluster:
+    """The daemons of a Slurm that runs; `host` is its node."""
+
+    def __init__(self, host: str) -> None:
+        self.host = host
+        self.daemons: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, name: str, *arguments: str) -> None:
+        self.daemons[name] = subprocess.Popen(
+            [name, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
+    def kill(self, name: str) -> None:
+        self.daemons[name].kill()
+        self.daemons[name].wait(30)
+
+    def wait_until_idle(self) -> None:
+        """Wait until the controller answers and the node takes jobs."""
+        states = {"idle", "mixed", "allocated"}
+        _wait(
+            lambda: {*told("sinfo", "-h", "-o", "%T").split()} & states != set(),
+            "slurmctld and slurmd",
+        )
+
+
 @contextmanager
-def cluster(folder: Path) -> Iterator[None]:
+def cluster(folder: Path, memory: int = 16000, gpus: int = 1) -> Iterator[Cluster]:
     """Slurm runs while the block lasts; its files are in `folder`, and /etc/slurm links
-    to two of them."""
+    to two of them. The node says that it has this memory (MB) and these GPUs."""
     host = socket.gethostname().partition(".")[0]
     folder.mkdir(mode=0o755)
     for name in ("state", "spool"):
@@ -86,42 +121,39 @@ def cluster(folder: Path) -> Iterator[None]:
     (folder / "key").write_bytes(os.urandom(128))
     (folder / "key").chmod(0o600)
     (folder / "slurm.conf").write_text(
-        SETTINGS.format(host=host, folder=folder), encoding="utf-8"
+        SETTINGS.format(host=host, folder=folder, memory=memory, gpus=gpus),
+        encoding="utf-8",
     )
+    devices = "File=/dev/null" if gpus == 1 else f"Count={gpus}"
     (folder / "gres.conf").write_text(
-        f"NodeName={host} Name=gpu File=/dev/null\n", encoding="utf-8"
+        f"NodeName={host} Name=gpu {devices}\n", encoding="utf-8"
     )
     links = [Path("/etc/slurm") / name for name in ("slurm.conf", "gres.conf")]
     links[0].parent.mkdir(exist_ok=True)
-    daemons: list[subprocess.Popen[bytes]] = []
+    running = Cluster(host)
     try:
         for link in links:
             link.symlink_to(folder / link.name)
         files = [
             f"--{name}-file={folder}/munge.{name}" for name in ("pid", "seed", "log")
         ]
-        daemons.append(
-            _start(
-                "munged",
-                "--foreground",
-                "--force",
-                f"--socket={folder}/munge.socket.2",
-                f"--key-file={folder}/key",
-                "--num-threads=2",
-                *files,
-            )
+        running.start(
+            "munged",
+            "--foreground",
+            "--force",
+            f"--socket={folder}/munge.socket.2",
+            f"--key-file={folder}/key",
+            "--num-threads=2",
+            *files,
         )
         _wait(lambda: (folder / "munge.socket.2").exists(), "munged")
-        daemons.append(_start("slurmctld", "-D", "-c"))
-        daemons.append(_start("slurmd", "-D", "-c"))
-        _wait(
-            lambda: told("sinfo", "-h", "-o", "%T").split()[:1] == ["idle"],
-            "slurmctld and slurmd",
-        )
-        yield
+        running.start("slurmctld", "-D", "-c")
+        running.start("slurmd", "-D", "-c")
+        running.wait_until_idle()
+        yield running
     finally:
         told("scancel", "--user=root")
-        for daemon in reversed(daemons):
+        for daemon in reversed(running.daemons.values()):
             daemon.terminate()
             daemon.wait(30)
         for link in links:
@@ -140,12 +172,6 @@ def told(*command: str) -> str:
         ).stdout
     except subprocess.TimeoutExpired:
         return ""
-
-
-def _start(*command: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
 
 
 def _wait(ready: Callable[[], bool], what: str) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 SYNSETS = {
     "noun": [["citizen", "national", "subject"], ["city", "metropolis", "urban_center"],
              ["man", "adult_male", "chap"],
-             ["will", "volition"], ["angstrom", "a"]],
+             ["will", "volition"], ["angstrom", "a"],
+             ["glass", "tumbler"], ["glasses", "spectacles"]],
     "verb": [["build", "construct"], ["run", "go"], ["run", "operate"],
              ["hope", "trust"], ["hop", "jump"]],
     "adj": [["large", "big(a)"], ["good", "well(p)"]],

@@ -314,13 +314,24 @@ class Results:
         (words), `document`, `fold`."""
         return read_parquet(self._pair(None, benchmark).benchmark.table)
 
-    def scores(self, model: str, benchmark: str) -> "pd.DataFrame":
-        """Return every score with the `label` (1 member, 0 non-member, missing),
-        `subset`, `length` (words) and `fold` of its text or document.
+    def scores(self, model: str, benchmark: str, **reading: Any) -> "pd.DataFrame":
+        """Return the scores of every method and setting, with the `label` (1 member, 0
+        non-member, missing), `subset`, `length` (words) and `fold` of their text or
+        document.
+
+        `reading`: values of columns, as `method="loss"` or `view="delete-10"` (default,
+        no altered view).
+
+        Raises:
+            InputError: a text has several scores of one method, setting and draw:
+                after several start tokens.
         """
         import pandas as pd
 
         scores = read_parquet(self._pair(model, benchmark).scores)
+        scores = _chosen(scores, reading)
+        same = ["unit", "id", "method", "setting", "draw", "reference"]
+        _check_once("scores", scores, same, ["start_token"])
         texts = self.texts(benchmark)
         keys = ["unit", "id"]
         units = texts.rename(columns={"text_id": "id"}).assign(unit="text")
@@ -330,15 +341,17 @@ class Results:
         about = units[[*keys, "label", "subset", "length", "fold"]]
         return scores.merge(about, on=keys, how="left", validate="many_to_one")
 
-    def metrics(self, model: str, benchmark: str) -> "pd.DataFrame":
-        """Return the AUCs and true positive rates with their intervals.
+    def metrics(self, model: str, benchmark: str, **reading: Any) -> "pd.DataFrame":
+        """Return the AUCs and true positive rates with their intervals, of each subset,
+        length, evaluation set, selection and start token.
 
+        `reading`: values of columns (default, no altered view).
         A method with a parameter outside its grid off the default is called as in
         tables, `min_k;window=3`, so that `method == 'min_k' and selection == 'default'`
         is one row of a metric; in rows of the grid each setting is one.
         """
         file = self._pair(model, benchmark).stage_file("metrics")
-        return with_variants_named(read_parquet(file))
+        return _chosen(with_variants_named(read_parquet(file)), reading)
 
     def table(self, artifact: str) -> "pd.DataFrame":
         """Return the numbers of a table or figure, as in its CSV file:
@@ -356,36 +369,40 @@ class Results:
         return read_csv(path)
 
     def tokens(self, model: str, benchmark: str, **reading: Any) -> "pd.DataFrame":
-        """Return the token statistics of a pass, a row for each text and variant, an
-        array [n] in each cell.
+        """Return the token statistics of a pass, a row for each text, an array [n] in
+        each cell.
 
         `token_ids`, `logprobs` (nats), and of a text's own pass `entropies` (nats),
         `variances` (nats squared), `highest` and `ranks`: `methods.TokenStatistics`
         explains them. `reading`: the pass, by `subset`, `length`, `view`,
-        `start_token`, `altered`, `prefix`, `draw` and `shots` (default, every pass over
-        the texts themselves).
+        `start_token`, `altered`, `prefix`, `draw` and `shots` (default, the passes over
+        the texts themselves, `view="original"`).
+
+        Raises:
+            InputError: no such pass, or several over the same texts, as after two start
+                tokens.
         """
         import pandas as pd
 
         pair = self._pair(model, benchmark)
         manifest = str(pair.passes) if pair.requests else None
         index = PassIndex.of_files(manifest, "results/passes/store")
-        wanted = {"altered": "", "prefix": ""} | reading
+        wanted = {"view": "original", "altered": "", "prefix": ""} | reading
         tables = []
         for key in index.rows:
             names = key.to_json()
             if wanted.items() <= names.items():
-                table = index.read(key).to_pandas()
-                for name in ("subset", "length", "view", "start_token"):
-                    table[name] = names[name]
-                tables.append(table)
+                tables.append(index.read(key).to_pandas().assign(**names))
         if not tables:
             known = "; ".join(key.name for key in index.rows) or "none"
             raise InputError(
                 f"load: {model} on {benchmark} has no pass with {wanted}; its passes: "
                 f"{known}"
             )
-        return pd.concat(tables, ignore_index=True)
+        tokens = pd.concat(tables, ignore_index=True)
+        # neighbours are several copies of a text in one pass
+        _check_once("tokens", tokens, ["text_id", "variant"], [*names])
+        return tokens
 
     def _pair(self, model: str | None, benchmark: str) -> Pair:
         """Return the pair of a model, or of any (None), and a benchmark."""
@@ -398,6 +415,42 @@ class Results:
             f"load: {model or 'no model'} on {benchmark} is no run of "
             f"{self.plan.study.name}; it has {pairs}"
         )
+
+
+def _chosen(table: "pd.DataFrame", reading: Mapping[str, Any]) -> "pd.DataFrame":
+    """Return the rows of a table with these values of columns; without a `view`, those
+    of the original texts and of questions, which have none. `InputError` if there are
+    none."""
+    for column, value in reading.items():
+        if column not in table:
+            known = [str(name) for name in table]
+            raise InputError(f"load: no column '{column}': {nearest(column, known)}")
+        chosen = table[table[column] == value]
+        if chosen.empty:
+            there = ", ".join(sorted(set(map(str, table[column]))))
+            raise InputError(
+                f"load: no row has {column}={value!r}; there are {shorten(there)}"
+            )
+        table = chosen
+    if "view" in reading:
+        return table
+    return table[table["view"].isin(["original", ""])]
+
+
+def _check_once(
+    call: str, table: "pd.DataFrame", same: list[str], differing: list[str]
+) -> None:
+    """Raise `InputError` if rows of a table agree in the columns `same`, with what of
+    `differing` tells them apart."""
+    again = table[table.duplicated(same, keep=False)]
+    for column in differing:
+        values = again[column].drop_duplicates()
+        if len(values) > 1:
+            shown = ", ".join(f"{column}={value!r}" for value in values)
+            raise InputError(
+                f"load: {call} has texts more than once, by {column}; name one in the "
+                f"call: {shown}"
+            )
 
 
 def load(study: str) -> Results:

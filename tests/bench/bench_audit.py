@@ -3,7 +3,7 @@ scores.
 
     python tests/bench/bench_audit.py [--times 400]
 
-Prints the Markdown tables of docs/size_and_power.md. Scores have variance 1, of which
+Prints the Markdown tables of tests/bench/SIZE_AND_POWER.md. Scores have variance 1, of which
 the share ICC lies between documents. In the mixtures a tenth of the documents, and of
 the texts, lies 3 or 6 standard deviations higher. Whole audits of real texts are in
 bench_stress.py.

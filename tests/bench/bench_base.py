@@ -2,7 +2,7 @@
 
 python tests/bench/bench_base.py --results results --folder FOLDER [--draws 60]
 
-Prints the Markdown table of docs/size_and_power.md. `pico-en-small` of a finished
+Prints the Markdown table of tests/bench/SIZE_AND_POWER.md. `pico-en-small` of a finished
 embedded study is tuned on some documents, in full or with a LoRA adapter, and each
 model reads all documents once; FOLDER keeps its scores. Then documents are dealt into
 those in question and known ones, and each deal is audited: with the base, and as it is

@@ -4,7 +4,7 @@ it, on an embedded study's texts.
     python tests/bench/bench_dial.py --results results [--draws 60] [--seed 1]
         [--only wrapped "two blanks"]
 
-Prints the Markdown tables of docs/size_and_power.md. The null model read none of the
+Prints the Markdown tables of tests/bench/SIZE_AND_POWER.md. The null model read none of the
 addresses since 1930. In each deal some addresses are in question and others known. A
 share of the known ones is altered, so that it scores lower; where an alteration raises
 scores, a share of those in question is. All evidence is false. Passages are altered as

@@ -3,7 +3,7 @@ of a finished embedded study.
 
     python tests/bench/bench_stress.py --results results [--draws 12]
 
-Prints the Markdown tables of docs/size_and_power.md. The null model, which read none of
+Prints the Markdown tables of tests/bench/SIZE_AND_POWER.md. The null model, which read none of
 the texts, scores each once, as it is and as it is altered. Then documents are dealt
 again and again into suspects and known ones, and each deal is audited. Members of
 trained models against non-members of other addresses show the power of fair

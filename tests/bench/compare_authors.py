@@ -1,5 +1,5 @@
 """How far scores lie from those of the authors' public code and of plain transformers:
-the tables of docs/parity.md.
+the tables of docs/methods.md.
 
 python tests/bench/compare_authors.py CHECKOUTS
 

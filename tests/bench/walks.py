@@ -5,7 +5,7 @@
 Prints a Markdown row for each call: the files that its functions are in, the stays in a
 file, and how often a stay is in a file that was left before (`call_trace.py` says how
 they are counted). The calls are real, with a tiny model and made-up texts: what a study
-plans for a figure, and what the jobs of one text run. docs/one_text.md has the table.
+plans for a figure, and what the jobs of one text run. CONTRIBUTING.md has the table.
 """
 
 import argparse

@@ -7,6 +7,7 @@ import math
 import random
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -19,11 +20,20 @@ from made_up_jobs import NAMES, benchmark_of, request, target_of
 from spoiling import JUNK, damaged, limited, refuses, seeds, spoiled, tiers
 
 import tiny_models
+from loopback import Loopback, client_at
 from pretrace.models.api.answers import MalformedAnswerError, tokens_used
+from pretrace.models.api.store import AnswerStore
 from pretrace.models.checkpoint import register_local
 from pretrace.passes.echo import echo_of
 from pretrace.passes.job import run
-from pretrace.questions.over_api import letter_of_logprobs, letter_of_text, reply_of
+from pretrace.questions.answering import Prompt, Question
+from pretrace.questions.over_api import (
+    ApiAnswerer,
+    letter_of_logprobs,
+    letter_of_text,
+    reply_of,
+)
+from pretrace.runtime.errors import InputError
 
 ODD_TEXTS = [
     "a",
@@ -290,6 +300,65 @@ def test_log_probabilities_that_are_none_never_become_probabilities(
 @seeds(60)
 def test_a_spoiled_answer_is_asked_for_again_or_read(reader, good_answer, seed):
     assert is_sound(read(reader, spoiled(good_answer, random.Random(seed))))
+
+
+def is_kept_rightly(body) -> bool:
+    """Whether what a store holds is an answer, judged by itself: one choice with a text
+    or a reason for none, and no error."""
+    [choice, *_] = body["choices"]
+    reason = str(choice.get("finish_reason"))
+    if "filter" in reason or "safety" in reason or "refusal" in reason:
+        return True
+    told = choice.get("message")
+    text = told.get("content") if isinstance(told, dict) else choice.get("text")
+    if isinstance(text, list):
+        text = " ".join(str(part.get("text")) for part in text)
+    has_refusal = isinstance(told, dict) and bool(told.get("refusal"))
+    has_error = body.get("error") or choice.get("error") or "error" in reason
+    is_ended = isinstance(choice.get("finish_reason"), str)
+    is_said = bool((text or "").strip()) or is_ended or has_refusal
+    return not has_error and is_said
+
+
+WRONG = [None, [], {}, "", 0, -1, 1e400, True, "error", {"message": "x"}, [[]], [{}],
+         "content_filter", "length", float("nan"), "\ud83d", 10**30]  # fmt: skip
+
+
+def as_stream(answer) -> str:
+    return f"data: {json.dumps(answer)}\n\ndata: [DONE]\n"
+
+
+@pytest.mark.parametrize("spoken", [json.dumps, as_stream], ids=["whole", "stream"])
+@pytest.mark.parametrize("good_answer", [CHAT, COMPLETION], ids=["chat", "completion"])
+@tiers(25, 500)
+def test_of_a_changed_answer_nothing_is_kept_that_is_no_answer(
+    tmp_path, monkeypatch, quick_retries, good_answer, spoken, seeds
+):
+    """2,000 in the long tests: letters by log-probabilities and by text, and texts."""
+    chat = good_answer is CHAT
+    monkeypatch.setattr("pretrace.models.api.faults._FIRST_WAIT", 0.0)
+    answers = []
+    with Loopback(lambda path, body: answers[0]) as server:
+        for seed in seeds:
+            draw = random.Random(seed)
+            answer = spoiled(good_answer, draw, WRONG)
+            answers[:] = [spoken(answer)]
+            if draw.randrange(4) == 0:
+                answers[:] = [
+                    damaged(answers[0].encode(), draw).decode(errors="replace")
+                ]
+            with AnswerStore(tmp_path / f"{seed}.sqlite") as store:
+                keys = {"endpoint": "chat" if chat else "completions", "attempts": 2}
+                if draw.randrange(2):
+                    keys["top_logprobs"] = 2
+                asking = ApiAnswerer(client_at(server.url, store, **keys))
+                question = Question([Prompt("Which?")])
+                with suppress(InputError):
+                    asking.letters([question], lambda done: None)
+                with suppress(InputError):
+                    asking.go_on(question.prompts, 5, 0, lambda done: None)
+                for (kept,) in store._rows("SELECT answer FROM answers"):
+                    assert is_kept_rightly(json.loads(kept)), (seed, kept)
 
 
 @pytest.mark.parametrize(

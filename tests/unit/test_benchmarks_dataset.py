@@ -564,6 +564,26 @@ def test_files_narrows_what_is_fetched(hub, tmp_path):
             assert "pages" not in path
 
 
+def test_patterns_of_files_make_splits_of_a_folder_of_ones_own(tmp_path):
+    folder = written(
+        tmp_path / "own",
+        {
+            "README.md": b"---\nconfigs: [{config_name: x, data_files: none.csv}]\n---\n",
+            "member/test/a.jsonl": b'{"text": "one"}\n',
+            "non-member/test/b.jsonl": b'{"text": "two"}\n',
+        },
+    )
+    splits = {
+        "members": {"label": 1, "files": "member/*/*.jsonl"},
+        "others": {"label": 0, "files": "non-member/*/*"},
+    }
+    table = table_of(folder, splits=splits)
+    assert dict(zip(table["text"], table["label"], strict=True)) == {"one": 1, "two": 0}
+    splits["others"].pop("files")
+    with pytest.raises(InputError, match=r"splits\.others: files is missing"):
+        table_of(folder, splits=splits)
+
+
 def test_nothing_is_asked_and_nothing_is_left_behind(tmp_path):
     """In a process of its own, whose home and temporary folder are watched, with the
     hub's variables for offline."""

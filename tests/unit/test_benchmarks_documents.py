@@ -12,9 +12,17 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from pypdf import PdfWriter
 
-from made_up_books import docx, epub, pages_of, pdf, prose, wrapped
+from made_up_books import (
+    docx,
+    encrypted_pdf,
+    epub,
+    packed_pdf,
+    pages_of,
+    pdf,
+    prose,
+    wrapped,
+)
 from pretrace.documents import works
 from pretrace.documents.formats import read_document
 from pretrace.documents.layout import (
@@ -139,9 +147,8 @@ def test_title_and_author_are_those_of_the_file(tmp_path, monkeypatch):
         ["<p>Text.</p>"],
         about="<dc:title>B &amp; C</dc:title><dc:creator>D</dc:creator>",
     )
-    writer = PdfWriter(clone_from=pdf(Path("made.pdf"), pages_of(TEXT, "A BOOK")))
-    writer.add_metadata({"/Title": "E", "/Author": "F"})
-    writer.write("books/three.pdf")
+    info = "<< /Title (E) /Author (F) >>"
+    pdf(Path("books/three.pdf"), pages_of(TEXT, "A BOOK"), info=info)
     about = {work.name: report_of(work) for work in works_in(Path("books"))[0]}
     assert {name: (own.title, own.author) for name, own in about.items()} == {
         "one": ("A Novel", "A. Writer"), "two": ("B & C", "D"), "three": ("E", "F")
@@ -155,7 +162,7 @@ def test_title_and_author_are_those_of_the_file(tmp_path, monkeypatch):
         ("<< /Title 1984 /Author 3.5 >>", "", ""),
         ("<< /Title [(E) (F)] /Author [] >>", "", ""),
         ("<< /Title << /A (E) >> /Author true >>", "", ""),
-        ("<< /Title /E /Author 99 0 R >>", "", ""),
+        ("<< /Title /E /Author 99 0 R >>", "E", ""),
         ("<< /Title (E) /Author <FEFF0046> >>", "E", "F"),
         ("null", "", ""),
         ("1984", "", ""),
@@ -164,11 +171,9 @@ def test_title_and_author_are_those_of_the_file(tmp_path, monkeypatch):
     ],
 )
 def test_a_pdf_whose_title_is_no_text_has_none(tmp_path, info, title, author):
-    path = pdf(tmp_path / "b.pdf", pages_of(TEXT, "A BOOK"))
-    path.write_bytes(
-        path.read_bytes().replace(b"/Root 1 0 R", f"/Root 1 0 R /Info {info}".encode())
+    reading = read_document(
+        pdf(tmp_path / "b.pdf", pages_of(TEXT, "A BOOK"), info=info)
     )
-    reading = read_document(path)
     assert reading.title == title
     assert reading.author == author
     assert reading.text
@@ -310,13 +315,6 @@ def test_a_short_text_about_copyright_keeps_it():
     assert without_front_matter(LaidOutText(licence, "UTF-8")).text == licence
 
 
-def encrypted(path: Path) -> Path:
-    writer = PdfWriter(clone_from=pdf(path, [["a secret"]]))
-    writer.encrypt("password", algorithm="RC4-128")
-    writer.write(path)
-    return path
-
-
 DRM = (
     "<encryption><CipherData><CipherReference "
     'URI="OEBPS/ch%201.xhtml"/></CipherData></encryption>'
@@ -324,14 +322,15 @@ DRM = (
 OUTSIDE = {"OEBPS/book.opf": '<package><manifest><item id="a" href="../../../../etc/passwd"/></manifest><spine>'
            '<itemref idref="a"/></spine></package>'}  # fmt: skip
 REFUSED = {
-    "locked.pdf": (encrypted, "the PDF is encrypted; save a copy without a password"),
+    "locked.pdf": (lambda path: encrypted_pdf(path, [["a secret"]], "password"),
+                   "the PDF is encrypted; save a copy without a password"),
     "scan.pdf": (lambda path: pdf(path, [["7"], []]),
                  "1 of 2 pages of the PDF have no text; it is probably scanned"),
     "drm.epub": (lambda path: epub(path, ["Text."],
                                    further={"META-INF/encryption.xml": DRM}),
                                    r"encrypted \(DRM\)"),
     "outside.epub": (lambda path: epub(path, ["Text."], further=OUTSIDE),
-                     "cannot be read as EPUB .*etc/passwd"),
+                     "1 of 1 chapters that the EPUB names are not in it: .*etc/passwd"),
     "bomb.epub": (lambda path: epub(path, ["Text."], further={"big": "0" * 60_000}),
                   "larger than 0 MB, unpacked"),
     "bomb.txt.gz": (lambda path: path.write_bytes(gzip.compress(b"0" * 60_000)),
@@ -352,10 +351,12 @@ REFUSED = {
                   "more than 2,000 tags; divide it"),
     "lines.md": (lambda path: written(path, "a\n" + "\n" * 2000),
                  "more than 2,000 lines; divide it"),
-    "strings.pdf": (lambda path: pdf(path, [["a text"], ["a"] * 1001]),
-                    "page 2 .* has more than 1,000 strings"),
-    "long.pdf": (lambda path: pdf(path, [["a text"] * 900] * 3),
-                 "more than 2,000 strings; divide it"),
+    "glued.pdf": (lambda path: pdf(path, [["ontheseconddayofthesurvey"] * 20]),
+                  "has no spaces between words, 25 letters a word"),
+    "strings.pdf": (lambda path: packed_pdf(path, ["BT /F 9 Tf " + "(a) Tj " * 2_000_000]),
+                    "takes more than 512 MB of memory or 9 seconds"),
+    "long.pdf": (lambda path: pdf(path, [["a text" * 10] * 100] * 9),
+                 "larger than 0 MB, unpacked; divide it"),
     "watermark.pdf": (lambda path: pdf(path,
                                        [["copy " * 20,
                                          str(page)] for page in range(3)]),
@@ -373,7 +374,8 @@ def test_what_cannot_be_read_is_named_with_a_remedy(tmp_path, monkeypatch, name)
     monkeypatch.setattr(limits, "LARGEST_DOCUMENT", 50_000)
     monkeypatch.setattr(limits, "MOST_OPEN", 1000)
     monkeypatch.setattr(limits, "MOST_PIECES", 2000)
-    monkeypatch.setattr(limits, "MOST_STRINGS_OF_A_PAGE", 1000)
+    monkeypatch.setattr(limits, "MEMORY_OF_A_PDF", 512 << 20)
+    monkeypatch.setattr(limits, "SECONDS_OF_A_PDF", 9)
     make, message = REFUSED[name]
     path = tmp_path / name
     make(path)
@@ -559,7 +561,7 @@ def test_two_works_of_one_name_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("name", "module"),
     [
-        ("a.pdf", "pypdf"),
+        ("a.pdf", "pypdfium2"),
         ("a.html", "charset_normalizer"),
         ("a.txt", "charset_normalizer"),
     ],

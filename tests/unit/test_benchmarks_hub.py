@@ -1,6 +1,7 @@
 """The papers' own benchmarks in their true layouts, fetched from a hub on loopback, and
 real files."""
 
+import fnmatch
 import io
 import random
 from pathlib import Path
@@ -212,6 +213,41 @@ def test_mimirs_temporal_sets(hub, tmp_path):
         "member",
         "nonmem",
     }
+
+
+OF_OLMO = [name for name in ENTRIES if name.startswith("olmo_detect")]
+
+
+@pytest.mark.parametrize("name", OF_OLMO)
+def test_the_folders_of_olmo_detect_say_what_a_text_is(hub, tmp_path, name):
+    hub.add("datasets", "TedSSS/OLMo-Detect", made.olmo_detect(3))
+    entry, source = fetched(name, tmp_path)
+    table = build(name, entry, [source])
+    part = "dev" if name.endswith("-dev") else "test"
+    _, stage, kind, *_ = name.split("-")
+    counts = table.groupby(["subset", "label"]).size()
+    assert set(counts) == {3}
+    assert {*counts.index} == {
+        (subset, label) for subset in entry["subsets"] for label in (0, 1)
+    }
+    for row in table.itertuples():
+        is_member = row.text.startswith(f"member_{stage}_")
+        assert is_member == bool(row.label)
+        assert is_member == (f"_{kind}_" in row.text)
+        assert row.subset.removeprefix("dpo_") in row.text
+        assert f"_{part} " in row.text
+    requested = [path for _, path, _ in hub.asked if "/resolve/" in path]
+    assert not any("results" in path or "_pair_" in path for path in requested)
+
+
+def test_every_file_of_olmo_detect_but_pairs_is_in_an_entry():
+    named = set()
+    files = set(made.olmo_detect(1))
+    for name in OF_OLMO:
+        for split in ENTRIES[name]["splits"].values():
+            named.update(fnmatch.filter(files, split["files"]))
+    left = {file for file in files - named if "_pair_" not in file}
+    assert left == {"README.md", "results/scores.jsonl"}
 
 
 def test_patentmia_is_unpacked_and_cut_at_jieba_words(hub, tmp_path):

@@ -7,9 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pypdf import PdfWriter
 
-from made_up_books import docx, epub, pdf, prose, wrapped
+from made_up_books import docx, encrypted_pdf, epub, pdf, prose, wrapped
 from pretrace.benchmarks.user_rows import rows_of_works
 from pretrace.documents.formats import conversion_of, read_document
 from pretrace.documents.works import read_work, report_of, works_in
@@ -36,6 +35,11 @@ def odt(path: Path, paragraphs: str, manifest: str = "<manifest/>") -> Path:
             "content.xml",
             f"<office:document-content {spaces}>{body}</office:document-content>",
         )
+    return path
+
+
+def written(path: Path, content: str) -> Path:
+    path.write_text(content, encoding="utf-8")
     return path
 
 
@@ -331,15 +335,9 @@ LOCKED = (
 )
 
 
-def aes(path: Path) -> Path:
-    writer = PdfWriter(clone_from=pdf(path, kept_blanks(KNOWN)))
-    writer.encrypt("", "the owner's", algorithm="AES-256")
-    writer.write(path)
-    return path
-
-
 def test_a_pdf_that_only_its_owner_may_change_is_read(tmp_path):
-    assert read_document(aes(tmp_path / "a.pdf")).text.split() == KNOWN.split()
+    path = encrypted_pdf(tmp_path / "a.pdf", kept_blanks(KNOWN))
+    assert read_document(path).text.split() == KNOWN.split()
 
 
 UNREADABLE = {
@@ -371,7 +369,9 @@ UNREADABLE = {
     ),
     "lent.pdf": (
         lambda path: path.write_bytes(
-            aes(path).read_bytes().replace(b"/Standard", b"/EBX_HAND")
+            encrypted_pdf(path, [["Text."]])
+            .read_bytes()
+            .replace(b"/Standard", b"/EBX_HAND")
         ),
         r"the PDF is encrypted \(DRM\)",
     ),
@@ -741,7 +741,6 @@ def test_what_programs_write_as_title_and_author_is_none(tmp_path, title, author
 def test_notes_of_a_pdf_go_with_their_raised_numbers(tmp_path):
     """The page is as a word processor sets it: smaller, raised numbers, and notes at
     the foot with the same ones."""
-    path = pdf(tmp_path / "a.pdf", [["@"]])
     lines = [f"Line {number} of the text goes on. " for number in range(20)]
     shown = "".join(f"({line}) Tj T* " for line in lines[:10])
     shown += "(A word) Tj /F 6 Tf 4 Ts (1) Tj 0 Ts /F 10 Tf ( has a note) Tj "
@@ -751,19 +750,124 @@ def test_notes_of_a_pdf_go_with_their_raised_numbers(tmp_path):
     shown += "1 0 0 1 74 400 Tm /F 10 Tf (O is wet.) Tj 1 0 0 1 50 380 Tm "
     shown += "/F 10 Tf (1 This is the note.) Tj T*"
     stream = f"BT /F 10 Tf 12 TL 50 780 Td {shown} ET"
-    data = path.read_bytes()
-    begin = data.index(b"<< /Length")
-    end = data.index(b"endstream")
-    path.write_bytes(
-        data[:begin]
-        + f"<< /Length {len(stream)} >>\nstream\n{stream}\n".encode()
-        + data[end:]
-    )
-    reading = read_document(path)
+    reading = read_document(pdf(tmp_path / "a.pdf", [stream]))
     assert "A word has a note." in reading.text
     assert "And H2O is wet." in reading.text
     assert "This is the note" not in reading.text
     assert reading.text.count("of the text") == 20
+
+
+NAMED = {
+    "latin1": "cp1252", "ISO_8859-1": "cp1252", "iso-8859-9": "cp1254",
+    "utf-16": "utf-8", "windows-1251": "utf-8-sig", "hex": "utf-8",
+}  # fmt: skip
+SIGNS = {"shift_jis": ("cp932", "①髙"), "gb2312": ("gb18030", "镕"),
+         "euc-kr": ("cp949", "똠")}  # fmt: skip
+
+
+@pytest.mark.parametrize("suffix", [".html", ".epub"])
+@pytest.mark.parametrize("told", [*NAMED, *SIGNS])
+def test_what_a_page_says_of_its_encoding_is_taken_as_browsers_take_it(
+    tmp_path, told, suffix
+):
+    encoding, text = SIGNS.get(told, (NAMED.get(told), "“Café” — a bill of 5 €…"))
+    data = f"<meta charset={told}><p>{text}</p>".encode(encoding)
+    path = tmp_path / f"a{suffix}"
+    path.write_bytes(data)
+    if suffix == ".epub":
+        path.unlink()
+        remade(epub(path, []), a=("nav.xhtml", "1.xhtml"))
+        with zipfile.ZipFile(path, "a") as book:
+            book.writestr("OEBPS/1.xhtml", data)
+    assert read_document(path).text.partition("\n")[0] == text
+
+
+ADDRESSES = {
+    "chapter": 'href="ch%201.xhtml#s2"', "query": 'href="ch%201.xhtml?v=2"',
+    "root": 'href="/OEBPS/ch%201.xhtml"', "backslash": 'href=".\\ch%201.xhtml"',
+    "capitals": 'href="Ch 1.xhtml"',
+}  # fmt: skip
+LACKING = {
+    "a file": ('href="ch%202.xhtml"', 'href="gone.xhtml"', "gone.xhtml"),
+    "an address": ('href="ch%202.xhtml"', "", "i2"),
+    "an item": ('id="i2"', "", "i2"),
+}
+
+
+@pytest.mark.parametrize("name", ADDRESSES)
+def test_a_chapter_is_found_however_its_address_is_written(tmp_path, name):
+    path = epub(tmp_path / "a.epub", ["One.", "Two."])
+    remade(path, a=('href="ch%201.xhtml"', ADDRESSES[name]))
+    assert read_document(path).text == "Chapter 1\n\nOne.\n\nChapter 2\n\nTwo."
+
+
+@pytest.mark.parametrize("name", LACKING)
+def test_a_missing_chapter_is_named_and_the_others_are_read(tmp_path, name):
+    before, after, named = LACKING[name]
+    path = remade(epub(tmp_path / "a.epub", ["One.", "Two."]), a=(before, after))
+    reading = read_document(path)
+    assert reading.text == "Chapter 1\n\nOne."
+    assert reading.removed[f"missing chapters ({named})"] == 1
+
+
+SENTENCES = {
+    "en": "The river went past the mill. ", "zh": "黄河是中国的第二长河。",
+    "ja": "漁師は舟を出して岬の先まで行った。", "th": "แม่น้ำไหลผ่านโรงสีเก่า ",
+    "ko": "강은 오래된 방앗간을 지나 흘렀다. ",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_a_page_and_a_book_lose_the_same_in_every_script(tmp_path, language):
+    own = SENTENCES[language]
+    text = "".join(f"<p>{own * 4}</p>" for _ in range(9))
+    menu = "".join(f"<li><a href='/'>{own[:4]}</a></li>" for _ in range(12))
+    ruby = f"<p><ruby>{own[:4]}<rt>{own * 9}</rt></ruby></p>" * 9
+    page = written(tmp_path / "a.html", f"<nav>{menu}</nav>{text}{ruby}")
+    expected = "\n\n".join([(own * 4).strip()] * 9 + [own[:4].strip()] * 9)
+    assert read_document(page).text == expected
+    book = written(tmp_path / "b.txt", f"© 2019 P.\n\n{(own * 9 + chr(10)) * 200}")
+    [work] = works_in(book)[0]
+    assert "2019" not in read_work(work).text
+
+
+SEEN = "BT /F 10 Tf 1 0 0 1 50 700 Tm (What is seen of a page are these ten words.) Tj"
+DRAWN = {
+    "in two layers": f"{SEEN} ET /OC /L BDC BT /F 9 Tf 50 600 Td (Draft) Tj ET EMC",
+    "twice": f"{SEEN} {SEEN.replace('50', '50.3')} ET",
+    "twice, in other pieces": f"{SEEN} 1 0 0 1 50 700 Tm (What) Tj ( is seen) Tj ET",
+    "beside invisible text": f"{SEEN} 1 0 0 1 50 600 Tm 3 Tr (Hidden words) Tj ET",
+    "over an invisible copy": f"3 Tr {SEEN} 0 Tr {SEEN} ET",
+    "beside white text": f"{SEEN} 1 g 1 0 0 1 50 600 Tm (Hidden words) Tj ET",
+    "by OCR": f"3 Tr {SEEN} ET",
+    "without blanks": SEEN.replace(
+        "(What is seen of", "[(What is seen) -300 (of"
+    ).replace("Tj", "] TJ ET"),
+    "turned": SEEN.replace("1 0 0 1 50 700", "0 1 -1 0 50 300") + " ET",
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_pdf_is_read_as_it_looks(tmp_path, name):
+    reading = read_document(pdf(tmp_path / "a.pdf", [DRAWN[name]]))
+    assert reading.text == "What is seen of a page are these ten words."
+
+
+def test_a_hyphen_before_a_blank_at_the_end_of_a_line_keeps_it(tmp_path):
+    lines = [
+        "A poem has a pre- ",
+        "and a post-war verse. ",
+        "It has a di-",
+        "vided word.",
+    ]
+    reading = read_document(pdf(tmp_path / "a.pdf", [lines]))
+    assert reading.text.startswith("A poem has a pre- and a post-war verse.")
+
+
+def test_a_long_line_that_pages_begin_with_is_text(tmp_path):
+    page = "On day {} of the survey the boat crossed the bay and"
+    pages = [[page.format(n), *KNOWN.split("\n\n")[n].split(". ")] for n in range(4)]
+    assert read_document(pdf(tmp_path / "a.pdf", pages)).text.count("On day") == 4
 
 
 def test_other_formats_are_named_with_how_to_convert_them():

@@ -234,7 +234,7 @@ FAMILIES = {
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("sizes", [[6] * 16, [3] * 4 + [12] * 12, [20] * 4 + [4] * 12])
 def test_false_alarms_stay_at_their_level(family, sizes):
-    """The full tables are in docs/size_and_power.md, by tests/bench/bench_audit.py."""
+    """The full tables are in tests/bench/SIZE_AND_POWER.md, by tests/bench/bench_audit.py."""
     rng = np.random.default_rng(8)
     times = 300
     alarms = 0

@@ -155,6 +155,7 @@ def test_a_draw_of_prefixes_belongs_to_the_document_of_its_shots(texts_table):
             ids[chosen.draw] = chosen.ids
     given = scored(texts_table, draws=(0, 1, 2))
     rows = computed(given, texts_table, prefixes)
+    assert set(rows["document"]) == set(documents.values()), "in sets without shots too"
     rows = values_of(rows, method="recall", evaluation_set="without_prefixes")
     assert set(rows.index) == set(documents.values())
     for draw, document in documents.items():

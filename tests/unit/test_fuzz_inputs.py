@@ -22,11 +22,10 @@ import pytest
 import spoiling
 import yaml
 from made_up_studies import ROOT
-from pypdf import PdfWriter
 from spoiling import damaged, limited, refuses, repacked, respelled, spoiled, tiers
 
 import hub_datasets as made
-from made_up_books import docx, epub, pages_of, pdf, prose
+from made_up_books import docx, epub, packed_pdf, pages_of, pdf, prose
 from pretrace import benchmarks
 from pretrace.audit.file_checks import check_audit
 from pretrace.benchmarks.loaders.local import check_texts
@@ -301,12 +300,9 @@ def documents(tmp_path_factory) -> dict[str, bytes]:
     lines = "".join(
         rf"\pard\f0 {own}{{\footnote n}}\u8217?\'e9\par" for own in text.split("\n\n")
     )
-    plain = pdf(folder / "a.pdf", pages_of(text, "H", lines=10))
-    packed = PdfWriter(clone_from=plain)
-    packed.add_metadata({"/Title": "A title"})
-    for page in packed.pages:
-        page.compress_content_streams()
-    packed.write(folder / "b.pdf")
+    pages = pages_of(text, "H", lines=10)
+    plain = pdf(folder / "a.pdf", pages)
+    packed = packed_pdf(folder / "b.pdf", pages, "<< /Title (A title) >>")
     return {
         "a.epub": epub(
             folder / "a.epub", [text, text], front="F", about="<dc:title>A</dc:title>"
@@ -314,7 +310,7 @@ def documents(tmp_path_factory) -> dict[str, bytes]:
         "a.docx": docx(folder / "a.docx", text, ["One\t1"]).read_bytes(),
         "a.odt": odt(text),
         "a.pdf": plain.read_bytes(),
-        "b.pdf": (folder / "b.pdf").read_bytes(),
+        "b.pdf": packed.read_bytes(),
         "a.html": f"<html><head><title>x</title></head><body>{blocks}<ul><li>a<li>b</ul></body></html>".encode(),
         "a.rtf": rf"{{\rtf1\ansi{{\fonttbl{{\f0 T;}}}}{{\info{{\title T}}}}{lines}}}".encode(),
         "a.md": f"---\ntitle: x\n---\n# Contents\n- a\n{text}[^1]\n\n[^1]: note\n".encode(

@@ -4,6 +4,7 @@ where pip is configured to look."""
 import os
 import time
 import zipfile
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from local_server import LocalServer
 from pretrace.runtime.downloads import fetch_package
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import sha256_file
-from pretrace.runtime.http import Fetcher, NotFoundError
+from pretrace.runtime.http import Fetcher, NotFoundError, asked_wait
 
 DATA = bytes(range(256)) * 2000
 
@@ -184,3 +185,48 @@ def test_a_file_that_no_place_offers_is_named_and_no_password_is_shown(
         )
     assert "127.0.0.1" in str(error.value)
     assert "p%40ss" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait"),
+    [
+        ({}, None),
+        ({"Retry-After": "7"}, 7),
+        ({"Retry-After": "34s"}, 34),
+        ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "inf"}, None),
+        ({"retry-after-ms": "250", "Retry-After": "1"}, 0.25),
+        # OpenAI's and Groq's: the limit that is used up counts
+        ({"x-ratelimit-reset-requests": "6m0s"}, 360),
+        (
+            {
+                "x-ratelimit-remaining-requests": "3",
+                "x-ratelimit-reset-requests": "2h",
+                "x-ratelimit-remaining-tokens": "0",
+                "x-ratelimit-reset-tokens": "1m7.66s",
+            },
+            67.66,
+        ),
+        ({"x-ratelimit-remaining": "12", "x-ratelimit-reset": "60"}, None),
+        # Anthropic's, and OpenRouter's in milliseconds since 1970
+        (
+            {
+                "anthropic-ratelimit-tokens-remaining": "0",
+                "anthropic-ratelimit-tokens-reset": "{date}",
+            },
+            90,
+        ),
+        ({"X-RateLimit-Reset": "{milliseconds}"}, 90),
+        # the hub's, and the older form of the draft
+        ({"RateLimit": '"api";r=0;t=255'}, 255),
+        ({"RateLimit": '"pages";r=9;t=9, "api";r=0;t=255'}, 255),
+        ({"RateLimit": "limit=10, remaining=0, reset=50"}, 50),
+        ({"RateLimit": '"api";r=4;t=255'}, None),
+    ],
+)
+def test_how_a_server_asks_to_wait(headers, wait):
+    soon = datetime.now(UTC) + timedelta(seconds=90)
+    about = {"date": soon.isoformat(), "milliseconds": int(soon.timestamp() * 1000)}
+    told = asked_wait({name: value.format(**about) for name, value in headers.items()})
+    assert told == (wait if wait is None else pytest.approx(wait, abs=2))

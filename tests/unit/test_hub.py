@@ -1,5 +1,7 @@
 """The hub's client behind `runtime.hub`, against a hub on loopback."""
 
+from pathlib import Path
+
 import pytest
 from huggingface_hub import constants
 
@@ -95,4 +97,22 @@ def test_a_page_of_a_proxy_is_not_a_defect(hub, monkeypatch, page):
         lambda: names_in("a/b", "dataset", "main"),
     ):
         with pytest.raises(InputError, match=r"a/b at 'main'"):
+            ask()
+
+
+def test_a_limit_of_the_hub_is_waited_for_as_it_says_and_then_named(hub, monkeypatch):
+    """Its window is five minutes, and it says so in RateLimit alone."""
+    slept = []
+    monkeypatch.setattr("pretrace.runtime.hub.time.sleep", slept.append)
+    hub.add("datasets", "a/b", FILES)
+    hub.limits = {"RateLimit": '"api";r=0;t=255'}
+    hub.limited = 2
+    assert len(list_files("a/b", "dataset", "main").files) == len(FILES)
+    assert slept == [255, 255]
+    hub.limited = 10**6
+    for ask in (
+        lambda: list_files("a/b", "dataset", "main"),
+        lambda: fetch_file("a/b", "dataset", "main", "run.py", Path("here")),
+    ):
+        with pytest.raises(InputError, match=r"limits requests .* or set HF_TOKEN"):
             ask()

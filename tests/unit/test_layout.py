@@ -195,8 +195,10 @@ def test_a_bench_says_how_it_is_run_and_starts(bench):
     assert done.stdout.startswith("usage:")
 
 
-TEXT_WAY, FIGURE_WAY, WALKS = (
-    (ROOT / "docs" / "one_text.md").read_text(encoding="utf-8").split("\n## ")
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+_, TEXT_WAY, FIGURE_WAY, WALKS = re.split(
+    r"\n##+ (?:The way of one text|The way of one figure|Counted by a trace)\n",
+    CONTRIBUTING.partition("\n## Code\n")[0],
 )
 walks_of_a_figure = runpy.run_path(str(ROOT / "tests" / "bench" / "walks.py"))[
     "walks_of_a_figure"
@@ -223,7 +225,7 @@ CHECKS = {
 
 def test_the_way_of_one_figure_names_every_file_that_decides_about_it(tmp_path):
     """The trace of the calls has further files, which check, read and write: the table
-    of docs/one_text.md counts them."""
+    of CONTRIBUTING.md counts them."""
     walks = [walk for _, walk in walks_of_a_figure(tmp_path)]
     passed = set()
     for walk in walks:

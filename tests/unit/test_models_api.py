@@ -22,7 +22,7 @@ from loopback import Loopback, client_at, completion
 from pretrace.models.api.answers import MalformedAnswerError
 from pretrace.models.api.client import _Asking
 from pretrace.models.api.endpoint import ApiRequest
-from pretrace.models.api.faults import FailedRequestError, retry_after
+from pretrace.models.api.faults import FailedRequestError
 from pretrace.models.api.store import AnswerStore
 from pretrace.runtime.errors import InputError
 
@@ -170,12 +170,7 @@ def test_a_server_that_answers_nothing_but_wait_ends_the_job(tmp_path, monkeypat
         ask(server.url, tmp_path / "b.sqlite", attempts=2)
 
 
-def test_retry_after_is_read_as_seconds_or_as_a_date():
-    assert retry_after({"retry-after": "7"}) == 7
-    assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
-    assert retry_after({"retry-after": "soon"}) is None
-    assert retry_after({"retry-after-ms": "250", "retry-after": "1"}) == 0.25
-    assert retry_after({}) is None
+def test_a_wait_that_is_told_is_kept_and_else_grows():
     assert FailedRequestError("", after=30.0).wait(0) >= 30
     for attempt in range(8):
         waits = {FailedRequestError("").wait(attempt) for _ in range(50)}

@@ -136,7 +136,16 @@ REFUSED = {
                                             SCALARS),
     "scales that a method does not know": (
         quantised(torch.float8_e4m3fn, quantization_config={"quant_method": "fp8"}),
-        "does not use|lacks weights"),
+        "scales of quantised|lacks weights"),
+    "scales of activations": (
+        lambda folder: reweighted(
+            folder,
+            lambda weights: weights | {f"{QUERIES}.input_zero_point": torch.tensor(2)}),
+        r"scales of quantised numbers.*input_zero_point.*Save the model in 16 bits"),
+    "code of its own": (
+        lambda folder: configured(folder, model_type="other",
+                                  auto_map={"AutoConfig": "configuration_x.X"}),
+        "remote_code: true in the model's entry and trust_remote_code: true"),
     "a number of no known name": (
         lambda folder: reweighted(folder,
                                   lambda weights: weights | {f"{QUERIES}.gain": torch.tensor(2.0)}),
@@ -229,7 +238,25 @@ HARMLESS = {
     "angles and positions": ("llama", {
         "model.layers.0.self_attn.rotary_emb.inv_freq": ANGLES.bfloat16(),
         "model.position_ids": torch.arange(9)}),
+    "a block that predicts later tokens": ("llama", {
+        "mtp.layers.0.self_attn.q_proj.weight": torch.ones(2, 2),
+        "model.mtp_layers.0.eh_proj.weight": torch.ones(2, 2)}),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("behind", [2, 3, 4])
+def test_as_many_layers_behind_the_last_as_config_json_says_are_left_out(
+    folder, behind
+):
+    """Layers 0 and 1 are the model's; they predict one token, the next two others."""
+    layer = {f"model.layers.{behind}.eh_proj.weight": torch.ones(2, 2)}
+    reweighted(copied := folder(), lambda weights: weights | layer)
+    configured(copied, num_nextn_predict_layers=2)
+    if behind < 4:
+        check(copied, (5, 20), PromptPrefix((1,)))
+    else:
+        with pytest.raises(InputError, match=r"does not use.*model\.layers\.4"):
+            loaded(copied)
 
 
 @pytest.mark.parametrize("case", HARMLESS)

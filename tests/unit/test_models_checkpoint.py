@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from made_up_jobs import target_of
+from safetensors.torch import load_file, save_file
 
 import tiny_models
 from pretrace.models import checkpoint, gguf
@@ -190,6 +191,47 @@ def test_settings_that_this_machine_cannot_meet_are_errors(record):
         with pytest.raises(InputError, match="no GPU"):
             load_checkpoint(record, device="cuda")
     assert load_checkpoint(record, max_length=32).context == 32
+
+
+def with_a_second_copy(directory: Path) -> None:
+    first, second = sorted(directory.glob("model-*.safetensors"))[:2]
+    weights = load_file(first)
+    name = sorted(weights)[0]
+    save_file(load_file(second) | {name: weights[name] + 1}, second)
+
+
+def with_whole_weights(directory: Path) -> None:
+    save_file({"lm_head.weight": torch.ones(2)}, directory / "model.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("add", "says"),
+    [
+        (with_a_second_copy, r" in model-00001-of.* and in model-00002-of"),
+        (with_whole_weights, r"has model\.safetensors and model\.safetensors\.index"),
+    ],
+)
+def test_weights_of_which_there_are_two_are_refused_with_both_names(
+    directory, tiny_model, tmp_path, add, says
+):
+    (directory / "model.safetensors").unlink()
+    tiny_model("llama").save_pretrained(directory, max_shard_size="20KB")
+    record = tmp_path / "sharded.json"
+    register_local(directory, record)
+    add(directory)
+    with pytest.raises(InputError, match=says):
+        register_local(directory, record)
+
+
+def test_whole_weights_that_are_put_beside_an_index_later_are_not_read(
+    directory, tiny_model, tmp_path
+):
+    (directory / "model.safetensors").unlink()
+    tiny_model("llama").save_pretrained(directory, max_shard_size="20KB")
+    register_local(directory, tmp_path / "sharded.json")
+    with_whole_weights(directory)
+    with pytest.raises(InputError, match="which weights count is not clear"):
+        load_checkpoint(tmp_path / "sharded.json", device="cpu").load()
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """How a chat server takes requests is found out by the first one, once, and kept;
 thoughts get room."""
 
+import copy
 import json
 import sqlite3
 from contextlib import closing
@@ -166,10 +167,15 @@ ANSWERS = {
         said(message={"content": "B \ud83d"}),
         Reply("B \ufffd"),
     ),
-    "an empty choice": (said(), NO_TEXT),
-    "no choice": (message("B") | {"choices": []}, NO_TEXT),
-    "no choices": (message("B") | {"choices": None}, NO_TEXT),
     "no content": (said(message={"role": "assistant"}, finish_reason="stop"), NO_TEXT),
+    "no choice but a filter": (
+        {"choices": [], "promptFeedback": {"blockReason": "SAFETY"}},
+        FILTERED,
+    ),
+    "a filter beside a choice": (
+        said(finish_reason="error") | {"error": {"code": "content_filter"}},
+        FILTERED,
+    ),
     "a refusal": (said(message={"content": None, "refusal": "No."}), REFUSED),
     "a filter without a message": (said(finish_reason="content_filter"), FILTERED),
     "Google's": (
@@ -206,6 +212,128 @@ def test_what_a_server_says_in_its_own_way_is_an_answer_and_the_job_goes_on(
         before = server.requests
         assert answerer.go_on(PROMPTS, 20, 0, lambda done: None) == told
         assert server.requests == before
+
+
+UPSTREAM = {"code": 502, "message": "Upstream error"}
+NOTHING = {"prompt_tokens": 9, "completion_tokens": 0, "total_tokens": 9}
+FAULTY = {
+    "no choices": message("B") | {"choices": None},
+    "no choice": message("B") | {"choices": []},
+    "an empty choice": said(),
+    "no object": [5],
+    "an error alone": {"id": "x", "object": "error", "message": "Upstream error"},
+    "an error beside a choice": message("The cor") | {"error": UPSTREAM},
+    "an error in a choice": message("The cor", error=UPSTREAM),
+    "no text and no token": message("") | {"usage": NOTHING},
+    "no text and no reason": message(" ", finish_reason=None),
+    **{
+        reason: message("The cor", finish_reason=reason)
+        for reason in (
+            "error",
+            "network_error",
+            "insufficient_system_resource",
+            "abort",
+            "server_overloaded",
+        )
+    },
+}
+
+
+def at_the_other_endpoint(answer):
+    """A chat's answer as one of the completions endpoint."""
+    answer = copy.deepcopy(answer)
+    choices = answer.get("choices") if isinstance(answer, dict) else None
+    for choice in choices or ():
+        told = choice.pop("message", None)
+        if told:
+            choice["text"] = told["content"]
+    return answer
+
+
+def as_events(answer):
+    """A chat's answer as a stream, which a server may send to any request."""
+    if isinstance(answer, dict):
+        answer = copy.deepcopy(answer)
+        for choice in answer.get("choices") or ():
+            choice["delta"] = choice.pop("message", {})
+    return f": PROCESSING\n\ndata: {json.dumps(answer)}\n\ndata: [DONE]\n\n"
+
+
+WAYS = {
+    "chat": lambda answer: answer,
+    "completions": at_the_other_endpoint,
+    "stream": as_events,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("fault", FAULTY)
+def test_an_error_with_status_200_is_asked_again_and_never_stored(
+    tmp_path, quick_retries, fault, way
+):
+    """Gateways answer so; a store of before, which has one, is asked again, too."""
+    spoken = WAYS["completions" if way == "completions" else "chat"]
+    first = WAYS[way](FAULTY[fault])
+    if not isinstance(first, str):
+        first = json.dumps(first)
+    asked = []
+
+    def respond(path, body):
+        asked.append(body)
+        return first if len(asked) <= 2 else spoken(message("B"))
+
+    path = tmp_path / "a.sqlite"
+    keys = {"endpoint": "completions" if way == "completions" else "chat"}
+    with Loopback(respond) as server:
+        letters, _ = letters_at(server.url, path, PROMPTS[:1], attempts=4, **keys)
+        assert [letter.answer for letter in letters] == ["B"]
+        assert len(asked) == 3
+        if way == "stream" or fault == "no object":
+            return
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("UPDATE answers SET answer = ?", [first])
+            database.execute("DELETE FROM digests")
+            database.commit()
+        letters, _ = letters_at(server.url, path, PROMPTS[:1], **keys)
+        assert [letter.answer for letter in letters] == ["B"]
+        assert len(asked) == 4
+
+
+@pytest.mark.parametrize("endpoint", ["chat", "completions"])
+@pytest.mark.parametrize("told", [{"Server": "llama.cpp"}, {}])
+def test_what_llama_cpp_keeps_of_other_prompts_is_not_read(tmp_path, endpoint, told):
+    """It tells itself by a header, and behind a proxy by its times."""
+    spoken = at_the_other_endpoint if endpoint == "completions" else dict
+
+    class Server(Loopback):
+        def _reply(self, request, fault, body):
+            answer = spoken(message("B") | {"timings": {"cache_n": 0}})
+            if told:
+                del answer["timings"]
+            request.reply(200, json.dumps(answer).encode(), told)
+
+    with Server(lambda *asked: None) as server:
+        keys = {"endpoint": endpoint, "concurrency": 1}
+        letters, dialect = letters_at(server.url, tmp_path / "a.sqlite", **keys)
+        assert [letter.answer for letter in letters] == ["B"] * len(PROMPTS)
+        assert dialect.uncached
+        whole = [body.get("cache_prompt") for body in sent(server)]
+        assert whole.count(False) == len(PROMPTS)
+        assert server.requests == len(PROMPTS) + 1
+
+
+def test_thoughts_that_take_of_the_answers_room_get_room_of_their_own(tmp_path):
+    def respond(path, body):
+        left = body["max_tokens"] - 50
+        usage = {"prompt_tokens": 5, "completion_tokens": body["max_tokens"],
+                 "completion_tokens_details": {"reasoning_tokens": 50}}  # fmt: skip
+        words = " ".join(["word"] * min(left, 60))
+        return message(words, finish_reason="length") | {"usage": usage}
+
+    with AnswerStore(tmp_path / "a.sqlite") as store, Loopback(respond) as server:
+        answerer = ApiAnswerer(client_at(server.url, store, endpoint="chat"))
+        [told] = answerer.go_on(PROMPTS[:1], 60, 0, lambda done: None)
+    assert len(told.reply.text.split()) == 60
 
 
 def test_a_server_that_only_streams_is_read_and_one_that_breaks_off_is_asked_again(

@@ -1,5 +1,7 @@
 """Models of the hub: what is fetched, what is refused, what is recorded."""
 
+import json
+
 import pytest
 import torch
 from made_up_studies import CONFIG, FREE
@@ -60,6 +62,17 @@ def test_an_adapter_of_the_hub_is_refused_with_what_to_do(hub, tiny, tmp_path):
         check_model("anna/lora", "main")
     with pytest.raises(InputError, match=told):
         fetch_model("anna/lora", "main", tmp_path / "checkpoint.json")
+
+
+def test_whole_weights_beside_an_index_are_refused_before_they_are_fetched(
+    hub, tiny, tmp_path
+):
+    index = {"weight_map": {"lm_head.weight": "model-00001-of-00001.safetensors"}}
+    beside = {"model.safetensors.index.json": json.dumps(index).encode()}
+    hub.add("models", ID, files(tiny) | beside)
+    with pytest.raises(InputError, match="which weights count is not clear"):
+        fetch_model(ID, "main", tmp_path / "checkpoint.json")
+    assert not any(path.endswith("/model.safetensors") for _, path, _ in hub.asked)
 
 
 def proposed(

@@ -18,6 +18,7 @@ import tiny_models
 from pretrace.models.checkpoint import read_checkpoint, register_local
 from pretrace.models.entries import Training
 from pretrace.models.tokens import start_token_ids
+from pretrace.models.training import build, loop
 from pretrace.models.training.build import (
     continue_model,
     fit,
@@ -175,6 +176,22 @@ def test_training_twice_gives_the_same_bytes_and_another_seed_others(trained):
     assert (first / "model.safetensors").read_bytes() != (
         other / "model.safetensors"
     ).read_bytes()
+
+
+def test_a_point_of_the_held_out_loss_is_of_few_tokens_however_long_the_texts(
+    table, trained, monkeypatch
+):
+    longer = table["text"].where(table["label"] == 1, table["text"] + " word" * 400)
+    monkeypatch.setitem(table, "text", longer)
+    watched = []
+
+    def train(model, steps, held_out, **options):
+        watched.extend(held_out)
+        return loop.train(model, steps, held_out[:1], **options)
+
+    monkeypatch.setattr(build, "train", train)
+    trained("tiny", window=512)
+    assert [len(window) for window in watched] == [513] * 8
 
 
 def test_the_checkpoint_loads_as_a_target_with_the_separator_as_start_token(

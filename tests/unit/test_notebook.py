@@ -97,6 +97,11 @@ def embedded(folder):
     write_parquet(pair.benchmark.table, benchmark)
     write_parquet(pair.scores, scores)
     write_parquet(pair.stage_file("metrics"), metrics)
+    is_shown = (metrics["metric"] == "auc") & (metrics["selection"] == "default")
+    table = Path("results/embedded/tables/results_auc.csv")
+    table.parent.mkdir(parents=True)
+    named = metrics[is_shown].assign(model=PAIR[0], benchmark=PAIR[1])
+    named.to_csv(table, index=False)
     write_json("results/embedded/provenance.json", {"config": CONFIG})
     return benchmark, target
 
@@ -235,21 +240,24 @@ def test_methods_come_in_a_list_or_by_their_names_with_their_parameters(folder):
         assert pretrace.score(TEXTS[:3], model="tiny", methods=methods).equals(expected)
 
 
-@pytest.mark.parametrize("given", [list, tuple, iter, np.array, pd.Series, pd.Index])
 def test_texts_come_in_any_list_with_labels_as_pandas_has_them_and_a_model_by_its_path(
-    folder, given
+    folder,
 ):
     expected = pretrace.score(TEXTS[:3], model="tiny", methods=["loss"])
-    for labels in (
-        [1, 0, np.nan],
-        pd.Series([1, 0, pd.NA], dtype="Int64"),
-        ["1", "0", None],
-        np.array([1, 0, 1]),
-    ):
+    as_given = [
+        (list, [1, 0, np.nan]),
+        (tuple, pd.Series([1, 0, pd.NA], dtype="Int64")),
+        (iter, ["1", "0", None]),
+        (np.array, np.array([1, 0, 1])),
+        (pd.Series, [True, False, None]),
+        (pd.Index, np.array([1, 0, 1]) == 1),
+        (list, pd.Series([True, False, pd.NA], dtype="boolean")),
+    ]
+    for given, labels in as_given:
         shown = pretrace.score(
             given(TEXTS[:3]), model=Path("tiny"), methods=["loss"], labels=labels
         )
-        assert shown["loss"].tolist() == expected["loss"].tolist()
+        assert shown["loss"].tolist() == expected["loss"].tolist(), given
 
 
 def test_a_long_list_says_how_far_it_is_and_a_table_of_scores_what_it_is_of(
@@ -295,17 +303,15 @@ def test_a_finished_study_is_one_line_and_gives_its_tables_and_one_row_of_a_meth
         == len(metrics.query("method == 'min_k;window=3'"))
         == 1
     )
-    folder = Path("results/embedded/tables")
+    shown = study.table("results_auc").query("method == 'loss'")
+    assert (
+        shown["value"].tolist() == metrics.query("method == 'loss'")["value"].tolist()
+    )
+    Path("results/embedded/tables/results_auc.csv").unlink()
     with pytest.raises(
         InputError, match=r"results_auc\.csv is not there: snakemake --cores all"
     ):
         study.table("results_auc")
-    folder.mkdir()
-    (folder / "results_auc.csv").write_text("method,value\nloss,0.5\n")
-    assert study.table("results_auc").to_dict("list") == {
-        "method": ["loss"],
-        "value": [0.5],
-    }
     with pytest.raises(
         InputError,
         match="has no table or figure 'result_auc': did you mean 'results_auc'",
@@ -344,6 +350,51 @@ def test_a_finished_study_gives_its_scores_labels_lengths_and_tokens(embedded):
         study.scores(PAIR[0], "sot")
 
 
+def test_a_finished_study_gives_the_original_texts_and_none_twice(embedded):
+    benchmark, target = embedded
+    study = pretrace.load("embedded")
+    pair = study.plan.pair(*PAIR)
+    expected = {
+        call: getattr(study, call)(*PAIR) for call in ("scores", "metrics", "tokens")
+    }
+    plain = next(row for row in pair.pass_requests if not row["altered"])
+
+    def read_again(**changes):
+        """Add passes, scores and metrics of another view or start token."""
+        requests = [*pair.pass_requests, plain | changes]
+        job.run(
+            [PassRequest.from_json(request) for request in requests],
+            benchmark=benchmark,
+            names={"study": "embedded", "model": PAIR[0], "benchmark": PAIR[1]},
+            target=target,
+            store=Path("results/passes/store"),
+            manifest=Path(pair.passes),
+            batch_tokens=256,
+            threads=1,
+        )
+        for file in (pair.scores, pair.stage_file("metrics")):
+            table = pd.read_parquet(file)
+            write_parquet(file, pd.concat([table, table.assign(**changes)]))
+
+    read_again(view="delete-10")
+    for call, table in expected.items():
+        pd.testing.assert_frame_equal(
+            getattr(study, call)(*PAIR), table, check_dtype=False
+        )
+        views = getattr(study, call)(*PAIR, view="delete-10")["view"]
+        assert {*views} == {"delete-10"}
+    read_again(start_token="none")
+    for call in ("scores", "tokens"):
+        with pytest.raises(InputError, match="more than once, by start_token; name"):
+            getattr(study, call)(*PAIR)
+        once = getattr(study, call)(*PAIR, start_token="<|endoftext|>")
+        pd.testing.assert_frame_equal(once, expected[call], check_dtype=False)
+    with pytest.raises(InputError, match="no column 'lenght': did you mean 'length'"):
+        study.metrics(*PAIR, lenght=32)
+    with pytest.raises(InputError, match="no row has method='los'; there are blind, "):
+        study.scores(*PAIR, method="los")
+
+
 def test_a_study_that_has_not_finished_is_named_with_those_that_have(embedded):
     Path("results/mine").mkdir()
     for name, state in (("mine", "has not finished"), ("none", "is not there")):
@@ -370,14 +421,22 @@ def test_a_damaged_record_of_a_study_is_named_and_does_not_narrow_a_plan(
 
 
 def run_blocks(document):
-    """Run the blocks of a document in one namespace; (what was printed, what the
-    document says) where it does."""
+    """Run the blocks of a document, or the cells of a notebook, in one namespace, as
+    Jupyter does; (what was printed, what the document says) where it does."""
     text = (ROOT / document).read_text(encoding="utf-8")
+    if document.endswith(".ipynb"):
+        blocks = []
+        for cell in json.loads(text)["cells"]:
+            if cell["cell_type"] == "code":
+                blocks.append(("python", "".join(cell["source"])))
+                blocks.append(("text", "".join(cell["outputs"][0]["text"])))
+    else:
+        blocks = re.findall(
+            r"^```(python|text)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
+        )
     namespace = {}
     printed = ""
-    for language, content in re.findall(
-        r"^```(python|text)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
-    ):
+    for language, content in blocks:
         if language == "python":
             with contextlib.redirect_stdout(io.StringIO()) as shown:
                 exec(compile(content, document, "exec"), namespace)
@@ -387,7 +446,7 @@ def run_blocks(document):
 
 
 NUMBER = re.compile(r"-?\d+\.\d+")
-DOCUMENTS = {"docs/notebook.md": 4, "results/README.md": 0}
+DOCUMENTS = {"docs/notebook.md": 5, "docs/notebook.ipynb": 4, "results/README.md": 0}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
@@ -398,20 +457,34 @@ def test_every_block_of_the_documents_runs_on_a_study_with_made_up_texts(
     assert len(shown) == DOCUMENTS[document]
     for printed, said in shown:
         assert NUMBER.sub("#", printed).split() == NUMBER.sub("#", said).split()
+    if shown:
+        check_recipes([printed for printed, _ in shown])
+
+
+def check_recipes(printed):
+    """Check that Loss by hand, from scores and from tokens, is what the study's table
+    has."""
+    *_, by_scores, table, by_tokens, _ = printed
+    (shown,) = re.findall(r"loss +(\S+)", table)
+    assert float(by_scores) == float(by_tokens)
+    assert float(by_scores) == pytest.approx(float(shown), abs=0.0051)
 
 
 @pytest.mark.skipif(
     not (ROOT / "results/embedded/provenance.json").is_file(),
     reason="the embedded study has not run here",
 )
-def test_the_guide_prints_what_it_says_after_the_embedded_study(monkeypatch):
+@pytest.mark.parametrize("document", ["docs/notebook.md", "docs/notebook.ipynb"])
+def test_the_guide_prints_what_it_says_after_the_embedded_study(document, monkeypatch):
     """Within what machines and types of numbers change."""
     monkeypatch.chdir(ROOT)
-    for printed, said in run_blocks("docs/notebook.md"):
+    shown = [*run_blocks(document)]
+    for printed, said in shown:
         values = [
             [float(value) for value in NUMBER.findall(text)] for text in (printed, said)
         ]
         assert values[0] == pytest.approx(values[1], abs=0.1)
+    check_recipes([printed for printed, _ in shown])
 
 
 def test_the_package_is_imported_without_any_library():

@@ -8,7 +8,9 @@ from pathlib import Path
 import made_up_jobs
 import numpy as np
 import pytest
+import transformers
 from made_up_jobs import NAMES, benchmark_of, request, target_of
+from tokenizers import Tokenizer, decoders, models, normalizers
 
 from echo_server import EchoServer
 from llama_server import llama_server
@@ -344,14 +346,59 @@ def test_what_an_api_cannot_score_is_refused(run, serving):
         echo_target(client_at(server.url, None), None)
 
 
-def test_spans_are_found_by_what_the_tokens_spell():
-    pieces = ["<s>", " The", " un", "ion", " is"]
+WORDS = ["\u2581The", "\u2581un", "ion", "\u2581is", "The", "\u2581", "<0x0A>"]
+NAMED_AS = {
+    "stripped": lambda word: word.replace("\u2581", ""),
+    "restored": lambda word: word.replace("\u2581", " "),
+    "raw": lambda word: word,
+    "by id": lambda word: f"token_id:{WORDS.index(word) + 3}",
+}
+
+
+@pytest.fixture(scope="module")
+def with_blank_first():
+    """A tokenizer of SentencePiece's kind, which puts a blank before a text: LLaMA's,
+    Mistral's."""
+    vocabulary = ["<unk>", "<s>", "</s>", *WORDS, *"Theunios."]
+    pieces = [(piece, -1.0 * number) for number, piece in enumerate(vocabulary)]
+    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=0))
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")]
+    )
+    tokenizer.decoder = decoders.Sequence(
+        [
+            decoders.Replace("\u2581", " "),
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            decoders.Strip(" ", 1, 0),
+        ]
+    )
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token="<s>", unk_token="<unk>"
+    )
+
+
+@pytest.mark.parametrize("way", NAMED_AS)
+def test_spans_are_found_by_the_names_of_the_tokens(with_blank_first, way):
+    """A server strips the blank of a word, restores it, or leaves it as spelled."""
+    words = ["\u2581The", "\u2581un", "ion", "\u2581is"]
+    ids = [WORDS.index(word) + 3 for word in words]
+    pieces = ["<s>", *map(NAMED_AS[way], words)]
     echo = Echo(pieces, [np.nan, -1, -2, -3, -4])
-    # a space that the tokenizer puts first
-    assert span_of(echo, "The union", 3) == slice(1, 4)
-    assert span_of(echo, " The union is", 4) == slice(1, 5)  # nothing was generated
-    assert span_of(echo, "The union", 2) is None
-    assert span_of(echo, "The uni", 3) is None
+    assert span_of(echo, ids[:3], with_blank_first) == slice(1, 4)
+    assert span_of(echo, ids, with_blank_first) == slice(1, 5)  # nothing was generated
+    assert span_of(echo, ids[:2], with_blank_first) is None
+    assert span_of(echo, [*ids[:2], ids[0]], with_blank_first) is None
+
+
+@pytest.mark.parametrize("way", ["stripped", "restored", "raw"])
+def test_the_probe_finds_the_token_of_a_name_whatever_its_blank(with_blank_first, way):
+    class Target:
+        client = tokenizer = vocabulary = context = None
+
+    Target.tokenizer = with_blank_first
+    ids = Probe(Target)._ids_named(NAMED_AS[way]("\u2581The"))
+    assert WORDS.index("\u2581The") + 3 in ids
 
 
 @pytest.mark.parametrize("kind", ["gpt_neox", "llama"])

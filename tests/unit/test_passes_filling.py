@@ -15,7 +15,13 @@ from pretrace.passes.drafts import finish_filled
 from pretrace.passes.filling import fill_pairs, pass_requests, read_inputs
 from pretrace.passes.store import Store
 from pretrace.runtime.files import read_json, write_json, write_parquet
-from pretrace.runtime.identity import Identities, Job, identity_to_be, mark_outputs
+from pretrace.runtime.identity import (
+    Identities,
+    Job,
+    identity_now,
+    identity_to_be,
+    mark_outputs,
+)
 
 STORE = Path("results/passes/store")
 MANIFEST = "results/passes/tiny/{}/study.json"
@@ -33,7 +39,7 @@ def plan(code, inputs, output):
 def made(output):
     """A benchmark's table that its job has marked."""
     file = plan("built", [], output)
-    mark_outputs(file, SETTINGS, [output], {})
+    mark_outputs(identity_now(file, SETTINGS), [output])
     return output
 
 
@@ -185,8 +191,8 @@ def test_what_was_read_is_not_read_again_and_needs_no_torch(fill, pairs, loaded)
     first = pairs[0]["manifest"]
     finish_filled(first, SETTINGS, STORE)
     identity = identity_to_be(first)
-    mark_outputs(plan("read", [pairs[0]["inputs"]["benchmark"]], first), SETTINGS,
-                 [first], identity.made_from)  # fmt: skip
+    plan("read", [pairs[0]["inputs"]["benchmark"]], first)
+    mark_outputs(identity, [first])
     code = (
         "import json, sys\n"
         "from pathlib import Path\n"

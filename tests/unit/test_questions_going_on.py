@@ -17,7 +17,7 @@ from chat_servers import (
     thinking,
     without,
 )
-from loopback import Loopback, client_at
+from loopback import Loopback, client_at, message
 from made_up_books import prose
 from pretrace.audit.continuations import (
     CONTINUATIONS,
@@ -153,15 +153,10 @@ def test_a_work_that_is_refused_whole_is_not_compared_and_a_refusal_is_final(tmp
     )
 
 
-def without_choices(path, body):
-    return chat(lambda prompt: "")(path, body) | {"choices": []}
-
-
 @pytest.mark.parametrize(
     ("respond", "reason"),
     [
-        (without_choices, "no text in the answer"),
-        (chat(lambda prompt: " "), "no text in the answer"),
+        (lambda *asked: message(" "), "no text in the answer"),
         (
             limited(thinking(chat(lambda prompt: BOOK), 9_000), 2_048),
             "its tokens were used up in thoughts",
@@ -178,6 +173,7 @@ def test_an_answer_without_a_word_is_told_and_its_place_asked_again(
     assert own["refused"] == 0
     assert rows["reason"].eq(reason).all()
     assert np.isnan(summary.iloc[0]["p"])
+    assert "no result: too many requests have no answer" in answer("M", summary)
     assert answer("M", summary).endswith(
         "0 of 18 requests were refused; 18 had no word of an answer, and 18 about "
         "known works."

@@ -10,6 +10,9 @@ import pandas as pd
 import pytest
 
 from pretrace.questions.answering import (
+    FILTERED,
+    NO_RESULT,
+    NO_TEXT,
     Advance,
     Letters,
     Prompt,
@@ -196,16 +199,41 @@ def test_the_longest_option_stands_at_its_letter_in_every_order():
     assert rows["answer"].value_counts().to_dict() == dict.fromkeys("ABCD", 6)
 
 
-def test_a_refusal_is_wrong_and_says_why():
-    answerer = Scripted([], refuse=True)
-    rows = answers(
-        request("de_cop", lengths=[6]),
-        request("name_cloze", lengths=[6]),
-        answerer=answerer,
-    )
-    assert rows["answer"].isna().all()
-    assert rows["correct"].tolist() == [False] * 25
-    assert set(rows["reason"]) == {"no letter", "the model refused"}
+class Silent(Scripted):
+    """Gives no text to the first of its questions, for these reasons."""
+
+    def __init__(self, *reasons: str) -> None:
+        super().__init__(table()["text"].tolist())
+        self.reasons = [*reasons]
+
+    def _letter(self, prompt: Prompt) -> Letters:
+        if self.reasons:
+            return Letters(None, None, self.reasons.pop())
+        return super()._letter(prompt)
+
+
+@pytest.mark.parametrize(
+    ("reasons", "judged", "verdict"),
+    [
+        (["no letter"] * 9, 72, ""),
+        ([FILTERED, *[NO_TEXT] * 2], 69, "They are not judged."),
+        ([FILTERED, *[NO_TEXT] * 3], 0, "That is no result."),
+    ],
+)
+def test_answers_without_a_text_are_counted_and_not_wrong_and_many_are_no_result(
+    warnings, reasons, judged, verdict
+):
+    """A text without a letter is an answer, and wrong."""
+    rows = answers(request("de_cop"), answerer=Silent(*reasons))
+    asked = rows[rows["permutation"].notna()]
+    assert len(asked) == 72
+    assert asked["correct"].notna().sum() == judged
+    assert ("have no text" in warnings()) == bool(verdict)
+    if verdict:
+        counts = f"(1 {FILTERED}; {len(reasons) - 1} {NO_TEXT}). {verdict}"
+        assert f"{len(reasons)} of 72 answers have no text {counts}" in warnings()
+        others = asked["reason"][asked["correct"].isna() & asked["answer"].notna()]
+        assert set(others) == ({NO_RESULT} if judged == 0 else set())
 
 
 def test_completions_are_compared_with_what_follows():

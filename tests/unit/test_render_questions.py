@@ -8,7 +8,9 @@ import made_up_results
 import pytest
 from test_render_golden import ANSWERED, REGISTERED
 
-from pretrace.render.results import Results
+from pretrace.questions.answering import FILTERED, PROBABILITIES
+from pretrace.render.artifact import Artifact
+from pretrace.render.results import Results, answer_notes
 from pretrace.render.tables.questions import de_cop_lines
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, write_parquet
@@ -129,3 +131,34 @@ def test_what_de_cop_found_is_said_in_words_and_without_effect_where_options_tel
     control = is_p & frame["method"].eq("odd_one_out")
     [telling] = de_cop_lines(frame.assign(value=frame["value"].mask(control, 0.001)))
     assert telling.endswith("so nothing follows.") == control.any()
+
+
+@pytest.mark.parametrize(
+    ("without", "verdict"), [(3, "These are not judged."), (40, "That is no result.")]
+)
+def test_answers_without_text_or_probabilities_are_counted_under_tables_and_figures(
+    results, tmp_path, without, verdict
+):
+    rows = made_up.rows(documents=2, passages=1)
+    answers = made_up.answers_of(tmp_path / "asked", rows)
+    answers.loc[: without - 1, ["reason", "correct"]] = [FILTERED, None]
+    if without > 3:
+        answers["correct"] = None
+    answers.loc[10:, "answer"] = "A"
+    answers.loc[10:15, PROBABILITIES] = None
+    write_parquet(tmp_path / "answers.parquet", answers)
+    pair = (made_up.MODEL, made_up.BENCHMARK)
+    paths = {**results.paths, "answers": {pair: tmp_path / "answers.parquet"}}
+    own = Results(paths, results.entries)
+    for slug in ("de_cop_figure6", "de_cop_table12"):
+        given = Artifact.model_validate(artifact(slug))
+        [counted, alone] = answer_notes(given, own)
+        reasons = f"have no text ({without} {FILTERED}). {verdict}"
+        assert counted.endswith(f": {without} of 96 answers to DE-COP {reasons}")
+        assert "6 of 96 answers to DE-COP are letters of a text" in alone
+        files = made_up_results.render(artifact(slug), own, tmp_path / slug)
+        said = files["txt" if "txt" in files else "md"].read_text(encoding="utf-8")
+        assert verdict in said
+        assert "are not calibrated" in said
+    of_texts = given.replaced(methods=["loss"])
+    assert answer_notes(of_texts, own) == []

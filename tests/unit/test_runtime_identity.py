@@ -25,8 +25,8 @@ from pretrace.runtime.identity import (
     Identities,
     Identity,
     Job,
-    digest_of,
     identity_file,
+    identity_now,
     mark_outputs,
     read_identity,
     write_identity,
@@ -66,7 +66,7 @@ def run(job: Job) -> None:
     """Make a job's outputs as its script would, after a plan."""
     content_of.cache_clear()
     file = Identities().plan(job)
-    made_from = {path: digest_of(path) for path in job.inputs}
+    identity = identity_now(file, job.settings)
     for path in job.outputs:
         if path.endswith(".parquet"):
             write_parquet(path, TABLE)
@@ -74,7 +74,7 @@ def run(job: Job) -> None:
             write_json(path, {"job": job.code})
         else:
             Path(path).write_text("a line\n")
-    mark_outputs(file, job.settings, job.outputs, made_from)
+    mark_outputs(identity, job.outputs)
 
 
 def planned(*jobs: Job) -> list[bool]:
@@ -220,12 +220,7 @@ def test_a_job_is_marked_with_the_settings_that_it_ran_with():
     """A dry run with other settings may have rewritten its identity file meanwhile."""
     file = identity_file(SCORE.outputs)
     Identities().plan(SCORE._replace(settings={"k": 0.4}))
-    mark_outputs(
-        file,
-        SCORE.settings,
-        SCORE.outputs,
-        {path: digest_of(path) for path in SCORE.inputs},
-    )
+    mark_outputs(identity_now(file, SCORE.settings), SCORE.outputs)
     assert planned(SCORE) == [False]
 
 

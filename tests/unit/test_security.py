@@ -198,7 +198,9 @@ def test_code_inside_a_checkpoint_does_not_run_unless_it_is_allowed(
     if model_type == "gpt_neox":
         loaded(directory).load()
     else:
-        with pytest.raises(InputError, match="transformers cannot"):
+        with pytest.raises(
+            InputError, match=r"transformers (cannot|.* has no model of type)"
+        ):
             loaded(directory)
     assert not (tmp_path / "ran").exists()
 

@@ -1,6 +1,7 @@
 """What a machine or a cluster lacks for a study is said while it is planned."""
 
 import re
+import sys
 
 import pytest
 from made_up_studies import RUN, checkpoint, load_written, study
@@ -8,6 +9,7 @@ from made_up_studies import RUN, checkpoint, load_written, study
 from pretrace.runtime.errors import InputError
 from pretrace.studies import Plan, machine
 from pretrace.views import wordnet
+from slurm_cluster import needs_plugin
 from small_wordnet import write_wordnet
 
 RUNS = [
@@ -102,6 +104,7 @@ def test_weights_of_60_gb_need_gpus_of_as_much(
     assert all(f"large (60 GB on {amount})" in line for line in lines)
 
 
+@needs_plugin
 def test_all_that_is_too_large_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(machine, "gpu_gigabytes", lambda: [24.0])
     models = {}
@@ -135,6 +138,7 @@ partitions:
         ({"gpu": 1, "mem_mb": 600000}, True),
     ],
 )
+@needs_plugin
 def test_a_job_that_no_partition_takes_is_told(tmp_path, resources, told):
     path = tmp_path / "partitions.yaml"
     path.write_text(PARTITIONS)
@@ -144,6 +148,15 @@ def test_a_job_that_no_partition_takes_is_told(tmp_path, resources, told):
     )
     lines = [line for line in machine.lacks(plan, path) if "jobs of large (" in line]
     assert len(lines) == told
+
+
+def test_partitions_are_not_read_without_the_plugin(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "snakemake_executor_plugin_slurm.partitions", None)
+    path = tmp_path / "partitions.yaml"
+    path.write_text(PARTITIONS)
+    plan = plan_of(tmp_path, models={"large": LARGE}, runs=[RUN | {"model": "large"}])
+    [told] = machine.small_partitions(plan, path)
+    assert "pip install -r envs/clusters.txt" in told
 
 
 @pytest.mark.parametrize(
@@ -165,6 +178,7 @@ def test_a_job_that_no_partition_takes_is_told(tmp_path, resources, told):
         ("", "the partition all has no limits"),
     ],
 )
+@needs_plugin
 def test_limits_of_partitions_are_read_as_the_plugin_reads_them(tmp_path, limits, told):
     path = tmp_path / "partitions.yaml"
     path.write_text(f"partitions:\n  all: {limits}\n")

@@ -435,6 +435,7 @@ def files(rows, **keys):
     )
 
 
+HALVES = [json.dumps({"text": f"a text {n}", "label": n % 2}) for n in range(240)]
 WITHHELD = {"text": "a  page of a book", "label": 0}
 ASKED = {"text": "a page of a book", "label": None}
 PANEL_OF_ANSWERS = {"model": "chatgpt", "benchmark": "books"}
@@ -467,6 +468,14 @@ BOTH = [AT | {"benchmark": "texts", "calibrate_on": "short", "methods": ["loss"]
         (files([{"text": f"a text {n}", "label": n % 2,
                  "length": 100 + n} for n in range(12)]),
          "texts.jsonl: the column length has 12 values for 12 texts"),
+        (("texts.jsonl", HALVES, text(methods=[{"recall": {"shots": 500}}])),
+         "a pool of 500 nonmember texts of texts leaves none of the 120 to"),
+        (("texts.jsonl", [], run(benchmark="sotu", methods=[{"recall": {"shots": 500}}])),
+         "a pool of 500 texts of each class leaves none of the 680 of sotu"),
+        (("texts.jsonl", HALVES, study(
+            runs=[AT | {"benchmark": "mine", "methods": ["recall"]}],
+            benchmarks={"mine": LOCAL | {"prefix": {"pool": 120}}})),
+         "a pool of 120 nonmember texts of mine leaves none of the 120 to"),
         (files([ASKED | {"document": "Book\u00a0A "},
                 {"text": "never read", "label": 0, "document": "Book  A"}],
                artifacts=["audit"]), "the document 'Book A' has suspects"),

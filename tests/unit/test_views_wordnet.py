@@ -34,13 +34,15 @@ def installed(tmp_path: Path) -> None:
     [
         ("citizen", ["national", "subject"]),
         ("City", ["metropolis"]),  # not the two words urban_center
-        ("cities", ["metropolis"]),
-        ("builds", ["construct"]),
-        ("building", ["construct"]),
-        ("ran", ["go", "operate"]),
-        ("men", ["chap"]),
+        ("cities", ["city", "metropolis"]),
+        ("builds", ["build", "construct"]),
+        ("building", ["build", "construct"]),
+        ("ran", ["go", "operate", "run"]),
+        ("men", ["chap", "man"]),
+        # both the word and its base form have synonyms
+        ("glasses", ["glass", "spectacles", "tumbler"]),
         ("big", ["large"]),  # the syntactic marker (a) is no part of the word
-        ("hoping", ["jump", "trust"]),
+        ("hoping", ["hop", "hope", "jump", "trust"]),
         ("happily", ["merrily"]),
         ("a", []),  # the article, not the angstrom
         ("will", []),
@@ -91,7 +93,7 @@ def test_nltks_archive_reads_as_its_folder_does(tmp_path):
     with zipfile.ZipFile(archive, "w") as out:
         for file in folder.iterdir():
             out.write(file, f"wordnet/{file.name}")
-    assert wordnet.installed_wordnet().synonyms("cities") == ["metropolis"]
+    assert wordnet.installed_wordnet().synonyms("cities") == ["city", "metropolis"]
 
 
 def test_without_wordnet_the_error_says_how_to_get_it():

@@ -80,7 +80,10 @@ class Project:
             "MPLCONFIGDIR": str(self.path / ".cache"),
         }
         # see tests/unit/conftest.py
-        return os.environ | {"OMP_NUM_THREADS": "1"} | library | cache | changes
+        settings = {"OMP_NUM_THREADS": "1"}
+        # as in a cell of Jupyter, where it is set and its backend not installed
+        settings["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+        return os.environ | settings | library | cache | changes
 
     def smoke(self, *arguments: str, **options) -> subprocess.CompletedProcess[str]:
         return self.run(

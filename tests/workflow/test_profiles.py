@@ -18,6 +18,8 @@ import pytest
 import yaml
 from projects import Project
 
+from slurm_cluster import needs_plugin
+
 ROOT = Path(__file__).parents[2]
 PROFILES = ROOT / "profiles"
 TARGETS = (
@@ -203,11 +205,9 @@ def test_jobs_of_a_figure_asked_by_its_path_compute_what_it_shows(unrun):
     "profile",
     [
         "gpu",
-        "slurm",
-        *(
-            pytest.param(name, marks=pytest.mark.full)
-            for name in ("cluster-generic", "kubernetes")
-        ),
+        "cluster-generic",
+        pytest.param("kubernetes", marks=pytest.mark.full),
+        pytest.param("slurm", marks=[pytest.mark.full, needs_plugin]),
     ],
 )
 def test_a_profile_is_found_by_its_folder_and_scores_are_submitted_with_their_metrics(
@@ -260,6 +260,10 @@ def test_the_default_profile_prints_a_line_a_job(unrun):
         "^build_benchmark/smoke~texts: .*120 texts: 60 members", shown, re.M
     )
     assert len(re.findall("^build_benchmark|^register_checkpoint", shown, re.M)) == 2
+    shutil.rmtree(unrun.path / ".snakemake")
+    copied = unrun.run("--dry-run", *study).stdout
+    assert "2 results have no record in .snakemake. What they" in copied
+    assert "missing provenance" not in copied
     (unrun.path / "smoke" / "target" / "model.safetensors").write_bytes(b"{}")
     failed = unrun.run(*TARGETS, *study, check=False)
     assert failed.returncode == 1

@@ -102,6 +102,23 @@ def test_one_more_table_or_figure_is_one_more_job(smoke):
     planned = jobs_of(smoke.smoke("--dry-run").stdout)
     told = {"record_provenance": 1, "render_report": 1, "check_artifacts": 1, "all": 1}
     assert planned == {"render_table": 1, "render_figure": 1, **told, "total": 6}
+    smoke.smoke("--cores", "1")
+    folder = smoke.path / "results" / "smoke"
+    logs = [
+        (folder / "logs" / name).read_text(encoding="utf-8")
+        for name in (
+            "render_table/results_tpr.log",
+            "render_figure/surp_appendix_heatmap_tail.log",
+        )
+    ]
+    assert sorted("drawn with others" in log for log in logs) == [False, True]
+    assert not (folder / "drawn").exists()
+    drawn = results(smoke)
+    for name in ("tables/results_tpr.md", "figures/surp_appendix_heatmap_tail.svg"):
+        (folder / name).unlink()
+        smoke.smoke(f"results/smoke/{name}")
+    assert results(smoke) == drawn, "alone as together"
+    assert NOTHING in smoke.smoke("--dry-run").stdout
 
 
 @pytest.mark.full

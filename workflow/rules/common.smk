@@ -4,11 +4,14 @@ import re
 import sys
 from functools import cache
 from inspect import signature
+from pathlib import Path
 
+from snakemake.common import overwrite_function_params
 from snakemake.io import is_flagged
 
 from pretrace import config_folder
 from pretrace.evaluation.statistics import STATISTICS
+from pretrace.runtime.ahead import Ahead, DrawingJob
 from pretrace.runtime.code import code_digest
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.identity import Identities, Job
@@ -29,6 +32,8 @@ IDENTITIES = Identities(is_job="PRETRACE_JOB" in os.environ)
 fill_defaults(config)
 PLAN = plan_workflow(config, config_folder())
 STUDY = PLAN.study
+RENDERING = ("render_table", "render_figure")
+AHEAD = Ahead(Path("results", STUDY.name))
 
 
 pathvars:
@@ -88,10 +93,6 @@ class Lookup:
     [] if something on the way is None, as a rule takes an input that it does not need.
     """
 
-    # Snakemake asks for it for each job; to work it out anew takes a fifth of the time
-    # of planning
-    __signature__ = signature(lambda wildcards: None)
-
     def __init__(self, of_wildcards):
         self._of_wildcards = of_wildcards
 
@@ -110,6 +111,14 @@ class Lookup:
         return Lookup(of_wildcards)
 
 
+def tell_parameters(function):
+    """Give a function of rules the names of its parameters. Snakemake asks for them
+    three times a job; to work them out anew takes a tenth of the time of planning."""
+    overwrite_function_params(function, signature(function).parameters)
+    return function
+
+
+overwrite_function_params(Lookup, signature(lambda wildcards: None).parameters)
 pair = Lookup(lambda wildcards: asked().pair(wildcards.model, wildcards.benchmark))
 model = Lookup(lambda wildcards: asked().model(wildcards.model))
 benchmark = Lookup(lambda wildcards: asked().benchmark(wildcards.benchmark))
@@ -154,7 +163,7 @@ def identity(name, code=None):
         except InputError as error:
             sys.exit(f"error: {error}")
 
-    return of_wildcards
+    return Lookup(of_wildcards)
 
 
 class Apart:
@@ -174,7 +183,7 @@ class Apart:
 
 def only_before(files):
     """Files, as a function of wildcards, that a job waits for and does not read."""
-    return lambda wildcards: ancient(files(wildcards))
+    return Lookup(lambda wildcards: ancient(files(wildcards)))
 
 
 def given(item, wildcards):
@@ -230,6 +239,40 @@ def lift_rate_limit():
         workflow.scheduler.job_rate_limiter = None
 
 
+def tell_copied_results():
+    """Say in one line how many results Snakemake has no record of, in place of its own
+    two, which name every rule."""
+    dag = workflow.dag
+    jobs = [job for job in dag.jobs if dag.reason(job).no_metadata]
+    copied = [job for job in jobs if not dag.needrun(job)]
+    if copied:
+        say(
+            f"{len(copied)} results have no record in .snakemake. What they were made "
+            "from stands in themselves, so they are reused. Copy .snakemake with "
+            "results/ to end this line."
+        )
+
+
+def drawing_jobs():
+    """Yield the jobs of this run that render, but for those of the study's first
+    artifacts, which wait for nothing."""
+    dag = workflow.dag
+    for job in dag.needrun_jobs():
+        if job.rule.name not in RENDERING or job.priority:
+            continue
+        made_in_run = []
+        for earlier, files in dag.dependencies[job].items():
+            if dag.needrun(earlier):
+                made_in_run += map(str, files)
+        yield DrawingJob(
+            dict(job.params.items()),
+            [str(path) for path in job.output],
+            str(job.input.identity),
+            [str(path) for path in job.input],
+            made_in_run,
+        )
+
+
 def failed_jobs():
     """Yield the jobs of this run that failed, with the tables and figures that wait for
     them."""
@@ -238,7 +281,7 @@ def failed_jobs():
         for job in getattr(failed, "jobs", [failed]):
             waiting = set()
             for later in workflow.dag.bfs(depending, job):
-                if later.rule.name in ("render_table", "render_figure"):
+                if later.rule.name in RENDERING:
                     waiting.add(later.wildcards.artifact)
             yield FailedJob(
                 job.rule.name,
@@ -251,14 +294,16 @@ def failed_jobs():
 def each_attempt(amount):
     """Memory or time that grows with each attempt, in case a job was killed for lack of
     it."""
-    return lambda wildcards, attempt: attempt * amount(wildcards)
+    return tell_parameters(lambda wildcards, attempt: attempt * amount(wildcards))
 
 
 def minutes_left(stage):
     """Time for passes or answers of a pair: for what is left to do, at most
     `max_runtime`."""
-    return lambda wildcards, attempt: minutes_of(
-        pair(wildcards), stage, wildcards.get("share", ""), attempt
+    return tell_parameters(
+        lambda wildcards, attempt: minutes_of(
+            pair(wildcards), stage, wildcards.get("share", ""), attempt
+        )
     )
 
 

@@ -8,6 +8,7 @@ from pretrace.audit.continuations import WORKS
 from pretrace.audit.design import has_p
 from pretrace.audit.exchange_test import AuditedTexts, units_of
 from pretrace.evaluation.resampling import DRAWN
+from pretrace.questions.answering import MOST_WITHOUT_TEXT
 
 SUMMARY = [
     "unit", *WORKS, "p", "server", "models", "first", "last", "cut_short",
@@ -20,6 +21,13 @@ and the `last` date of answers, and whether the budget `cut_short` how far the m
 went on."""
 
 
+def is_unanswered(works: pd.DataFrame) -> bool:
+    """Return whether so many requests about works had no word of an answer that what is
+    given back is not known."""
+    unanswered = int(works["unanswered"].sum())
+    return unanswered > MOST_WITHOUT_TEXT * int(works["requests"].sum())
+
+
 def summarise(
     works: pd.DataFrame,
     continuations: pd.DataFrame,
@@ -30,7 +38,7 @@ def summarise(
     drawn: int = DRAWN,
 ) -> pd.DataFrame:
     """Return the table of `SUMMARY`. A work is not compared if it has no place, or if
-    every request was refused or unanswered.
+    every request was refused or unanswered; none is if too many are `unanswered`.
 
     Its own requests alone decide that, so that works that are compared can still
     exchange their labels.
@@ -41,7 +49,7 @@ def summarise(
     suspect = ~compared["label"].eq(0).fillna(False).to_numpy(dtype=bool)
     p = np.full(len(works), np.nan)
     together = np.nan
-    if suspect.any() and not suspect.all():
+    if suspect.any() and not suspect.all() and not is_unanswered(works):
         given_back = compared["given_back"].to_numpy(dtype=np.float64)
         alone = np.arange(len(rows))
         texts = AuditedTexts(given_back[:, None], alone, np.zeros_like(alone), suspect)

@@ -46,7 +46,10 @@ def rows_of_list(texts: Any, labels: Any) -> ListedRows:
         )
     rows: list[tuple[str, Row]] = []
     for number, text in enumerate(given):
-        row = {"id": f"{number:09d}", "text": text, "label": known[number]}
+        label = known[number]
+        if isinstance(label, bool):  # of a mask, as YEARS < 2020
+            label = int(label)
+        row = {"id": f"{number:09d}", "text": text, "label": label}
         rows.append((f"score: texts[{index[number]!r}]", row))
     return ListedRows(rows, index)
 

@@ -8,7 +8,12 @@ from pretrace.benchmarks.columns import checked_row, is_missing
 from pretrace.benchmarks.rows import only_columns, rows
 from pretrace.benchmarks.texts import TextColumns
 from pretrace.benchmarks.user_rows import rows_of_work
-from pretrace.documents.languages import language_of, unit_of, unit_spans
+from pretrace.documents.languages import (
+    SIGNS_OF_A_WORD,
+    language_of,
+    unit_of,
+    unit_spans,
+)
 from pretrace.documents.works import are_works, read_work, works_in
 from pretrace.runtime.errors import InputError, first_names
 
@@ -115,7 +120,7 @@ def cut_documents(
             raise InputError(
                 f"{name}: the document has no spaces between words (language "
                 f"{language}), so its words cannot be counted; give --characters "
-                f"{2 * size} in place of --words {size}."
+                f"{SIGNS_OF_A_WORD * size} in place of --words {size}."
             )
         own = rows_of_work(name, text, size, label, most, unit)
         if not own:

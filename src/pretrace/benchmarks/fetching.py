@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pretrace.benchmarks import benchmark_entry
 from pretrace.benchmarks.archives import unpack
 from pretrace.benchmarks.loaders.chinese import PatentMia
-from pretrace.benchmarks.loaders.dataset import README, DataSet
+from pretrace.benchmarks.loaders.dataset import README, DataSet, files_of_splits
 from pretrace.benchmarks.loaders.dolma_book import DolmaBook, addresses, fetch_books
 from pretrace.benchmarks.loaders.mimir import NEIGHBOUR_SUFFIX, Mimir, mimir_sets
 from pretrace.benchmarks.loaders.wikimia import WikiMia
@@ -59,6 +59,9 @@ def files_wanted(entry: FromHub, part: str) -> Wanted:
     if isinstance(entry, Mimir):
         return Wanted(hub, revision, _groups_of_mimir(entry, part))
     if isinstance(entry, DataSet):
+        patterns = files_of_splits(entry).values()
+        if patterns:
+            return Wanted(hub, revision, tuple((pattern,) for pattern in patterns))
         if entry.files is not None:
             return Wanted(hub, revision, ((entry.files,),))
         data = []

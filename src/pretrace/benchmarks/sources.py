@@ -155,8 +155,8 @@ class BenchmarkEntry(Keys):
     of artifact `reproduction`."""
     placebos: bool = False
     """All non-members come from one document. Every member document is then evaluated
-    in its place, and `blind_audit` and `placebos` rank the benchmark's own value among
-    these."""
+    in its place (every one with shots of its own, if `prefix` draws some), and
+    `blind_audit` and `placebos` rank the benchmark's own value among these."""
     expected: dict[str, Annotated[int, Field(ge=0)]] = {}
     """Expected number of rows, by length, subset, `subset/length` or `all`. A different
     number gives a warning. `estimate` uses these numbers; without them it assumes 2,000

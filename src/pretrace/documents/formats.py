@@ -22,9 +22,8 @@ from pretrace.runtime.errors import InputError, first_names
 
 PACKAGES = (
     "charset-normalizer",
-    "cryptography",
     "lxml",
-    "pypdf",
+    "pypdfium2",
     "python-docx",
     "striprtf",
 )

@@ -15,6 +15,14 @@ _SCRIPTS = {
 """ISO 639-1 code of a language without spaces -> the characters that show it; Japanese
 before Chinese, whose characters it has too."""
 
+SPACELESS = re.compile(
+    f"[{''.join(_SCRIPTS.values())}\u3000-\u303f\u3100-\u312f\uff00-\uff9f]"
+)
+"""A letter or sign of a script without spaces."""
+
+SIGNS_OF_A_WORD = 2
+"""Signs of a script without spaces that are as long as a word, about."""
+
 KANA = 0.05
 """Share of a text's letters from which on kana say that its Chinese characters are
 Japanese."""

@@ -1,6 +1,7 @@
 """Take out of a text what print added: headers and numbers of pages, divided words,
 wrapped lines, front matter."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -8,10 +9,14 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
+from pretrace.documents.languages import SIGNS_OF_A_WORD, SPACELESS
+
 # pages with the same line at an edge, digits aside, from which on it is a page header
 PAGES_REPEATED = 3
 # lines at the top and at the bottom of a page that may be headers and page numbers
 EDGE_LINES = 3
+# characters of a page header that no empty line sets apart from the text, at most
+LONGEST_EDGE = 40
 # share of lines that end with a hyphen from which on words are divided at line ends
 DIVIDED = 0.02
 # share of the line ends within sentences that come where the line is full, in a wrapped
@@ -42,7 +47,10 @@ class LaidOutText:
 
 
 def count_words(text: str) -> int:
-    return len(text.split())
+    """Return how many words a text has; two signs are one where a script has no
+    spaces."""
+    spaced, signs = SPACELESS.subn(" ", text)
+    return len(spaced.split()) + math.ceil(signs / SIGNS_OF_A_WORD)
 
 
 def without_page_edges(pages: list[str]) -> LaidOutText:
@@ -55,11 +63,17 @@ def without_page_edges(pages: list[str]) -> LaidOutText:
         written = [_digitless(line) for line in page if line.strip()]
         edges.update({*written[:EDGE_LINES], *written[-EDGE_LINES:]})
 
-    def kind_of_edge(line: str) -> str:
-        if len(lines) > 1 and PAGE_NUMBER.fullmatch(line.strip()):
+    def kind_of_edge(page: list[str]) -> str:
+        """Return what the last line is, "" if it is text."""
+        line = page[-1].strip()
+        if len(lines) > 1 and PAGE_NUMBER.fullmatch(line):
             return "page numbers"
+        # a text that tells alike has such lines as well, but not apart from others
+        is_apart = len(line) <= LONGEST_EDGE or not all(
+            map(str.strip, page[-EDGE_LINES - 1 :])
+        )
         is_repeated = edges[_digitless(line)] >= PAGES_REPEATED
-        return "page headers" if is_repeated and line.strip() else ""
+        return "page headers" if line and is_repeated and is_apart else ""
 
     kept = []
     for page in lines:
@@ -69,7 +83,7 @@ def without_page_edges(pages: list[str]) -> LaidOutText:
             for _ in range(EDGE_LINES):
                 while page and not page[-1].strip() and len(lines) > 1:
                     page.pop()
-                kind = kind_of_edge(page[-1]) if page else ""
+                kind = kind_of_edge(page) if page else ""
                 if not kind:
                     break
                 removed[kind] += 1
@@ -138,7 +152,8 @@ _GUTENBERG_END = re.compile(
     re.MULTILINE | re.IGNORECASE,
 )
 _NOTICE = re.compile(
-    r"©|\bcopyright\b|\bISBN\b|all rights reserved|^(?:first )?(?:published|printed) (?:by|in)\b",
+    r"©|\bcopyright\b|\bISBN\b|all rights reserved|版[权權]所有|無断転載|저작권"
+    r"|^(?:first )?(?:published|printed) (?:by|in)\b",
     re.I | re.M,
 )
 _NOTICE_LINE = re.compile(r"^.{0,120}(?:©|\bcopyright\b).{0,120}$", re.I | re.M)
@@ -180,10 +195,11 @@ def _end_of_notices(text: str) -> int:
 
 
 _CONTENTS = re.compile(
-    r"^[ \t#*_]*(?:table of )?(?:contents|inhalt|inhaltsverzeichnis|sommaire|table des matières|índice|indice)"
+    r"^[ \t#*_]*(?:table of )?(?:contents|inhalt|inhaltsverzeichnis|sommaire|table des matières|índice|indice"
+    r"|目[ \u3000]*[录錄次]|목차|차례)"
     r"[ \t:.*_]*$", re.I | re.M)  # fmt: skip
 _ENTRY = re.compile(
-    r"(?:.*[\s.…](?:\d{1,4}|[ivxlc]+)$)|(?:(?:chapter|part|book|kapitel|teil|chapitre|partie|capítulo|parte)\b.*)"
+    r"(?:.*[\s.…](?:\d{1,4}|[ivxlc]+)$)|(?:(?:chapter|part|book|kapitel|teil|chapitre|partie|capítulo|parte)\b.*)|(?:第.{1,6}[章回节節部卷編篇話].*)"
     r"|(?:(?:\d{1,3}|[ivxlc]+)[.:)]?(?:\s.*)?$)", re.I)  # fmt: skip
 # words of an entry; entries
 _LONGEST_ENTRY, _FEWEST_ENTRIES, _MOST_ENTRIES = 15, 3, 1000

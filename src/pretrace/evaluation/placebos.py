@@ -60,12 +60,16 @@ def placebos(
 
     `scores` and the sets are those of `evaluate`. A set without a draw is used for
     every document; a draw of prefixes only for the document of its non-member shots.
+    Where shots were drawn for placebos, only their documents take the place.
     Settings are chosen again for each document, and methods that learn from labels
     (`cross_fitted`) learn from the placebo's labels, over folds that are dealt for it.
     The real document is treated alike, so its row equals that of the metrics. Raises
     InputError if the non-members come from several documents.
     """
     real, documents = _documents(benchmark, name)
+    with_shots = {chosen.nonmembers for chosen in evaluation_sets} - {""}
+    if with_shots:  # the real document has shots too, so others are no match for it
+        documents = sorted(with_shots)
     of_texts = scores["text"]
     rows: list[Record] = []
     with Progress(f"placebos of {name}", 1 + len(documents), "documents") as progress:

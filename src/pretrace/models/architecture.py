@@ -49,6 +49,14 @@ def read_config(path: Path, *, remote_code: bool) -> Any:
     model.
     """
     with explain_failure(f"transformers cannot read {path / 'config.json'}"):
+        settings = read_json(path / "config.json")
+        remark = code_remark(settings)
+        kind = settings["model_type"] if remark else ""
+        if remark and not remote_code and kind not in transformers.CONFIG_MAPPING:
+            raise InputError(
+                f"{path / 'config.json'}: transformers {transformers.__version__} has "
+                f"no model of type {kind}{remark}."
+            )
         config = transformers.AutoConfig.from_pretrained(
             path, local_files_only=True, trust_remote_code=remote_code, **_FLAGS
         )
@@ -66,6 +74,17 @@ def read_config(path: Path, *, remote_code: bool) -> Any:
             "is needed"
         )
     return config
+
+
+def code_remark(settings: Any) -> str:
+    """Say what lets the code of a checkpoint run that its `settings` name; "" without
+    code."""
+    if not isinstance(settings, dict) or not settings.get("auto_map"):
+        return ""
+    return (
+        " (it has code of its own, which runs with remote_code: true in the model's "
+        "entry and trust_remote_code: true in config.yaml; read it first)"
+    )
 
 
 def loader_of(config: Any, path: Path) -> Any:
@@ -124,9 +143,15 @@ _NO_WEIGHT = re.compile(
 )
 """Names of causal masks and positions in old checkpoints, and of the scales of
 activations in quantised ones."""
+_SCALE = re.compile(r"[._](scales?|scale_inv|zero_points?|_?amax|quant_state\S*)$")
 _QUANTISED = re.compile(r"(F[468](_\w+)?|[IU][48]) .*|([IU]\d+|BOOL) .*(weight|_proj)")
 """A type as safetensors writes it, and a name. Wider integers are also tables, as of
 the experts of each token."""
+
+
+_LAYER = re.compile(r"(?:language_)?(?:model\.)*layers\.(\d+)\.")
+_MTP = re.compile(r"(?:language_)?(?:model\.)*mtp(?:_\w+)?\.")
+_MTP_COUNTS = ("num_nextn_predict_layers", "num_mtp_layers", "mtp_num_hidden_layers")
 
 
 def check_weights(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -> None:
@@ -143,11 +168,20 @@ def check_weights(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -
         if len(tensor.shape) == 1 and tensor.name.endswith(".bias"):
             biases.add(tensor.name)
     buffers = {name for name, _ in model.named_buffers()}
+    text = model.config.get_text_config()
     unused = []
     for name in loading["unexpected_keys"] - buffers:
         is_harmless = _NO_WEIGHT.fullmatch(name) and name not in biases
-        if not is_harmless:
+        if not is_harmless and not _predicts_later_tokens(name, text):
             unused.append(name)
+    if unused and all(_SCALE.search(name) for name in unused):
+        raise InputError(
+            f"{checkpoint.path} has scales of quantised numbers that "
+            f"transformers {transformers.__version__} does not read as config.json "
+            f"describes it ({_few(unused)}). Save the model in 16 bits, dequantised by "
+            "the program that quantised it, or put its quantization_config into "
+            "config.json."
+        )
     if unused:
         raise InputError(
             f"{checkpoint.path} has weights that {type(model).__name__} does not use "
@@ -155,6 +189,17 @@ def check_weights(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -
             "be left out. Put the config.json there that belongs to these weights, or "
             "save the causal language model alone."
         )
+
+
+def _predicts_later_tokens(name: str, text: Any) -> bool:
+    """Return whether a weight is of the layers for predicting several tokens (MTP),
+    which no language model of transformers uses."""
+    layer = _LAYER.match(name)
+    if layer is None:
+        return _MTP.match(name) is not None
+    first = getattr(text, "num_hidden_layers", 0)
+    count = max(getattr(text, key, None) or 0 for key in _MTP_COUNTS)
+    return first <= int(layer[1]) < first + count
 
 
 def check_filled(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -> None:

@@ -5,7 +5,7 @@ import os
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
@@ -36,13 +36,16 @@ BESIDE = (
 RECORD = "checkpoint.json"
 ADAPTER = "adapter_config.json"
 ADAPTER_WEIGHTS = "adapter_model.safetensors"
+CHAT_TEMPLATES = ("chat_template.jinja", "tokenizer_config.json")
+"""The files that may have a chat template; the first one counts."""
 IN_ADAPTER = "adapter/"
 """Before the names of the files of an adapter in a record."""
 _VERIFIED = "verified.json"
 _MOST_THREADS = 16  # that hash files
 _SETTLED = 2.0  # seconds, the coarsest times of a file system
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
-_INDEX = "model.safetensors.index.json"
+_WEIGHTS = "model.safetensors"
+INDEX = f"{_WEIGHTS}.index.json"
 
 
 class Tensor(NamedTuple):
@@ -89,6 +92,7 @@ class Checkpoint:
         in it keeps its hash, size and times, and counts as long as all are equal.
         """
         refuse_adapter(self.path)
+        refuse_second_weights(self.path)
         memory = None if folder is None else folder / _VERIFIED
         known = read_json(memory) if memory and memory.is_file() else {}
         known = known if isinstance(known, dict) else {}
@@ -324,23 +328,57 @@ def _settings_of(path: Path) -> list[str]:
     return ["config.json", *vocabularies, *beside]
 
 
+def refuse_second_weights(path: Path, files: Container[str] | None = None) -> None:
+    """Raise `InputError` for whole weights beside an index of other files: transformers
+    reads the former, other programs the latter.
+
+    `files`: what the folder is going to have, by default what it has.
+    """
+    index = path / INDEX
+    both = index.is_file() and (
+        (path / _WEIGHTS).is_file() if files is None else _WEIGHTS in files
+    )
+    if both and _shards_of(index) != [_WEIGHTS]:
+        raise InputError(
+            f"{path} has {_WEIGHTS} and {INDEX}, which names other files "
+            f"({_shards_of(index)[0]}, ...): which weights count is not clear. "
+            "Remove the file that is not the model's."
+        )
+
+
 def _weights_of(path: Path) -> list[str]:
+    refuse_second_weights(path)
     # a damaged file is named before anything else is done with it
-    if (path / "model.safetensors").is_file():
-        tensors_in(path / "model.safetensors")
-        return ["model.safetensors"]
-    if not (path / _INDEX).is_file():
+    if (path / _WEIGHTS).is_file():
+        tensors_in(path / _WEIGHTS)
+        return [_WEIGHTS]
+    if not (path / INDEX).is_file():
         raise _lack_of_weights(path)
-    shards = _shards_of(path / _INDEX)
+    shards = _shards_of(path / INDEX)
     for name in shards:
         if Path(name).name != name:
             raise InputError(
-                f"{path / _INDEX} names a file outside of the checkpoint: {name!r}"
+                f"{path / INDEX} names a file outside of the checkpoint: {name!r}"
             )
         if not (path / name).is_file():
-            raise InputError(f"{path / name} is missing although {_INDEX} names it")
-        tensors_in(path / name)
-    return [*shards, _INDEX]
+            raise InputError(f"{path / name} is missing although {INDEX} names it")
+    _refuse_second_tensors(path, shards)
+    return [*shards, INDEX]
+
+
+def _refuse_second_tensors(path: Path, shards: Iterable[str]) -> None:
+    """Raise `InputError` for a tensor in two files: transformers reads that of the last
+    name, whatever the index says."""
+    first: dict[str, str] = {}
+    for shard in shards:
+        for tensor in tensors_in(path / shard):
+            other = first.setdefault(tensor.name, shard)
+            if other != shard:
+                raise InputError(
+                    f"{path} has {tensor.name} in {other} and in {shard}: which of the "
+                    f"two counts is not clear. {INDEX} says it: save the model again "
+                    "with that one alone."
+                )
 
 
 def _lack_of_weights(path: Path) -> InputError:
@@ -355,7 +393,7 @@ def _lack_of_weights(path: Path) -> InputError:
             "which writes safetensors."
         )
     return InputError(
-        f"{path} has no model.safetensors (nor {_INDEX}): the weights are missing"
+        f"{path} has no {_WEIGHTS} (nor {INDEX}): the weights are missing"
     )
 
 

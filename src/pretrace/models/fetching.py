@@ -9,9 +9,11 @@ from pathlib import Path
 from pretrace.models.checkpoint import (
     ADAPTER,
     BESIDE,
+    INDEX,
     VOCABULARIES,
     Checkpoint,
     refuse_adapter,
+    refuse_second_weights,
     write_checkpoint,
 )
 from pretrace.models.sentencepiece_files import lacking_package
@@ -25,9 +27,10 @@ from pretrace.runtime.hub import (
 )
 from pretrace.runtime.logs import log
 
-_WEIGHTS = ("model*.safetensors", "model.safetensors.index.json")
+_WEIGHTS = ("model*.safetensors",)
 _SETTINGS = (
     "config.json",
+    INDEX,
     ADAPTER,
     "generation_config.json",
     "chat_template.jinja",
@@ -64,6 +67,9 @@ def fetch_model(
         _refuse_adapter_alone(hub, settings.files)
         _check_settings(settings.folder, remote_code)
         with use_pins(None):  # these are commits already
+            if INDEX in settings.files:
+                whole = list_files(hub, "model", settings.commit)
+                refuse_second_weights(settings.folder, whole.files)
             fetched = snapshot(hub, "model", settings.commit, patterns)
             if not any(name.endswith(".safetensors") for name in fetched.files):
                 converted = conversion(hub, revision, fetched.commit)

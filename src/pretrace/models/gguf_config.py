@@ -88,6 +88,11 @@ def apply_facts(
         if not names or scalar is None:
             raise _unusable(prefix + key, value, type(config).__name__)
         setattr(text, names[0], scalar)
+    # of Gemma transformers knows that of most sizes, and no key says that of the others
+    scale = getattr(text, "query_pre_attn_scalar", None)
+    if scale is not None and scale != text.head_dim:
+        key = "attention.key_length"
+        raise _unusable(prefix + key, own.get(key), type(config).__name__)
     _apply_rotary(text, own, prefix, factors)
 
 

@@ -324,41 +324,36 @@ def _template(
 
     has_bos = facts[_PREFIX + "model"] == "llama"
     has_bos = has_bos or facts.get(_PREFIX + "pre") in _BOS_UNLESS_SAID
-    around = {
+    is_added = {
         "bos_token": facts.get(_PREFIX + "add_bos_token", has_bos),
         "eos_token": facts.get(_PREFIX + "add_eos_token", False),
     }
-    added = {}
-    for name, is_added in around.items():
-        if is_added and name not in names:
+    ids = {}
+    for name in is_added:
+        if is_added[name] and name not in names:
             raise InputError(
                 f"{_PREFIX}add_{name} is true, and the file has no {_PREFIX}{name}_id."
             )
-        if is_added:
-            added[name] = names[name]
-    single = [token for name, token in added.items() if name == "bos_token"]
-    single += ["$A"]
-    single += [token for name, token in added.items() if name == "eos_token"]
-    ids = {token: encoder.token_to_id(token) for token in added.values()}
+        if is_added[name]:
+            ids[names[name]] = encoder.token_to_id(names[name])
+    first = [names["bos_token"]] if is_added["bos_token"] else []
+    last = [names["eos_token"]] if is_added["eos_token"] else []
     return processors.TemplateProcessing(
-        single=single, pair=[*single, "$B:1"], special_tokens=list(ids.items())
+        single=[*first, "$A", *last],
+        pair=[*first, "$A", *last, "$B:1"],
+        special_tokens=list(ids.items()),
     )
 
 
 def _check_ids(tokenizer: Any, facts: Mapping[str, Any]) -> None:
     """Raise `InputError` unless the tokenizer that was made has the file's tokens, each
     by its number, and no others."""
-    tokens = _required(facts, "tokens")
+    ids = _ids(facts)
     vocabulary = tokenizer.get_vocab()
-    if len(vocabulary) > len(tokens):
+    if vocabulary != ids:
+        different = sorted({*vocabulary.items()} ^ {*ids.items()})
         raise InputError(
-            f"the file has {len(tokens)} tokens, and the tokenizer made of it "
-            f"{len(vocabulary)}: convert the model to GGUF again."
+            f"the file has {len(ids)} tokens, and the tokenizer made of it has "
+            f"{len(vocabulary)}; {different[0]} is in one of the two alone. Convert "
+            "the model to GGUF again."
         )
-    for id, token in enumerate(tokens):
-        # the same token twice: its later number counts, as in llama.cpp
-        if vocabulary.get(token, id) != id and token not in tokens[id + 1 :]:
-            raise InputError(
-                f"the file's token {token!r} has the number {id}, and "
-                f"{vocabulary[token]} in the tokenizer made of it."
-            )

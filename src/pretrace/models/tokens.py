@@ -6,7 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pretrace.models.checkpoint import Checkpoint, read_checkpoint
+from pretrace.models.checkpoint import (
+    CHAT_TEMPLATES,
+    IN_ADAPTER,
+    Checkpoint,
+    read_checkpoint,
+)
 from pretrace.models.sentencepiece_files import (
     encoder_by_sentencepiece,
     have_same_ids,
@@ -24,6 +29,7 @@ from pretrace.models.tokenizer_files import (
 )
 from pretrace.runtime.errors import InputError, explain_failure, nearest, shorten
 from pretrace.runtime.files import read_json
+from pretrace.runtime.logs import log
 
 Encoded = Sequence[Sequence[int]]
 
@@ -48,10 +54,8 @@ def load_tokenizer(
     if not isinstance(checkpoint, Checkpoint):
         checkpoint = read_checkpoint(checkpoint)
     checkpoint.verify(checkpoint.settings)
-    read_settings(checkpoint)
-    with explain_failure(
-        f"transformers cannot load the tokenizer in {checkpoint.path}"
-    ):
+    refused = f"transformers cannot load the tokenizer in {checkpoint.path}"
+    with explain_failure(refused + _remark_on_files(checkpoint)):
         if tokenizer_from == "class" or not has_own_tokenizer_json(checkpoint):
             tokenizer = _of_class(checkpoint, tokenizer_from)
         else:
@@ -61,10 +65,57 @@ def load_tokenizer(
             )
             # transformers has changed its copy
             tokenizer._tokenizer = encoder
+        template = _template_of_adapter(checkpoint)
+        if template:
+            tokenizer.chat_template = template
+        _warn_of_mistral(tokenizer, checkpoint)
         # set here, so that it is saved nowhere
         tokenizer.split_special_tokens = special_tokens == "as_spelled"
         tokenizer("a", add_special_tokens=False)
     return tokenizer
+
+
+def _remark_on_files(checkpoint: Checkpoint) -> str:
+    """Say what to do with a checkpoint's tokenizer if transformers does not find how to
+    read it; "" if its files do not tell."""
+    from pretrace.models.architecture import code_remark
+
+    settings = read_settings(checkpoint)
+    if not checkpoint.remote_code and settings.get("auto_map"):
+        return code_remark(settings)
+    file = sentencepiece_file(checkpoint)
+    if file is not None and file.name == "spiece.model":
+        return " (rename spiece.model to tokenizer.model if it looks for that name)"
+    return ""
+
+
+def _warn_of_mistral(tokenizer: Any, checkpoint: Checkpoint) -> None:
+    """Warn of a tokenizer.json of Mistral that older conversions saved with another
+    pattern than the model was trained with, which transformers only suspects."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    is_suspect = getattr(tokenizer, "fix_mistral_regex", None) is False
+    cutter = backend.pre_tokenizer if is_suspect and backend else None
+    if cutter is not None and b'"Split"' in cutter.__getstate__():
+        log.warning(
+            "%s: tokenizer.json is read as it is. Older conversions of Mistral's "
+            "tokenizers cut words otherwise than in training. If this is one, load it "
+            "by AutoTokenizer.from_pretrained(..., fix_mistral_regex=True), save it "
+            "there, and run again.",
+            checkpoint.path,
+        )
+
+
+def _template_of_adapter(checkpoint: Checkpoint) -> Any:
+    """Return the chat template that lies beside a checkpoint's adapter; None without
+    one."""
+    for name in CHAT_TEMPLATES:
+        if checkpoint.adapter is None or IN_ADAPTER + name not in checkpoint.files:
+            continue
+        file = checkpoint.adapter / name
+        if file.suffix == ".jinja":
+            return file.read_text(encoding="utf-8")
+        return read_json(file).get("chat_template")
+    return None
 
 
 def _of_class(checkpoint: Checkpoint, tokenizer_from: str | None) -> Any:

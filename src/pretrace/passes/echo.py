@@ -24,7 +24,10 @@ from pretrace.models.api.answers import (
 from pretrace.models.api.client import OF_MODEL, ApiClient
 from pretrace.models.api.endpoint import ApiRequest
 from pretrace.models.api.logprobs import (
+    BLANKS,
+    BY_ID,
     STALE,
+    agree,
     check_likeliest,
     check_logprobs,
     check_own,
@@ -57,10 +60,6 @@ _LONG_TEXT = (  # several blocks of a server's prefix cache
     "nation might live."
 )
 _ENDINGS = (" It is altogether fitting", " The brave men, living and dead")
-# nats, and of a value: precision differs by batch
-_MEAN_OFF = 0.1
-_OFF = 0.5
-_SHARE_OFF = 0.1
 # of the most probable next tokens, so that an unlikely one is compared as well
 _CANDIDATES = 2
 _TOP = 5  # as many as every API gives
@@ -119,40 +118,47 @@ def _likeliest_of(top: Any) -> list[float]:
     return [float(value) for value in top.values()]
 
 
-def span_of(echo: Echo, text: str, tokens: int) -> slice | None:
-    """Return the `tokens` tokens that spell `text`, without a start token before it and
-    the one generated after it.
-
-    None if no tokens spell it.
-    """
+def span_of(echo: Echo, ids: Sequence[int], tokenizer: Any) -> slice | None:
+    """Return the tokens that are named as `ids`, without a start token before them and
+    the one generated after them; None if none are."""
     size = len(echo.pieces)
     for first in (0, 1):
         for stop in (size - 1, size):
-            if stop - first == tokens and _spell(echo.pieces[first:stop], text):
-                return slice(first, stop)
+            if stop - first == len(ids):
+                named = zip(echo.pieces[first:stop], ids, strict=True)
+                if all(_is_named(piece, id, tokenizer) for piece, id in named):
+                    return slice(first, stop)
     return None
 
 
-def _spell(pieces: list[str], text: str) -> bool:
-    """Compare up to the space that some tokenizers put first; if characters are
-    garbled, by all others."""
-    joined = "".join(pieces)
-    if _GARBLED in joined or _GARBLED in text:
-        return _ascii(joined) == _ascii(text)
-    spelled = b"".join(map(_as_bytes, pieces))
-    return spelled in (text.encode(), b" " + text.encode())
+def _is_named(piece: str, id: int, tokenizer: Any) -> bool:
+    """Return whether a server's name of a token is that of this id: the id itself, as
+    the vocabulary spells it, or its text, up to blanks, which servers strip or restore.
+
+    A part of a character is written as `bytes:\\xe2\\x80`, or garbled: then its other
+    characters are compared.
+    """
+    if piece.startswith(BY_ID):
+        return piece == f"{BY_ID}{id}"
+    spelled = str(tokenizer.convert_ids_to_tokens(int(id)))
+    text = str(tokenizer.decode([int(id)], clean_up_tokenization_spaces=False))
+    if piece in (spelled, text):
+        return True
+    if piece.startswith("bytes:\\x"):
+        data = bytes(int(value, 16) for value in _BYTES.findall(piece))
+        return _GARBLED in text or data.decode(errors="replace") == text
+    if _GARBLED in piece or _GARBLED in text:
+        return _ascii(piece) == _ascii(text)
+    return _bare(piece) == _bare(text)
 
 
 def _ascii(text: str) -> str:
     return "".join(character for character in text if character.isascii()).lstrip(" ")
 
 
-def _as_bytes(piece: str) -> bytes:
-    """Return the bytes of a piece; one that is not text by itself is written as
-    `bytes:\\xe2\\x80`."""
-    if piece.startswith("bytes:\\x"):
-        return bytes(int(value, 16) for value in _BYTES.findall(piece))
-    return piece.encode()
+def _bare(name: str) -> str:
+    """Return a token's name without the blanks at its ends, in any spelling."""
+    return name.translate(BLANKS).strip()
 
 
 def echo_request(prompt: list[int]) -> ApiRequest:
@@ -228,8 +234,8 @@ class Probe:
         second_again = self._logprobs(second, again=1)
         first_again = self._logprobs(first, again=1)
         common = len(beginning) - 1  # the first token of all has no number
-        are_stable = _agree(of_first, first_again) and _agree(of_second, second_again)
-        if not are_stable or not _agree(of_first[:common], of_second[:common]):
+        are_stable = agree(of_first, first_again) and agree(of_second, second_again)
+        if not are_stable or not agree(of_first[:common], of_second[:common]):
             raise self._wrong(
                 "gives the tokens of one text other log-probabilities when it is asked "
                 f"again, or after a text that begins alike: {STALE}."
@@ -251,33 +257,49 @@ class Probe:
         prompt = [*start, *self._ids(text)]
         compared = 0
         for piece, generated in self._following(prompt):
-            ids = self._ids(piece)
-            # the tokenizer may have no token of that text
-            if compared == _CANDIDATES or len(ids) != 1:
+            echoed = []
+            for id in self._ids_named(piece):
+                longer = [*prompt, id]
+                echo = self._echo(longer)
+                span = span_of(echo, longer[len(start) :], self._tokenizer)
+                if span is None:
+                    raise self._wrong(
+                        f"does not echo what it is sent, but the tokens {echo.pieces}."
+                    )
+                echoed.append(echo.logprobs[span.stop - 1])
+            if not echoed:  # the tokenizer may have no token of that name
                 continue
-            longer = [*prompt, *ids]
-            echo = self._echo(longer)
-            span = span_of(echo, text + piece, len(longer) - len(start))
-            if span is None:
-                raise self._wrong(
-                    f"does not echo what it is sent, but the tokens {echo.pieces}."
-                )
-            last = span.stop - 1
-            if echo.pieces[last] != piece:  # text and token became other tokens
-                continue
-            echoed = echo.logprobs[last]
             # precision differs by batch
-            if not math.isclose(generated, echoed, abs_tol=0.1, rel_tol=0.02):
+            close = partial(math.isclose, generated, abs_tol=0.1, rel_tol=0.02)
+            if not any(map(close, echoed)):
                 raise self._wrong(
                     f"does not score prompts rightly: after '{text}' it generates "
                     f"'{piece}' with log-probability {generated:.3f}, and echoes it "
-                    f"with {echoed:.3f}. Its list is probably shifted by a token, as "
-                    "llama-cpp-python shifts it where a prompt has no start token: "
+                    f"with {echoed[0]:.3f}. Its list is probably shifted by a token, "
+                    "as llama-cpp-python shifts it where a prompt has no start token: "
                     "set start_token in the run, or use a server that scores prompts "
                     "rightly."
                 )
             compared += 1
+            if compared == _CANDIDATES:
+                break
         return compared
+
+    def _ids_named(self, piece: str) -> list[int]:
+        """Return the tokens that a server may have named so: its text has one, or where
+        servers strip the blank before a word, the one with it and the one without."""
+        ids = []
+        bare = _bare(piece)
+        for spelled in dict.fromkeys((piece, f"\u2581{bare}", f"\u0120{bare}", bare)):
+            id = self._tokenizer.convert_tokens_to_ids(spelled)
+            if id is not None and id != self._tokenizer.unk_token_id:
+                ids.append(int(id))
+        alone = self._ids(piece)
+        if len(alone) == 1:
+            text = self._tokenizer.decode(alone, clean_up_tokenization_spaces=False)
+            # a name with its blank is that of one token
+            ids = alone if text == piece != bare else [*alone, *ids]
+        return list(dict.fromkeys(ids))
 
     def _ids(self, text: str) -> list[int]:
         return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
@@ -307,7 +329,8 @@ class Probe:
             raise self._wrong(problem) from None
         plain = {}
         for piece, value in logprobs.items():
-            if piece.strip() and piece.isascii():
+            bare = _bare(piece)
+            if bare and bare.isascii():
                 plain[piece] = value
         return sorted(plain.items(), key=lambda item: (-item[1], item[0]))
 
@@ -333,24 +356,11 @@ class Probe:
     def _wrong(self, what: str) -> InputError:
         endpoint = self._client.endpoint
         return InputError(
-            f"{endpoint.name}: {endpoint.base_url} {what} Without scored prompts the "
-            "model has no gray-box methods: leave `echo` out of its entry to ask it "
-            "questions only."
+            f"{endpoint.name}: {endpoint.base_url} {what} A server that gives "
+            "prompt_logprobs (vLLM) can score by token ids: top40: prompt_logprobs in "
+            "place of `echo`. Without scored prompts the model has no gray-box "
+            "methods: leave `echo` out of its entry to ask it questions only."
         )
-
-
-def _agree(values: Sequence[float], others: Sequence[float]) -> bool:
-    """Return whether two lists of log-probabilities (nats) differ no more than by the
-    order of sums."""
-    if len(values) != len(others):
-        return False
-    differences = []
-    for value, other in zip(values, others, strict=True):
-        difference = abs(value - other)
-        if difference > max(_OFF, _SHARE_OFF * abs(value)):
-            return False
-        differences.append(difference)
-    return sum(differences) <= _MEAN_OFF * len(differences)
 
 
 def echo_target(
@@ -477,13 +487,15 @@ class EchoScorer:
         """Return the place of the first scored token; raises if the echo is not of the
         ids that were sent."""
         ids = _sent_ids(request, prompt_prefix)[len(prompt_prefix.start) :]
-        text = self._target.tokenizer.decode(ids, clean_up_tokenization_spaces=False)
-        span = span_of(echo, text, len(ids))
+        tokenizer = self._target.tokenizer
+        span = span_of(echo, ids, tokenizer)
         if span is None:
+            text = tokenizer.decode(ids, clean_up_tokenization_spaces=False)
             raise InputError(
                 f"{self._name}: the server does not echo the {len(ids)} tokens that "
                 f"were sent, '{text[:40]}...', but {echo.pieces[:8]} ... Check the "
-                "tokenizer of the model's entry."
+                "tokenizer of the model's entry; with a server that gives "
+                "prompt_logprobs (vLLM), set top40: prompt_logprobs in place of `echo`."
             )
         if span.start != len(prompt_prefix.start):
             raise InputError(

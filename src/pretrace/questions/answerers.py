@@ -48,7 +48,9 @@ def answerer_of(
                     if key in entry:
                         encoding[key] = entry[key]
                 tokenizer = load_tokenizer(Path(checkpoint_json), **encoding)
-            yield ApiAnswerer(client, tokenizer)
+            asking = ApiAnswerer(client, tokenizer)
+            yield asking
+            asking.finish()
         return
     from pretrace.models.devices import torch_settings
     from pretrace.models.target import load_checkpoint

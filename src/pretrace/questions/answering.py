@@ -12,6 +12,16 @@ PROBABILITIES = ["p_a", "p_b", "p_c", "p_d"]
 ORDERS = tuple(permutations(range(len(OPTION_LETTERS))))
 """Letter i shows option ORDERS[permutation][i]; option 0 is the true passage."""
 
+REFUSED, FILTERED = "the model refused", "filtered by the API"
+NO_TEXT, IN_THOUGHTS = "no text in the answer", "its tokens were used up in thoughts"
+CUT = "cut at the highest number of tokens"
+"""Why an answer of an API has no text, or of a paraphrase none that is whole."""
+WITHOUT_TEXT = (REFUSED, FILTERED, NO_TEXT, IN_THOUGHTS)
+MOST_WITHOUT_TEXT = 0.05
+"""Share of answers that may have no text: with more there is no result."""
+NO_RESULT = "too many other answers have no text"
+"""Why an answer with a text is not judged."""
+
 Advance = Callable[[int], None]
 """Takes how many more prompts are answered."""
 

@@ -1,6 +1,7 @@
 """The questions of one benchmark, put to one model: the table of its answers."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,9 +15,12 @@ from pretrace.benchmarks.rows import Row
 from pretrace.benchmarks.subsets_and_lengths import Slice, chosen_slices, whole_numbers
 from pretrace.passes.shares import WHOLE, JobShare
 from pretrace.questions.answering import (
+    MOST_WITHOUT_TEXT,
+    NO_RESULT,
     OPTION_LETTERS,
     ORDERS,
     PROBABILITIES,
+    WITHOUT_TEXT,
     Advance,
     Answerer,
     Letters,
@@ -166,6 +170,7 @@ def answer_questions(
                 if task.is_control:
                     took = time.monotonic() - start
                 times.append(_time_of(task, place, of_place, took))
+            _judge(name, task, rows[first:])
             _log_skipped(name, task, rows[first:])
     answers = pa.Table.from_pylist(rows, schema=ANSWER_SCHEMA)
     return answers, pa.Table.from_pylist(times, schema=TIMES_SCHEMA)
@@ -194,6 +199,30 @@ def _time_of(task: Task, place: Slice, parts: Sequence[Part], seconds: float) ->
     row |= {"subset": place.subset, "length": place.length}
     row |= {"documents": len(documents), "passages": passages, "seconds": seconds}
     return row
+
+
+def _judge(name: str, task: Task, rows: list[Row]) -> None:
+    """Leave answers without a text unjudged, rather than wrong, and all of the task if
+    too many have none; the terminal shows how many."""
+    without = [row for row in rows if row["reason"] in WITHOUT_TEXT]
+    if not without:
+        return
+    asked = sum(row["correct"] is not None for row in rows)
+    is_result = len(without) <= MOST_WITHOUT_TEXT * asked
+    for row in rows if not is_result else without:
+        row["correct"] = None
+        row["reason"] = row["reason"] or NO_RESULT
+    reasons = Counter(row["reason"] for row in without)
+    counts = "; ".join(f"{count} {reason}" for reason, count in sorted(reasons.items()))
+    logs.tell(
+        "%s: %s: %d of %d answers have no text (%s). %s",
+        name,
+        f"{task.method} {task.setting}".strip(),
+        len(without),
+        asked,
+        counts,
+        "They are not judged." if is_result else "That is no result.",
+    )
 
 
 def _log_skipped(name: str, task: Task, rows: list[Row]) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from pretrace.render.artifact import Artifact, ArtifactError, Panel, outputs
 from pretrace.render.catalogue import RENDERERS, SHIPPED, renderer_of
-from pretrace.render.results import Results, shots_notes
+from pretrace.render.results import Results, answer_notes, shots_notes
 from pretrace.render.tables.table import table_of
 from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.files import write_json
@@ -77,20 +77,21 @@ def render(artifact: Artifact, results: Results, folder: Path) -> dict[str, Path
     """
     files = outputs(artifact, folder)
     unmade = _unmade_views(artifact, results)
+    answered = answer_notes(artifact, results)
     is_shown = True
     try:
         drawn, not_shown = _draw_panels(artifact, results)
         missing = [*unmade, *map(str, not_shown)]
-        drawn.with_notes(_notes(artifact)).with_missing(missing).write(files)
+        drawn = drawn.with_notes([*_notes(artifact), *answered])
+        drawn.with_missing(missing).write(files)
     except Exception as error:
         if remedy(error):  # the machine's fault, as a full disk
             raise
         is_shown = False
         whole = NotShown(f"This {artifact.kind}", error)
         not_shown = [whole]
-        _without_panels(artifact, whole).with_missing([*unmade, str(whole)]).write(
-            files
-        )
+        page = _without_panels(artifact, whole).with_notes(answered)
+        page.with_missing([*unmade, str(whole)]).write(files)
     failed = [f"{artifact.slug}: {sentence}" for sentence in unmade]
     empty: list[str] = []
     for panel in not_shown:

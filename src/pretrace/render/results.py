@@ -24,7 +24,8 @@ from pretrace.evaluation.metrics import EACH, METRIC_KEYS, marks_in, rows_like
 from pretrace.evaluation.placebos import PLACEBO_KEYS
 from pretrace.evaluation.significance import holm, simultaneous
 from pretrace.methods.settings import written_parameters
-from pretrace.questions.method_facts import METHODS, is_control
+from pretrace.questions.answering import PROBABILITIES, WITHOUT_TEXT
+from pretrace.questions.method_facts import METHODS, is_control, is_question
 from pretrace.render.artifact import Artifact, PairSlugs, Panel
 from pretrace.render.names import BLIND, PUBLISHED_TEST, join_words, method_label
 from pretrace.runtime.errors import InputError
@@ -454,6 +455,40 @@ def shots_notes(artifact: Artifact, results: Results) -> list[str]:
     notes = []
     for draws, labels in by_draws.items():
         notes.append(f"{join_words([*labels])}: {shown} {draws} draws of shots.")
+    return notes
+
+
+def answer_notes(artifact: Artifact, results: Results) -> list[str]:
+    """Say of models that were asked over an API how many answers have no text, and how
+    many no probabilities of the letters."""
+    if artifact.methods and not any(map(is_question, artifact.methods)):
+        return []
+    notes = []
+    panels = {panel.pair: panel for panel in artifact.panels}
+    for pair, panel in panels.items():
+        if not results.has("answers", pair):
+            continue
+        answers = results.read("answers", pair)
+        name = f"{panel.title_of(panel.model)} on {panel.title_of(panel.benchmark)}"
+        for (task, setting), rows in answers.groupby(["task", "setting"]):
+            asked = f"{len(rows):,} answers to {method_label(task)} {setting}".strip()
+            without = rows["reason"].isin(WITHOUT_TEXT)
+            if without.any():
+                verdict = "These are not judged"
+                if rows["correct"].isna().all():
+                    verdict = "That is no result"
+                counts = rows["reason"][without].value_counts().sort_index()
+                reasons = "; ".join(f"{count:,} {why}" for why, count in counts.items())
+                notes.append(
+                    f"{name}: {without.sum():,} of {asked} have no text ({reasons}). "
+                    f"{verdict}."
+                )
+            alone = rows["answer"].notna() & rows[PROBABILITIES[0]].isna()
+            if task == "de_cop" and alone.any():
+                notes.append(
+                    f"{name}: {alone.sum():,} of {asked} are letters of a text, without "
+                    "probabilities, and are not calibrated."
+                )
     return notes
 
 

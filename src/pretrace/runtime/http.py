@@ -1,8 +1,12 @@
 """Files of the web outside the hub, politely: one request at a time, pauses, waiting if
-a server asks for it."""
+a server asks for it; and how servers ask."""
 
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +23,65 @@ _LONGEST_WAIT = 900.0  # seconds; a server that asks for more is given up on
 _MEGABYTE = 1_000_000
 # seconds in which at least this many bytes must come
 _SLOW_FOR, _LEAST_BYTES = 60.0, 10_000
+
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SPAN = re.compile(r"(?:[\d.]+(?:ms|[smhd]))+")
+_SPAN_PART = re.compile(r"([\d.]+)(ms|[smhd])")
+_USED_UP = re.compile(r"(?:r|remaining)=0\b.*?\b(?:t|reset)=(\d+)", re.IGNORECASE)
+_POLICIES = re.compile(r',\s*(?=")')
+_EPOCH = 10**9  # a larger number of seconds is a moment since 1970
+_EPOCH_MS = 10**11
+
+
+def asked_wait(headers: Mapping[str, str]) -> float | None:
+    """Read the seconds that a server asks to wait; None if it does not say.
+
+    In `Retry-After` (seconds or a date) and `retry-after-ms`; where a limit is used up,
+    in `RateLimit` (r=0;t=255) and in `...ratelimit-reset...` (seconds, 6m0s, a date or
+    a moment), beside which `...ratelimit-remaining...` is 0: the longest of these.
+    """
+    told = {name.lower(): value for name, value in headers.items()}
+    milliseconds = told.get("retry-after-ms", "")
+    if milliseconds:
+        told["retry-after"] = f"{milliseconds}ms"
+    after = _seconds(told.get("retry-after", ""))
+    if after is not None:
+        return after
+    waits = []
+    for name, value in told.items():
+        remaining = told.get(name.replace("reset", "remaining"), "0")
+        is_used_up = remaining.strip() == "0"
+        if "ratelimit" in name and "reset" in name and is_used_up:
+            waits.append(_seconds(value))
+    for policy in _POLICIES.split(told.get("ratelimit", "")):
+        if used_up := _USED_UP.search(policy):
+            waits.append(float(used_up[1]))
+    return max((wait for wait in waits if wait is not None), default=None)
+
+
+def _seconds(value: str) -> float | None:
+    """Read a number of seconds, a span (6m0s), a date, or a moment in seconds or
+    milliseconds since 1970, as seconds from now; None if it is nothing of these."""
+    value = value.strip()
+    now = time.time()
+    with suppress(ValueError):
+        if _SPAN.fullmatch(value):
+            parts = _SPAN_PART.findall(value)
+            return sum(float(number) * _UNITS[unit] for number, unit in parts)
+        number = float(value)
+        if number > _EPOCH_MS:
+            number /= 1000
+        if number > _EPOCH:
+            number -= now
+        return max(0.0, number) if number < _EPOCH else None
+    for read in (parsedate_to_datetime, datetime.fromisoformat):
+        with suppress(ValueError, OverflowError):
+            moment = read(value)
+            if moment.tzinfo is None:
+                moment = moment.replace(tzinfo=UTC)
+            return max(0.0, moment.timestamp() - now)
+    return None
 
 
 class NotFoundError(InputError):
@@ -114,8 +177,7 @@ class Fetcher:
                         f"{url} is not there (HTTP 404): check the address."
                     )
                 if answer.status_code not in (200, 206):
-                    seconds = answer.headers.get("Retry-After", "")
-                    wait = float(seconds) if seconds.isdecimal() else 0.0
+                    wait = asked_wait(answer.headers) or 0.0
                     again = answer.status_code in _TRY_AGAIN
                     return wait if again else None, f"HTTP {answer.status_code}"
                 goes_on = answer.status_code == 206

@@ -29,6 +29,7 @@ from pretrace.runtime.files import (
     sha256_file,
     write_json,
 )
+from pretrace.runtime.http import asked_wait
 from pretrace.runtime.logs import LogFormatter, log
 
 RepositoryKind = Literal["model", "dataset"]
@@ -381,10 +382,17 @@ def explain_failures(hub: str, kind: RepositoryKind, revision: str) -> Iterator[
             f"{hub} at '{revision}' could not be fetched from {constants.ENDPOINT}: "
             f"{{error}}. {advice}"
         )
-        for of_kind, text in messages.items():
-            if isinstance(error, of_kind):
-                message = text
-                break
+        if _is_limited(error):
+            message = (
+                f"{constants.ENDPOINT} limits requests ({{error}}) and {hub} at "
+                f"'{revision}' was not fetched. Wait five minutes and run again, or "
+                "set HF_TOKEN to a token of yours: accounts have higher limits."
+            )
+        else:
+            for of_kind, text in messages.items():
+                if isinstance(error, of_kind):
+                    message = text
+                    break
         raise InputError(message.replace("{error}", _first_line(error))) from error
     except (
         ValueError,
@@ -431,8 +439,19 @@ def _wait_of(error: BaseException, usual: float) -> float | None:
         return _wait_of(error.__cause__, usual) if error.__cause__ else None
     if error.response.status_code not in _TRY_AGAIN:
         return None
-    seconds = error.response.headers.get("Retry-After", "")
-    return min(float(seconds), _LONGEST_WAIT) if seconds.isdecimal() else usual
+    asked = asked_wait(error.response.headers)
+    return usual if asked is None else min(asked, _LONGEST_WAIT)
+
+
+def _is_limited(error: BaseException | None) -> bool:
+    """Return whether the hub sent a request back for there were too many, whatever its
+    client made of that."""
+    while error is not None:
+        response = getattr(error, "response", None)
+        if response is not None and response.status_code == 429:
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _first_line(error: BaseException) -> str:

@@ -116,16 +116,17 @@ def identity_to_be(path: str, settings: JsonObject | None = None) -> Identity | 
 
     `settings`: those that the job was given, if it runs.
     """
-    file = Path(identity_file([path]))
-    if not file.is_file():
+    file = identity_file([path])
+    if not Path(file).is_file():
         return None
-    about = _about_given(file, settings)
+    about = read_json(file)
     plan = Identities(is_job=True)
-    made_from = {}
     for made in about["inputs"]:
         if not Path(made).exists() or not plan.is_current(made):
             return None
-        made_from[made] = digest_of(made)
+    if settings is not None:
+        return identity_now(file, settings)
+    made_from = {made: digest_of(made) for made in about["inputs"]}
     return Identity(job_digest(about), made_from, {})
 
 
@@ -154,27 +155,21 @@ def digest_of(path: str) -> str:
     return digest(identity) if identity else content_of(path)
 
 
-def _about_given(file: str | Path, settings: JsonObject | None) -> dict[str, Any]:
-    """Return what an identity file tells, with the settings that the job was given:
-    another plan may have changed the file since.
+def identity_now(file: str, settings: JsonObject) -> Identity:
+    """Return what a job makes its outputs from now, by its identity file.
 
-    Parameters that the file does not name do not count.
+    The settings are those that the job was given: another plan may have changed the
+    file since. Parameters that the file does not name do not count.
     """
-    about = dict(read_json(file))
+    about = read_json(file)
     for name in about["settings"]:
-        if settings is not None:
-            about["settings"][name] = digest(settings.get(name))
-    return about
+        about["settings"][name] = digest(settings.get(name))
+    made_from = {path: digest_of(path) for path in about["inputs"]}
+    return Identity(job_digest(about), made_from, {})
 
 
-def mark_outputs(
-    file: str,
-    settings: JsonObject,
-    outputs: Iterable[str],
-    made_from: dict[str, str],
-) -> None:
+def mark_outputs(identity: Identity, outputs: Iterable[str]) -> None:
     """Write into a finished job's outputs what they were made from."""
-    about = _about_given(file, settings)
     first, *others = carriers(outputs)
     beside = {}
     for path in outputs:
@@ -182,7 +177,6 @@ def mark_outputs(
         # be read at each start
         if path not in (first, *others) and not path.endswith(".safetensors"):
             beside[path] = sha256_file(path)
-    identity = Identity(job_digest(about), made_from, {})
     write_identity(first, identity._replace(beside=beside))
     for path in others:
         write_identity(path, identity)

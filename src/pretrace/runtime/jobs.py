@@ -1,31 +1,35 @@
 """The frame of every script that a rule runs."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from pretrace.runtime.files import read_json, remove_unfinished
-from pretrace.runtime.identity import digest_of, mark_outputs
+from pretrace.runtime.files import remove_unfinished
+from pretrace.runtime.identity import Identity, identity_now, mark_outputs
 from pretrace.runtime.logs import job_log
 
 
 @contextmanager
-def run_job(snakemake: Any) -> Iterator[None]:
-    """Log a job, and write into its outputs what they were made from.
+def run_job(snakemake: Any) -> Iterator[Identity | None]:
+    """Log a job, and write into its outputs what they were made from: the identity that
+    it gives, if the job has one.
 
     Args:
         snakemake: the object of that name in a script. Its input `identity`, if it has
             one, is the job's identity file.
     """
+    # what Jupyter and Colab set for `!snakemake` in a cell ends the import of
+    # matplotlib, because that backend is not installed here; figures need none
+    os.environ.pop("MPLBACKEND", None)
     with job_log(snakemake.log[0]):
         for output in snakemake.output:
             remove_unfinished(output)
         file = snakemake.input.get("identity")
         # before the job reads them: what is replaced meanwhile must not pass for what
         # was read
-        inputs = read_json(file)["inputs"] if file else []
-        made_from = {path: digest_of(path) for path in inputs}
-        yield
-        if file:
-            settings = dict(snakemake.params.items())
-            mark_outputs(file, settings, list(snakemake.output), made_from)
+        settings = dict(snakemake.params.items())
+        identity = identity_now(file, settings) if file else None
+        yield identity
+        if identity:
+            mark_outputs(identity, list(snakemake.output))

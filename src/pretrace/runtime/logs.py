@@ -18,6 +18,7 @@ from pretrace.runtime.errors import InputError, message_of, printable, remedy
 
 log = logging.getLogger("pretrace")
 EVERY = 5.0  # seconds between two lines of progress
+_LOGGERS = [log, logging.getLogger("py.warnings")]
 _WARNING = re.compile(r"[-0-9]+ [:,0-9]+ WARNING ")
 
 
@@ -111,8 +112,7 @@ def job_log(path: str | Path, mode: str = "w") -> Iterator[None]:
     to_terminal = _Terminal(path.with_suffix("").as_posix().rpartition("logs/")[2])
     to_terminal.setFormatter(LogFormatter("%(message)s"))
     logging.captureWarnings(True)
-    loggers = [log, logging.getLogger("py.warnings")]
-    for logger in loggers:
+    for logger in _LOGGERS:
         logger.setLevel(logging.INFO)
         logger.propagate = False
         logger.handlers = [to_file, to_terminal] if logger is log else [to_file]
@@ -137,6 +137,32 @@ def job_log(path: str | Path, mode: str = "w") -> Iterator[None]:
         sys.exit(1)
     finally:
         to_file.close()
+
+
+class _Lines(logging.Handler):
+    """Keeps lines with their levels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[tuple[int, str]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append((record.levelno, record.getMessage()))
+
+
+@contextmanager
+def lines_kept() -> Iterator[list[tuple[int, str]]]:
+    """Keep the lines and warnings of a block, each with its level, in place of logging
+    them."""
+    handler = _Lines()
+    before = {logger: logger.handlers for logger in _LOGGERS}
+    for logger in _LOGGERS:
+        logger.handlers = [handler]
+    try:
+        yield handler.lines
+    finally:
+        for logger, handlers in before.items():
+            logger.handlers = handlers
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import os
 import platform
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterable, Sequence
 from importlib import metadata
 from pathlib import Path
@@ -36,6 +37,8 @@ def provenance(config: dict[str, Any], **seeds: int) -> dict[str, Any]:
         "machine": platform.machine(),
         "cpu": processor(),
         "cpus": os.cpu_count(),
+        # builds of zlib (zlib-ng) compress to other sizes, which the method zlib reads
+        "zlib": zlib.ZLIB_RUNTIME_VERSION,
         "packages": {name: _version(name) for name in PACKAGES},
         "config": config,
         "config_digest": digest(config),

@@ -130,7 +130,10 @@ def small_partitions(plan: Plan, path: Path) -> Iterator[str]:
     try:
         partitions = _partitions(path)
     except ImportError:
-        yield f"{path} is not checked: snakemake-executor-plugin-slurm is not installed"
+        yield (
+            f"{path} is not checked, because the plugin for Slurm is not installed: "
+            "pip install -r envs/clusters.txt"
+        )
         return
     refused: dict[str, list[str]] = defaultdict(list)
     for model in plan.models_read:

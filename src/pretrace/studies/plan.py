@@ -409,6 +409,9 @@ class Plan:
             for kind in ("passes", "times", *OF_A_PAIR):
                 if kind in needs:
                     yield kind, *pair.slugs, self._file_shown(artifact, pair, kind)
+            # answers that have no text are counted under every table
+            if isinstance(self.study.models.entries[pair.model_slug], ApiModel):
+                yield "answers", *pair.slugs, pair.answers
         if "benchmarks" in needs:
             for slug in sorted({pair.benchmark_slug for pair in pairs}):
                 yield "benchmarks", "", slug, self.benchmark(slug).table

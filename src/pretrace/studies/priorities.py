@@ -10,7 +10,10 @@ from pretrace.studies.audit.study import POSITIVE_CONTROL
 from pretrace.studies.study import Study
 
 FIRST = 1000
-"""The priority of jobs that the study's first artifacts wait for; all others have 0."""
+"""The priority of jobs that the study's first artifacts wait for."""
+BEFORE_RENDERING = 1
+"""The priority of all others but those that render: the later one starts, the more of
+the rest it can draw."""
 
 
 @cache
@@ -69,6 +72,6 @@ def _made_from(study: Study, model: str) -> set[tuple[str, str]]:
 
 
 def priority(study: Study, *waited: str) -> int:
-    """Return `FIRST` if the study's first artifacts wait for `waited`: a pair's slugs,
-    or (kind, slug)."""
-    return FIRST * (waited in before_first(study))
+    """Return `FIRST` if the study's first artifacts wait for `waited`, a pair's slugs or
+    (kind, slug), else `BEFORE_RENDERING`."""
+    return FIRST if waited in before_first(study) else BEFORE_RENDERING

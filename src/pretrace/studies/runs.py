@@ -9,8 +9,8 @@ from pretrace.benchmarks.sources import VIEW_LOADERS, BenchmarkEntry, PrefixDraw
 from pretrace.methods import INPUTS, METHODS, Chosen, obstacle, settings
 from pretrace.methods.registry import FULL_VOCABULARY, OF_WHOLE_PREDICTIONS
 from pretrace.methods.settings import Obstacle
-from pretrace.models.abilities import can, require_ability
-from pretrace.models.entries import ModelEntry, TrainedModel
+from pretrace.models.abilities import ABILITIES, can, require_ability
+from pretrace.models.entries import ApiModel, ModelEntry, TrainedModel
 from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.questions.method_facts import (
     QUESTION_METHODS,
@@ -326,7 +326,8 @@ def _check_view(
     if writer:
         is_written = view.startswith(WRITTEN)
         ability = "paraphrases" if is_written else "replacements"
-        require_ability(ability, writer, models.require(writer, where), where)
+        models.require(writer, where)
+        _require(ability, writer, models, where)
     if not writer and benchmark.source not in VIEW_LOADERS:
         raise InputError(
             f"{where}: {slug} has no such view; give a file of it in its entry, as "
@@ -573,26 +574,38 @@ def lacking_statistics(model: ModelEntry) -> tuple[str, ...]:
     return FULL_VOCABULARY
 
 
+def _require(ability: str, slug: str, models: Models, where: str) -> None:
+    """Check that a model can do what a run asks of it. Where the configuration put a
+    server or answers in its place, the error names that, which the user wrote, and not
+    the study alone."""
+    entry = models.entries[slug]
+    if slug in models.overridden and not can(entry, ability):
+        kind = "servers" if isinstance(entry, ApiModel) else "paths"
+        raise InputError(
+            f"config: {kind}.{slug}: the study asks this model to "
+            f"{ABILITIES[ability].verb} ({where}), and what you put in its place "
+            "cannot. Take it out there, or run a study of your own without that key."
+        )
+    require_ability(ability, slug, entry, where)
+
+
 def _check_abilities(run: WrittenRun, where: str, models: Models) -> None:
     """Check that the models of a run can do what its keys ask of them."""
-    entries = models.entries
     slug = str(run.model)
-    model = entries[slug]
+    model = models.entries[slug]
     for reference in run.references:
-        require_ability(
-            "log_probabilities", reference, entries[reference], f"{where}.references"
-        )
+        _require("log_probabilities", reference, models, f"{where}.references")
     # answers from elsewhere have no tokens, and need none
     if run.corpora and can(model, "answers"):
-        require_ability("tokens", slug, model, f"{where}.corpora")
+        _require("tokens", slug, models, f"{where}.corpora")
     if model.tokenizer is not None and (run.corpora or can(model, "log_probabilities")):
         place = f"{models.places[slug]}.tokenizer"
         lender = models.require(model.tokenizer, place)
         require_ability("own_tokenizer", model.tokenizer, lender, place)
     if run.extraction is not None:
-        require_ability("likeliest_tokens", slug, model, f"{where}.extraction")
+        _require("likeliest_tokens", slug, models, f"{where}.extraction")
     if run.given_back is not None:
-        require_ability("going_on", slug, model, f"{where}.given_back")
+        _require("going_on", slug, models, f"{where}.given_back")
 
 
 KEPT_ONCE = ("calibration", "calibrate_on", "extraction", "given_back")

@@ -17,11 +17,15 @@ from pretrace.runtime.errors import InputError, shorten
 from pretrace.studies.audit.announcement import description
 from pretrace.studies.audit.checks_before_scores import told_before_scores
 from pretrace.studies.audit.user_texts import read_texts, texts_of_runs
+from pretrace.studies.estimate import WHOLE
 from pretrace.studies.machine import lacks
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
 from pretrace.studies.registries import cut_of, left_out_of, text_files_of
 from pretrace.studies.study import Study
+from pretrace.studies.workload import slices_read
+from pretrace.views.prefixes import check_pool, texts_of_kind
+from pretrace.views.readings import PREFIX_KINDS
 
 CHECKED = "PRETRACE_CHECKED"
 """The environment variable with the path of the study whose files are checked. The
@@ -45,8 +49,9 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     for slug in study.benchmarks_of_runs:
         entry = study.benchmarks.entries[slug]
         files = text_files_of(entry)
+        texts = read_texts(plan, slug) if files else []
+        _check_shots(plan, slug, texts)
         if files:
-            texts = read_texts(plan, slug)
             _check_chosen(study, slug, {text.slice for text in texts})
             if _asks_de_cop(plan, slug):
                 about_books.append(_books_of_de_cop(texts, files[0]))
@@ -92,6 +97,32 @@ def _check_chosen(
                 place = f"{where} {panel.model} on {slug}"
                 _require_parts(place, "subset", [panel.subset], subsets)
                 _require_parts(place, "length", [panel.length], lengths)
+
+
+def _check_shots(plan: Plan, slug: str, texts: Sequence[Text]) -> None:
+    """Check that a benchmark has more texts than shots drawn from them, if a model
+    reads any after shots; `texts` are the user's own, else its entry states their
+    number."""
+    entry = plan.study.benchmarks.entries[slug]
+    prefix = entry.prefix
+    pairs = [pair for pair in plan.reading_pairs if pair.benchmark_slug == slug]
+    if prefix is None or not any(pair.draws_shots for pair in pairs):
+        return
+    for place in [] if texts else slices_read(entry, WHOLE):
+        if place.stated and place.stated < 2 * (prefix.pool + 1):
+            raise InputError(
+                f"a pool of {prefix.pool} texts of each class leaves none of the "
+                f"{place.stated} of {slug} to evaluate; lower `pool` under its key "
+                "prefix, or ask for fewer shots."
+            )
+    different: dict[tuple[Slice, int | None], set[str]] = defaultdict(set)
+    for text in texts:
+        different[text.slice, text.label].add(text.text)
+    for (part, known), own in different.items():
+        for kind, label in PREFIX_KINDS.items():
+            if label == known:
+                where = f"{texts_of_kind(kind, part.subset)} of {slug}"
+                check_pool(prefix.pool, len(own), where, part.length)
 
 
 def _require_parts(

@@ -109,7 +109,7 @@ def _shots(
     for kind, label in PREFIX_KINDS.items():
         of_class = of_subset[of_subset["label"].eq(label)]
         by_length = _by_length(of_class)
-        where = _texts_of(kind, subset)
+        where = texts_of_kind(kind, subset)
         if not by_length:
             raise InputError(
                 f"there are no {where}; a prefix needs texts of both classes."
@@ -121,17 +121,20 @@ def _shots(
         chosen: list[str] = []
         for length, texts in by_length.items():
             if not (chosen and leading):
-                _check_pool(pool, len(texts), where, length)
+                check_pool(pool, len(texts), where, length)
                 chosen = _order(texts, "prefix", *seed)[:pool]
             ids = [leading[length][id] for id in chosen] if leading else chosen
             yield from _rows(length, kind, ids)
 
 
-def _texts_of(kind: str, subset: str) -> str:
+def texts_of_kind(kind: str, subset: str) -> str:
+    """Name the texts of a class, `member` or `nonmember`, in messages."""
     return f"{kind} texts of {subset}" if subset else f"{kind} texts"
 
 
-def _check_pool(pool: int, count: int, where: str, length: int | None) -> None:
+def check_pool(pool: int, count: int, where: str, length: int | None) -> None:
+    """Raise `InputError` if a pool of shots leaves none of `count` texts of a class
+    to evaluate; `where` names them."""
     if count <= pool:
         texts = f"{count} of length {length}" if length else f"{count}"
         raise InputError(
@@ -154,7 +157,7 @@ def _authors_draw(of_subset: "pd.DataFrame", subset: str, pool: int) -> Iterator
         texts = of_subset[of_length(of_subset, length)]
         for kind, label in PREFIX_KINDS.items():
             ids = sorted(texts.loc[texts["label"].eq(label), "text_id"])
-            _check_pool(pool, len(ids), _texts_of(kind, subset), length)
+            check_pool(pool, len(ids), texts_of_kind(kind, subset), length)
             rng.shuffle(ids)
             yield from _rows(length, kind, ids[:pool])
             yield from _rows(length, EVALUATED, ids[pool:])

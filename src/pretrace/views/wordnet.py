@@ -14,7 +14,7 @@ _SYSTEM = (Path("/usr/share/wordnet"), Path("/usr/local/share/wordnet"))
 
 # fmt: off
 _ENDINGS = {
-    "noun": (("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"),
+    "noun": (("s", ""), ("ses", "s"), ("ves", "f"), ("xes", "x"), ("zes", "z"), ("ches", "ch"),
              ("shes", "sh"),
              ("men", "man"), ("ies", "y")),
     "verb": (("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""),
@@ -23,8 +23,8 @@ _ENDINGS = {
     "adj": (("er", ""), ("est", ""), ("er", "e"), ("est", "e")),
     "adv": (),
 }
-"""Rules of detachment of morphy(7WN): what an inflected form ends in, and what the base
-form has there."""
+"""Rules of detachment of morphy(7WN), with one of NLTK's (ves): what an inflected form
+ends in, and what the base form has there."""
 # fmt: on
 
 
@@ -47,8 +47,8 @@ class WordNet:
         sorted, in lower case.
 
         Empty for function words, for anything but letters and for words that WordNet
-        does not have. An inflected form has the synonyms of its base forms,
-        uninflected, as in public code.
+        does not have. An inflected form has those of its base forms too, and these
+        forms themselves, uninflected, as NLTK 3.9 and later, which public code asks.
         """
         word = word.lower()
         if not word.isalpha() or word in function_words():
@@ -58,25 +58,31 @@ class WordNet:
         return self._known[word]
 
     def _find(self, word: str) -> list[str]:
-        own = {word}
         lemmas: set[str] = set()
         for pos in _POS:
             for base in self._bases(word, pos):
-                own.add(base)
                 for offset in self._index[pos][base]:
                     lemmas.update(self._lemmas(pos, offset))
-        return sorted(filter(str.isalpha, lemmas - own))
+        return sorted(filter(str.isalpha, lemmas - {word}))
 
     def _bases(self, word: str, pos: str) -> list[str]:
-        """Return `word` if the index has it, otherwise its base forms in the index."""
+        """Return `word` and its base forms, those of both that the index has: by the
+        list of exceptions, or by rules that are applied until a form is found."""
         index = self._index[pos]
-        forms = [word, *self._exceptions[pos].get(word, ())]
-        if index.keys().isdisjoint(forms):
-            forms = []
-            for end, base in _ENDINGS[pos]:
-                if word.endswith(end):
-                    forms.append(word[: -len(end)] + base)
-        return [form for form in forms if form in index]
+        exceptions = self._exceptions[pos].get(word)
+        if exceptions is not None:
+            return [form for form in [word, *exceptions] if form in index]
+        shorter = [word]
+        known: list[str] = []
+        while shorter and not known:
+            forms = shorter
+            shorter = []
+            for form in forms:
+                for end, base in _ENDINGS[pos]:
+                    if form.endswith(end):
+                        shorter.append(form[: -len(end)] + base)
+            known = [form for form in [word, *shorter] if form in index]
+        return known
 
     def _lemmas(self, pos: str, offset: int) -> list[str]:
         """Read a line of data.pos: offset, file, type, hexadecimal count of words, then

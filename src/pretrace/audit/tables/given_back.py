@@ -7,6 +7,7 @@ from dataclasses import replace
 import pandas as pd
 
 from pretrace.audit.design import LEVEL
+from pretrace.audit.given_back import is_unanswered
 from pretrace.audit.tables.audit import MOST_ROWS, works_compared
 from pretrace.evaluation.averages import Record
 from pretrace.questions.alignment import CONTEXT, SIZES
@@ -55,6 +56,8 @@ def answer(model: str, frame: pd.DataFrame) -> str:
         of_works = f"any of {len(suspects)} works" if others else f"'{title}'"
         said = f"{model} gives back nothing of {of_works} in {blocks}"
     p = "no p: too few works"
+    if is_unanswered(frame[frame["unit"] == "document"]):
+        p = "no result: too many requests have no answer"
     if pd.notna(whole["p"]):
         p = f"p = {p_text(whole['p'])}"
     of_known = f"{_count_given_back(known)} of {count_noun(len(known), 'known work')}"
@@ -123,7 +126,8 @@ _NOTES = (
     "place is not asked again. Refusals in other words count as answers that give "
     "nothing back.",
     "Unanswered: without a word, as where a model thinks until its tokens are used up. "
-    "Such a place is asked again.",
+    "Such a place is asked again. If more than 5 in 100 requests are unanswered, "
+    "there is no p.",
     "p of a work: its rank among the known ones.",
 )
 

@@ -72,6 +72,9 @@ class Split(Keys):
     """Length in words."""
     document: Maybe[str] = None
     """The document that the texts were cut from."""
+    files: Maybe[Some[str]] = None
+    """A pattern of its files, where the names of folders say what a text is; then all
+    splits have one."""
 
 
 class ColumnNames(Keys):
@@ -108,7 +111,9 @@ class DataSet(FromHub):
     splits: Maybe[Some[Unique[str]] | Some[dict[str, Split | None]]] = None
     """Names of splits, read in this order; or a map from a split to the `label` (1, 0,
     null), `subset`, `length` or `document` of all its rows: `{members: {label: 1},
-    nonmembers: {label: 0}}` (default, the only split)."""
+    nonmembers: {label: 0}}`. With `files`, a pattern, a split is made of the files that
+    it names: `{members: {label: 1, files: "member/*.jsonl"}}` (default, the only
+    split)."""
     columns: Maybe[ColumnNames] = None
     """The column for each of `text`, `label`, `subset`, `length`, `document`, `id`,
     `title`, `author`; other columns are not read (default, the names used in a file of
@@ -119,6 +124,21 @@ class DataSet(FromHub):
     labels: Maybe[Some[dict[str | int | bool, Literal[0, 1] | None]]] = None
     """What the values of the label column mean: `{member: 1, nonmember: 0}`. For a
     column of classes, give the classes' names (default, 1 is member, 0 non-member)."""
+
+
+def files_of_splits(entry: DataSet) -> dict[str, str]:
+    """Return split -> the pattern of its files; {} if the data set itself says which
+    files a split has."""
+    splits = entry.splits if isinstance(entry.splits, dict) else {}
+    patterns = {name: split.files for name, split in splits.items() if split}
+    named = {name: files for name, files in patterns.items() if files}
+    if named and len(named) < len(splits):
+        lacking = next(name for name in splits if name not in named)
+        raise InputError(
+            f"splits.{lacking}: files is missing, and other splits have it: name the "
+            "files of each split, or of none."
+        )
+    return named
 
 
 Classes = Mapping[str, Sequence[str]]
@@ -169,7 +189,7 @@ def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
     folder = _folder(entry, sources[0])
     given: list[tuple[str, Row]] = []
     with _cache_for(folder) as cache:
-        splits = _splits(folder, entry.hub_config, cache)
+        splits = _splits(folder, entry, cache)
         chosen = _rows_of_splits(entry, splits, folder)
         for split, shared in chosen.items():
             prefix = f"{split}-" if len(chosen) > 1 else ""
@@ -192,7 +212,7 @@ def check_splits(entry: DataSet, folder: Path) -> None:
     with _cache_for(folder) as cache:
         names = _saved_splits(folder)
         if names is None:
-            names = [*_chosen_files(folder, entry.hub_config, cache).own]
+            names = [*_chosen_files(folder, entry, cache).own]
         _rows_of_splits(entry, names, folder)
 
 
@@ -234,10 +254,10 @@ class ChosenFiles:
     others: Mapping[str, Sequence[Path]]
 
 
-def _chosen_files(folder: Path, config: str | None, cache: str) -> ChosenFiles:
+def _chosen_files(folder: Path, entry: DataSet, cache: str) -> ChosenFiles:
     """Return what each split is read from; what the folder has besides is told."""
     files, broken = files_in(folder)
-    builder = _builder(folder, files, config, cache)
+    builder = _builder(folder, files, entry, cache)
     shown = Path(builder.base_path)
     configs = _configs_of(shown)
     written = configs.get(builder.config.name, {})
@@ -269,11 +289,9 @@ def _chosen_files(folder: Path, config: str | None, cache: str) -> ChosenFiles:
     return ChosenFiles(builder, written, own, others)
 
 
-def _builder(
-    folder: Path, files: Sequence[Path], config: str | None, cache: str
-) -> Any:
-    """Return what `datasets` would read the files by, in this configuration or the only
-    one.
+def _builder(folder: Path, files: Sequence[Path], entry: DataSet, cache: str) -> Any:
+    """Return what `datasets` would read the files by, in the entry's configuration or
+    the only one.
 
     It is shown the files of rows alone, if there are any: it chooses by the commonest
     ending, and takes notes (.md), configurations (.toml) and logs (.eval) for rows.
@@ -281,9 +299,15 @@ def _builder(
     import datasets
 
     datasets.disable_progress_bars()
+    config = entry.hub_config
+    patterns = files_of_splits(entry)
     failure: Exception | None = None
     for name, is_shown in _SHOWN_FILES.items():
-        shown = _folder_of_links(folder, filter(is_shown, files), Path(cache, name))
+        shown = Path(cache, name)
+        shown.mkdir()
+        if patterns:
+            (shown / README).write_text(_readme(patterns), encoding="utf-8")
+        _link_files(folder, filter(is_shown, files), shown)
         try:
             configs = datasets.get_dataset_config_names(str(shown))
             if config not in (None, *configs):
@@ -326,9 +350,17 @@ _SHOWN_FILES: Mapping[str, Callable[[Path], object]] = {
 """Which files `datasets` is shown, if it reads none of those before."""
 
 
-def _folder_of_links(folder: Path, files: Iterable[Path], place: Path) -> Path:
-    """Make a folder that has the README of another one, and of its files only these."""
-    place.mkdir()
+def _readme(patterns: Mapping[str, str]) -> str:
+    """Write a README by which `datasets` makes splits of the files that patterns
+    name."""
+    files = [{"split": name, "path": path} for name, path in patterns.items()]
+    configs = [{"config_name": "default", "data_files": files}]
+    # JSON is YAML, too
+    return f"---\n{json.dumps({'configs': configs})}\n---\n"
+
+
+def _link_files(folder: Path, files: Iterable[Path], place: Path) -> None:
+    """Give a folder these files of another one, and its README unless it has one."""
     for file in [*files, folder / README, folder / ".huggingface.yaml"]:
         link = place / file.relative_to(folder)
         if not file.is_file() or link.exists():
@@ -341,7 +373,6 @@ def _folder_of_links(folder: Path, files: Iterable[Path], place: Path) -> Path:
                     archive.writestr(name, b"")
         else:
             link.symlink_to(file.resolve())
-    return place
 
 
 def _in_every_subset(texts: Sequence[Text]) -> list[Text]:
@@ -372,7 +403,7 @@ def _folder(entry: DataSet, source: Path) -> Path:
 
 
 def _splits(
-    folder: Path, config: str | None, cache: str
+    folder: Path, entry: DataSet, cache: str
 ) -> dict[str, SplitFiles | TypedSplit]:
     """Return what each split is read from; what is unpacked, or written by `datasets`,
     goes to `cache`."""
@@ -384,7 +415,7 @@ def _splits(
         if not isinstance(saved, datasets.DatasetDict):
             saved = {str(saved.split or "train"): saved}
         return _typed(saved)
-    chosen = _chosen_files(folder, config, cache)
+    chosen = _chosen_files(folder, entry, cache)
     files = {}
     formats = set()
     for split, named in chosen.own.items():
@@ -526,7 +557,7 @@ def _classes(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
 
 def _rows_of_splits(
     entry: DataSet, splits: Collection[str], folder: Path
-) -> dict[str, Mapping[str, Any]]:
+) -> Mapping[str, Mapping[str, Any]]:
     """Return split -> values of all its rows, in the entry's order; of a data set with
     one split, that one."""
     if entry.splits is None:
@@ -542,9 +573,10 @@ def _rows_of_splits(
     rows = (
         entry.splits if isinstance(entry.splits, dict) else dict.fromkeys(entry.splits)
     )
-    shared: dict[str, Mapping[str, Any]] = {}
+    shared: dict[str, dict[str, Any]] = {}
     for split, values in rows.items():
-        shared[split] = {} if values is None else values.set_fields()
+        shared[split] = {} if values is None else dict(values.set_fields())
+        shared[split].pop("files", None)
     return shared
 
 

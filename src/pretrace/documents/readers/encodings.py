@@ -1,6 +1,7 @@
 """Tell the encoding of a text by its mark, by its bytes, or else by the letters that it
 would have."""
 
+import codecs
 import re
 from collections import Counter
 from pathlib import Path
@@ -55,6 +56,36 @@ _MARKS = {
     b"\xff\xfe": "UTF-16",
     b"\xfe\xff": "UTF-16",
 }
+
+
+_AS_BROWSERS = {
+    "ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-9": "cp1254",
+    "iso8859-11": "cp874", "tis-620": "cp874", "shift_jis": "cp932",
+    "gb2312": "gb18030", "gbk": "gb18030", "euc_kr": "cp949", "johab": "cp949",
+    "big5": "big5hkscs", "unicode": "utf-16", "x-cp1250": "cp1250",
+    "x-cp1251": "cp1251", "x-cp1252": "cp1252", "x-gbk": "gb18030",
+    "x-mac-cyrillic": "mac_cyrillic", "x-mac-roman": "mac_roman", "x-sjis": "cp932",
+    "x-euc-jp": "euc_jp", "x-x-big5": "big5hkscs", "windows-949": "cp949",
+    "windows-31j": "cp932",
+    "iso-8859-8-i": "iso8859_8", "dos-874": "cp874", "windows-874": "cp874",
+}  # fmt: skip
+"""Encodings that pages name -> what browsers read them as, which has more characters
+(encoding.spec.whatwg.org)."""
+
+
+def encoding_told(label: str) -> str:
+    """Return Python's name of the encoding that a page names, as browsers take it; ""
+    of an unknown one."""
+    name = label.lower()
+    try:
+        name = codecs.lookup(_AS_BROWSERS.get(name, name)).name
+    except (LookupError, ValueError):
+        return ""
+    return _AS_BROWSERS.get(name, name)
+
+
+def has_mark(data: bytes) -> bool:
+    return data.startswith(tuple(_MARKS))
 
 
 def decode(data: bytes, path: Path) -> tuple[str, str]:

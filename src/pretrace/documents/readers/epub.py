@@ -3,6 +3,7 @@ and index."""
 
 import posixpath
 import re
+import unicodedata
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,7 @@ from pretrace.documents.readers.html import (
     styles_in,
 )
 from pretrace.documents.readers.limits import check_pieces, open_zip
-from pretrace.runtime.errors import InputError
+from pretrace.runtime.errors import InputError, first_names
 
 CONTENTS, FRONT, BACK = "contents", "front matter", "back matter"
 
@@ -89,7 +90,11 @@ def read_epub(data: bytes, path: Path) -> LaidOutText:
         reading = LaidOutText("", "EPUB")
         reading.title = next(iter(book.package.titles), "")
         reading.author = ", ".join(book.package.authors)
+        book.refuse_missing()
         reading.removed["chapters named twice"] = len(book.named) - len(book.items)
+        if book.missing:
+            names = ", ".join(book.missing)
+            reading.removed[f"missing chapters ({names})"] = len(book.missing)
         pictures = [name for name, item in book.items.items() if _is_picture(item)]
         reading.removed["pages that are pictures"] = len(pictures)
         files = [book.file(name) for name in book.items if name not in pictures]
@@ -130,15 +135,20 @@ class _Book:
     def __init__(self, archive: zipfile.ZipFile, path: Path) -> None:
         self.archive = archive
         self.path = path
-        [root, *_] = _values(
-            self.markup_of("META-INF/container.xml"), "rootfile", "full-path"
-        )
+        self.names: dict[str, str] = {}
+        for name in archive.namelist():
+            self.names.setdefault(_folded(name), name)
+        self.folder = ""
+        root = self._package_file()
         self.folder = posixpath.dirname(root)
         self.package = _package_of(self.markup_of(root))
         self.guide: dict[str, str] = {}
         for tag in self.package.references:
-            self.guide[self.place(tag["href"])] = tag.get("type", "")
+            href = tag.get("href", "")
+            if "#" not in href:  # a place in a file says nothing of the whole file
+                self.guide[self.file_at(href)] = tag.get("type", "")
         self.named: list[str] = []
+        self.missing: list[str] = []
         self.items: dict[str, Mapping[str, str]] = {}
         self.set_apart: set[str] = set()
         self.tags = 0
@@ -146,13 +156,16 @@ class _Book:
         self.encodings: dict[str, str] = {}
         self.styled = self._styled_classes()
         for tag in self.package.spine:
-            item = self.package.items.get(tag["idref"])
-            if item is None:
-                continue
+            identity = tag.get("idref", "")
+            item = self.package.items.get(identity, {})
             fallback = self.package.items.get(item.get("fallback", ""))
             if fallback is not None and _is_picture(item):
                 item = fallback
-            name = self.place(item["href"])
+            href = item.get("href", "")
+            name = self.file_at(href)
+            if not name:
+                self.missing.append(href or identity or "without a name")
+                continue
             self.named.append(name)
             self.items[name] = item
             if tag.get("linear") == "no":
@@ -176,9 +189,8 @@ class _Book:
         hide."""
         styled = StyledClasses()
         for item in self.package.items.values():
-            name = self.place(item.get("href", ""))
-            is_style = item.get("media-type") == "text/css"
-            if is_style and name in self.archive.namelist():
+            name = self.file_at(item.get("href", ""))
+            if name and item.get("media-type") == "text/css":
                 styles = self.archive.read(name).decode("utf-8", "replace")
                 styled |= styled_classes(styles)
         return styled
@@ -189,16 +201,51 @@ class _Book:
 
         def resolve(href: str) -> str:
             address, _, place = href.partition("#")
-            file = _file_at(address, posixpath.dirname(name)) if address else name
+            folder = posixpath.dirname(name)
+            file = _file_at(unquote(address), folder) if address else name
             return f"{file}#{place}"
 
         return NotePlaces(self.places_of_notes, resolve)
 
-    def place(self, href: str) -> str:
-        """Return the name of the file that an address leads to; of a place in a file,
-        with the place."""
-        address, mark, place = href.partition("#")
-        return _file_at(address, self.folder) + mark + place
+    def _package_file(self) -> str:
+        """Return the name of the package: as the container says, or else by its
+        ending."""
+        named = []
+        if "META-INF/container.xml" in self.names.values():
+            container = self.markup_of("META-INF/container.xml")
+            named = _values(container, "rootfile", "full-path")
+        ending = [name for name in self.names.values() if name.endswith(".opf")]
+        for name in [*map(self.file_at, named), *ending]:
+            if name:
+                return name
+        raise InputError(
+            f"{self.path}: the EPUB has no list of its chapters (.opf); save it again "
+            "in the program that wrote it."
+        )
+
+    def file_at(self, href: str) -> str:
+        """Return the name of the file that an address leads to, as the archive has it;
+        "" without one.
+
+        A place in the file and a question to a server (`#s2`, `?v=2`) are no part of
+        its name, if it has none with them.
+        """
+        address = href.replace("\\", "/")
+        path = address.partition("#")[0].partition("?")[0]
+        for known in (address, unquote(address), unquote(path)):
+            name = self.names.get(_folded(_file_at(known, self.folder)), "")
+            if known and name:
+                return name
+        return ""
+
+    def refuse_missing(self) -> None:
+        """Raise `InputError` if most of the chapters are missing."""
+        if self.missing and len(self.missing) >= len(self.named):
+            of = len(self.missing) + len(self.named)
+            raise InputError(
+                f"{self.path}: {len(self.missing)} of {of} chapters that the EPUB "
+                f"names are not in it: {first_names(self.missing)}; take a whole copy."
+            )
 
     def refuse_encrypted(self) -> None:
         """Raise `InputError` if a file of the spine is encrypted; other files are
@@ -208,7 +255,7 @@ class _Book:
         encryption = self.markup_of("META-INF/encryption.xml")
         locked = set()
         for address in _values(encryption, "cipherreference", "uri"):
-            locked.add(posixpath.normpath(unquote(address)).lstrip("/"))
+            locked.add(_file_at(unquote(address), ""))
         if locked & self.items.keys():
             raise InputError(
                 f"{self.path}: the EPUB is encrypted (DRM); take a copy without "
@@ -228,7 +275,12 @@ class _Book:
 
 def _file_at(address: str, folder: str) -> str:
     """Return the name of the file that an address leads to from a folder."""
-    return posixpath.normpath(posixpath.join(folder, unquote(address)))
+    return posixpath.normpath(posixpath.join(folder, address)).lstrip("/")
+
+
+def _folded(name: str) -> str:
+    """Return what is alike in two spellings of a file's name."""
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def _is_picture(item: Mapping[str, str]) -> bool:
@@ -249,7 +301,7 @@ def _values(markup: str, name: str, key: str) -> list[str]:
     values = []
     for tag in _tags(markup):
         if _local(tag.name) == name and tag.begins:
-            values.append(tag.attributes[key])
+            values.append(tag.attributes.get(key, ""))
     return values
 
 
@@ -269,7 +321,7 @@ def _package_of(markup: str) -> _Package:
             if part.begins:
                 inside.append("")
         elif part.begins and name == "item":
-            package.items[part.attributes["id"]] = part.attributes
+            package.items[part.attributes.get("id", "")] = part.attributes
         elif part.begins and name in listed:
             listed[name].append(part.attributes)
     return package

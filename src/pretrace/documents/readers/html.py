@@ -11,7 +11,12 @@ from pathlib import Path
 from pretrace.documents.layout import LaidOutText, count_words
 from pretrace.documents.markup import Tag, read_markup
 from pretrace.documents.readers import limits
-from pretrace.documents.readers.encodings import decode, shown_encoding
+from pretrace.documents.readers.encodings import (
+    decode,
+    encoding_told,
+    has_mark,
+    shown_encoding,
+)
 from pretrace.documents.readers.notes import (
     BRACKETED_MARK,
     DELETED,
@@ -119,18 +124,17 @@ def read_html(data: bytes, path: Path) -> LaidOutText:
 
 
 def decode_markup(data: bytes, path: Path) -> tuple[str, str]:
-    """Return HTML, or XML, and its encoding: by what it says, or else as other
-    texts."""
+    """Return HTML, or XML, and its encoding: by its mark, by what it says, or else as
+    other texts."""
     told = re.search(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", data[:2000])
-    if told is None:
-        return decode(data, path)
+    name = encoding_told(told[1].decode("ascii", "replace")) if told else ""
     try:
-        name = told[1].decode().lower()
-        # as browsers read them
-        name = "cp1252" if name in ("iso-8859-1", "us-ascii") else name
-        return data.decode(name), shown_encoding(name)
-    except (UnicodeDecodeError, LookupError):
-        return decode(data, path)
+        # a mark says more, and what can be read to here is no UTF-16
+        if name and not (has_mark(data) or name.startswith(("utf-16", "utf-32"))):
+            return data.decode(name), shown_encoding(name)
+    except (UnicodeError, LookupError):  # such as of idna, and of hex
+        pass
+    return decode(data, path)
 
 
 def styles_in(markup: str) -> str:
@@ -199,9 +203,10 @@ class Leaving:
 
     def without(self, reading: LaidOutText, words: int) -> "Leaving":
         """Leave in what was left out of a reading, if it is most of the `words` of the
-        whole document."""
+        whole document. Readings, which may be longer than their characters, never are.
+        """
         stays = {part for part, own in reading.left_out.items() if own > MOST * words}
-        return replace(self, stays=self.stays | stays)
+        return replace(self, stays=self.stays | stays - {READINGS})
 
     def part_of(self, tag: Tag, number: int) -> str | None:
         """Return what the text in a tag, which is the part `number` of the markup, is

@@ -14,15 +14,15 @@ MOST_OPEN = 1_000_000
 """Tags that may be open at once."""
 
 MOST_PIECES = 5_000_000
-"""Tags, lines, or strings of a PDF that a document may have. A long book has some
-100,000.
+"""Tags or lines that a document may have. A long book has some 100,000; so many tags take
+up to 40 seconds."""
 
-So many tags take up to 40 seconds, so many strings of a PDF some minutes.
-"""
+MEMORY_OF_A_PDF = 4 << 30
+"""Bytes of memory that it may take to read a PDF: a page of a few kilobytes can hold
+billions of strings."""
 
-MOST_STRINGS_OF_A_PAGE = 100_000
-"""Strings that a page of a PDF may have: the time to read it grows with their
-square."""
+SECONDS_OF_A_PDF = 600
+"""Seconds of a processor that it may take to read a PDF."""
 
 
 def document_too_large(path: Path) -> InputError:

@@ -1,18 +1,21 @@
 """Read the text of a PDF without what print adds: line ends, headers, page numbers,
 notes."""
 
-import logging
+import json
 import re
+import subprocess
+import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from io import BytesIO
-from itertools import pairwise
+from importlib.util import find_spec
+from itertools import chain, pairwise
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+from pretrace.documents.languages import is_latin
 from pretrace.documents.layout import (
     PAGE_NUMBER,
     PAGES_REPEATED,
@@ -25,6 +28,7 @@ from pretrace.documents.readers.notes import NOTE_MARK, NOTES
 from pretrace.runtime.errors import InputError
 
 FEWEST_WORDS_OF_A_PAGE = 10  # a PDF with fewer on average is a scan
+MOST_LETTERS = 15  # of a word, on average: five in English, seven in Finnish
 RAISED = 0.8  # size of a note's number, in sizes of the text, at most
 LOWERED = 0.05  # depth of an index below the line, in sizes of the text, at least
 SMALL = 0.95  # size of a note, at most
@@ -48,7 +52,6 @@ class _Line:
     pieces: list[_Piece] = field(default_factory=list)
     left: float = 0.0
     height: float = 0.0
-    is_blank: bool = True
 
     @property
     def text(self) -> str:
@@ -62,35 +65,9 @@ class _Line:
 
 
 def read_pdf(data: bytes, path: Path) -> LaidOutText:
-    from pypdf import PdfReader
-    from pypdf.errors import DependencyError
-
-    # else one line for each page, of 1,000 letters
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-    try:
-        file = PdfReader(BytesIO(data))
-    except NotImplementedError as error:  # another handler than the one of the format
-        raise InputError(
-            f"{path}: the PDF is encrypted (DRM); take a copy without protection."
-        ) from error
-    try:
-        is_locked = file.is_encrypted and not file.decrypt("")
-    except DependencyError as error:
-        raise ModuleNotFoundError(name="cryptography") from error
-    if is_locked:
-        raise InputError(
-            f"{path}: the PDF is encrypted; save a copy without a password."
-        )
-    strings = sum(_strings_of(page, path) for page in file.pages)
-    limits.check_pieces(strings, "strings", path)
-    pages = []
-    characters = 0
-    for own in file.pages:
-        pages.append(_lines_of(own))
-        characters += sum(len(line.text) for line in pages[-1])
-        if characters > limits.LARGEST_DOCUMENT:
-            raise limits.document_too_large(path)
-    words, empty = _check_not_scanned(pages, path)
+    file = _letters_of(data, path)
+    pages = [[_line(pieces) for pieces in page] for page in file["pages"]]
+    words, empty = _check_has_words(pages, path)
     size = _usual_size(pages)
     texts = []
     words_of_texts = 0
@@ -105,20 +82,60 @@ def read_pdf(data: bytes, path: Path) -> LaidOutText:
         reading.text,
     )
     reading.encoding = "PDF"
-    reading.title = _text_about(file, "/Title")
-    reading.author = _text_about(file, "/Author")
+    reading.title, reading.author = file["title"], file["author"]
     reading.removed["pages without text"] = empty
     reading.left_out[NOTES] = words - words_of_texts
     return reading
+
+
+def _letters_of(data: bytes, path: Path) -> dict[str, Any]:
+    """Return the letters of a PDF as `pdf_letters` writes them."""
+    if find_spec("pypdfium2") is None:
+        raise ModuleNotFoundError(name="pypdfium2")
+    program = Path(__file__).with_name("pdf_letters.py")
+    most = (limits.LARGEST_DOCUMENT, limits.MEMORY_OF_A_PDF, limits.SECONDS_OF_A_PDF)
+    # -P: else the files beside the program would hide those of Python
+    command = [sys.executable, "-P", str(program), *map(str, most)]
+    process = subprocess.run(command, input=data, capture_output=True)
+    if process.returncode < 0 or b"MemoryError" in process.stderr:
+        raise InputError(
+            f"{path}: to read the PDF takes more than {most[1] >> 20:,} MB of memory or "
+            f"{most[2]:,} seconds, or ends the program that reads it; print it anew, or "
+            "save it as plain text."
+        )
+    if process.returncode:
+        raise RuntimeError(process.stderr.decode(errors="replace").split("\n")[-2])
+    file: dict[str, Any] = json.loads(process.stdout)
+    if "pages" in file:
+        return file
+    remedy = _REMEDIES.get(file["error"])
+    if remedy is None:
+        raise ValueError(file["said"])
+    raise InputError(f"{path}: the PDF is encrypted{remedy}.")
+
+
+# by the errors of PDFium: a password is missing, or another handler than the standard's
+_REMEDIES = {
+    4: "; save a copy without a password",
+    5: " (DRM); take a copy without protection",
+}
+
+
+def _line(pieces: Sequence[Sequence[Any]]) -> _Line:
+    own = []
+    for text, size, _, height in pieces:
+        own.append(_Piece(text, size, height))
+    [_, _, left, height] = pieces[0] if pieces else ["", 0.0, 0.0, 0.0]
+    return _Line(own, left, height)
 
 
 def _words_of(page: Sequence[_Line]) -> int:
     return sum(count_words(line.text) for line in page)
 
 
-def _check_not_scanned(pages: Sequence[Sequence[_Line]], path: Path) -> tuple[int, int]:
+def _check_has_words(pages: Sequence[Sequence[_Line]], path: Path) -> tuple[int, int]:
     """Return the number of words, and of pages without text; raises if the file is
-    probably scanned."""
+    probably scanned, or without spaces."""
     words = sum(map(_words_of, pages))
     empty = 0
     for page in pages:
@@ -128,6 +145,14 @@ def _check_not_scanned(pages: Sequence[Sequence[_Line]], path: Path) -> tuple[in
         raise InputError(
             f"{path}: {empty} of {len(pages)} pages of the PDF have no text; it is "
             "probably scanned. Read its text first, as by: ocrmypdf IN.pdf OUT.pdf"
+        )
+    text = " ".join(line.text for line in chain.from_iterable(pages))
+    letters = [*filter(str.isalpha, text)]
+    if len(letters) > MOST_LETTERS * len(text.split()) and is_latin(letters[:1000]):
+        raise InputError(
+            f"{path}: the text of the PDF has no spaces between words, "
+            f"{len(letters) / len(text.split()):.0f} letters a word; print it anew, or "
+            "save it as plain text."
         )
     distinct = {_digitless(page) for page in pages}
     if len(pages) >= PAGES_REPEATED and len(distinct) == 1:
@@ -142,67 +167,6 @@ def _check_not_scanned(pages: Sequence[Sequence[_Line]], path: Path) -> tuple[in
 def _digitless(page: Sequence[_Line]) -> str:
     """Return the text of a page without its number."""
     return re.sub(r"\d+", "", "\n".join(line.text for line in page))
-
-
-def _strings_of(page: Any, path: Path) -> int:
-    """Return about how many strings the streams of a page have. Raises `InputError` if
-    it has too many."""
-    streams = [page.get_contents()]
-    holders = [page]
-    seen: set[int] = set()
-    while holders:
-        forms = _dictionary(_dictionary(holders.pop(), "/Resources"), "/XObject")
-        for name in forms:
-            form = forms[name]
-            is_form = isinstance(form, Mapping) and form.get("/Subtype") == "/Form"
-            if is_form and id(form) not in seen:
-                seen.add(id(form))
-                streams.append(form)
-                holders.append(form)
-    strings = 0
-    for stream in streams:
-        data = b"" if stream is None else stream.get_data()
-        strings += data.count(b"(") + data.count(b"<")
-    if strings > limits.MOST_STRINGS_OF_A_PAGE:
-        raise InputError(
-            f"{path}: page {page.page_number + 1} of the PDF has more than "
-            f"{limits.MOST_STRINGS_OF_A_PAGE:,} strings; print it anew, or save it as "
-            "plain text."
-        )
-    return strings
-
-
-def _dictionary(holder: Any, key: str) -> Mapping[str, Any]:
-    """Return a dictionary in an object of a PDF, an empty one without."""
-    value = holder[key] if isinstance(holder, Mapping) and key in holder else None
-    return value if isinstance(value, Mapping) else {}
-
-
-def _lines_of(page: Any) -> list[_Line]:
-    """Return the lines of a page with the sizes and places of what is in them."""
-    lines = [_Line()]
-
-    def add(
-        text: str,
-        outer: Sequence[float],
-        inner: Sequence[float],
-        font: Any,
-        size: float,
-    ) -> None:
-        scale = abs(inner[3] or inner[1] or 1) * abs(outer[3] or outer[1] or 1)
-        first, *others = text.split("\n")
-        for number, string in enumerate([first, *others]):
-            if number:
-                lines.append(_Line())
-            if lines[-1].is_blank and string.strip():
-                lines[-1].left, lines[-1].height = inner[4], inner[5]
-                lines[-1].is_blank = False
-            if string:
-                piece = _Piece(string, round(size * scale, 1), inner[5])
-                lines[-1].pieces.append(piece)
-
-    page.extract_text(visitor_text=add)
-    return lines
 
 
 def _usual_size(pages: Sequence[Sequence[_Line]]) -> float:
@@ -304,16 +268,3 @@ def _with_paragraphs(lines: Sequence[_Line]) -> str:
         texts.append(line.text)
         before = line
     return "\n".join(texts)
-
-
-def _text_about(file: Any, key: str) -> str:
-    """Return a text of a PDF's metadata, "" without one: some programs write null, a
-    number or an array there."""
-    from pypdf.generic import ByteStringObject, DictionaryObject, TextStringObject
-
-    value: Any = file.trailer
-    for name in ("/Info", key):
-        if not isinstance(value, DictionaryObject) or name not in value:
-            return ""
-        value = value[name]
-    return str(value) if isinstance(value, TextStringObject | ByteStringObject) else ""

@@ -18,6 +18,21 @@ _FILTERS = (
 """Words of a `finish_reason` of an answer that was filtered: OpenAI's, Google's and
 other providers'."""
 
+_FILTER = re.compile(
+    "content_?filter|content_policy|data_?inspection|invalid_prompt|flagged"
+    "|block_?reason",
+    re.I,
+)
+"""What servers call a prompt that they have no model answer, in an error."""
+
+_FAULTS = re.compile(
+    "error|insufficient|abort|cancel|time_?d?_?out|fail|overload|unavailable|interrupt",
+    re.I,
+)
+"""Words of a `finish_reason` of an answer that the server could not end: OpenRouter's
+`error`, z.AI's `network_error`, DeepSeek's `insufficient_system_resource`, vLLM's
+`abort`."""
+
 _CUT = ("length", "max_tokens")
 """Words of a `finish_reason` of an answer whose tokens were used up."""
 
@@ -46,8 +61,7 @@ class NoLogprobsError(MalformedAnswerError):
 
 
 def body_of(raw: str) -> Body:
-    """Parse an answer: JSON, or the events of a stream, put together. One without any
-    choice has an empty one.
+    """Parse an answer: JSON, or the events of a stream, put together.
 
     Raises:
         MalformedAnswerError: it is neither.
@@ -60,53 +74,107 @@ def body_of(raw: str) -> Body:
         raise MalformedAnswerError(
             f"no JSON: it begins with {shorten(repr(raw[:40]))}"
         ) from None
-    if isinstance(body, dict) and body.get("choices", "") in (None, []):
-        body["choices"] = [{}]
+    if not isinstance(body, dict):
+        raise MalformedAnswerError("no JSON object")
     return body
 
 
 def _put_together(events: Sequence[str]) -> Body:
-    """Return the answer that a stream's events make, as one that comes at once."""
+    """Return the answer that a stream's events make, as one that comes at once: of
+    either endpoint, with the log-probabilities of its first token."""
     whole = {}
     message = {"content": "", "refusal": ""}
+    text = ""
     reason = None
+    logprobs = None
     for event in events:
         if event == _LAST_EVENT:
-            reason = reason or "stop"
+            has_text = bool((text + message["content"]).strip())
+            reason = reason or ("stop" if has_text else None)
             break
         part = json.loads(event)
-        choice = choice_of(part) if part.get("choices") != [] else {}
-        delta = choice.get("delta") or {}
+        # the last event has the usage alone
+        is_usage = isinstance(part, dict) and part.get("choices") == []
+        choice = {} if is_usage else choice_of(part)
+        delta = _object(choice.get("delta"))
         for key in message:
             message[key] += text_in(delta.get(key)) or ""
+        text += text_in(choice.get("text")) or ""
         reason = choice.get("finish_reason") or reason
-        # the last event has the usage alone
+        logprobs = logprobs or choice.get("logprobs")
         whole.update({key: value for key, value in part.items() if value})
     if reason is None:
         raise MalformedAnswerError("a stream that breaks off")
-    whole["choices"] = [{"finish_reason": reason, "message": message}]
-    return whole
+    message["content"] += text
+    choice = {"finish_reason": reason, "message": message, "logprobs": logprobs}
+    return whole | {"choices": [choice]}
+
+
+def _object(value: Any) -> JsonObject:
+    """Return a JSON object, an empty one in place of anything else."""
+    return value if isinstance(value, dict) else {}
 
 
 def choice_of(body: Any) -> JsonObject:
-    """Return the first choice of an answer of either endpoint.
+    """Return the first choice of an answer of either endpoint, or of a stream's event.
+
+    An error in its place or beside it makes the answer malformed, whatever text came
+    before. One that names a filter is an answer: a choice that was filtered.
 
     Raises:
-        MalformedAnswerError: there is none; repeats the error that some servers have
-        in its place.
+        MalformedAnswerError: there is no choice, or an error, which it repeats, or the
+            server could not end it.
     """
-    choices = body.get("choices") if isinstance(body, dict) else None
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        error = body.get("error") if isinstance(body, dict) else None
-        said = f": {shorten(message_of(error))}" if error else ""
-        raise MalformedAnswerError(f"no choices{said}")
-    return choices[0]
+    body = _object(body)
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    choice = _object(first)
+    error = body.get("error") or choice.get("error")
+    if not choice:
+        # Google's, where a prompt is not answered
+        error = error or body.get("promptFeedback") or body.get("prompt_feedback")
+    if names_filter(error):
+        return choice | {"finish_reason": "content_filter"}
+    if error:
+        raise MalformedAnswerError(f"an error: {shorten(message_of(error))}")
+    if not choice:
+        raise MalformedAnswerError("no choices")
+    reason = str(choice.get("finish_reason") or "")
+    if _FAULTS.search(reason) and not is_filtered(choice):
+        raise MalformedAnswerError(f"it ended by {shorten(reason)}")
+    return choice
+
+
+def check_answer(body: Any) -> None:
+    """Raise `MalformedAnswerError` unless a whole answer has a text, or scores of the
+    prompt, or a reason why it has none; as `choice_of` does."""
+    choice = choice_of(body)
+    has_refusal = bool(_object(choice.get("message")).get("refusal"))
+    has_reason = has_refusal or is_filtered(choice) or is_cut(choice)
+    if has_reason or choice.get("prompt_logprobs"):
+        return
+    if not (text_of(choice) or "").strip():
+        used = tokens_used(body)
+        is_ended = isinstance(choice.get("finish_reason"), str)
+        holder = choice if "text" in choice else _object(choice.get("message"))
+        content = holder.get("text", holder.get("content"))
+        is_text = isinstance(content, str | list | None)
+        if not is_text or not is_ended or (used is not None and used[1] == 0):
+            raise MalformedAnswerError("no text and no token of an answer")
 
 
 def message_of(error: Any) -> str:
     """Return what a server says of an error in the body of its answer."""
     message = error.get("message") if isinstance(error, dict) else None
     return str(message or error)
+
+
+def names_filter(error: Any) -> bool:
+    """Return whether an error in an answer says that a prompt or an answer was
+    filtered: an answer, too."""
+    details = _object(error)
+    said = f"{details.get('code')} {details.get('type')} {message_of(error)}"
+    return bool(error) and _FILTER.search(said) is not None
 
 
 def text_in(content: Any) -> str | None:
@@ -151,6 +219,13 @@ def is_cut_in_thought(choice: JsonObject) -> bool:
     """Return whether a choice of a chat's answer has no word yet where its tokens were
     used up."""
     return is_cut(choice) and not without_thoughts(text_of(choice) or "").strip()
+
+
+def thought_tokens(body: Body) -> int:
+    """Return how many tokens of an answer the server counts as thoughts."""
+    details = _object(_object(body.get("usage")).get("completion_tokens_details"))
+    tokens = details.get("reasoning_tokens")
+    return tokens if isinstance(tokens, int) else 0
 
 
 def tokens_used(body: Body) -> tuple[int, int] | None:

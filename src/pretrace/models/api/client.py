@@ -19,9 +19,12 @@ from pretrace.models.api.answers import (
     MalformedAnswerError,
     NoLogprobsError,
     body_of,
+    check_answer,
     choice_of,
+    is_cut,
     is_cut_in_thought,
     text_of,
+    thought_tokens,
     tokens_used,
 )
 from pretrace.models.api.dialect import Dialect
@@ -98,41 +101,56 @@ class ApiClient:
             self.dialect = Dialect(**dialect)
             self.is_known = True
         keys = [self.endpoint.key_of(request) for request in requests]
-        known = self.store.known(list(dict.fromkeys(keys)))
+        answers = self._stored(list(dict.fromkeys(keys)), read)
+        stored = len(answers)
         missing = {}
         for key, request in zip(keys, requests, strict=True):
-            if key not in known:
+            if key not in answers:
                 missing[key] = request
-        progress(sum(key in known for key in keys))
+        progress(sum(key in answers for key in keys))
         if missing:
             asking = _Asking(self, missing, read, Counter(keys), progress)
             try:
                 asking.run()
             finally:
                 self.tally += Counter(
-                    asked=asking.answered,
+                    asked=len(asking.answers),
                     failed=asking.failed,
                     limited=asking.limited,
                     cost=asking.cost,
                 )
-        self.tally["stored"] += len(known)
-        return [self._read(key, read) for key in keys]
+            answers |= asking.answers
+        self.tally["stored"] += stored
+        return [answers[key] for key in keys]
+
+    def _stored(self, keys: Sequence[str], read: Callable[[Body], T]) -> dict[str, T]:
+        """Return the result of `read` by key. What was stored and is no answer, such as
+        an error of a gateway, is taken out to be asked for again; its cost stays
+        counted."""
+        answers = {}
+        taken_out: Counter[str] = Counter()
+        for key in sorted(self.store.known(keys)):
+            body = self.store.answer(key)
+            try:
+                check_answer(body)
+                answers[key] = read(body)
+            except MalformedAnswerError as error:
+                taken_out[str(error)] += 1
+                self.store.remove(key)
+        for problem, count in taken_out.items():
+            log.warning(
+                "%s: %d stored answers are no answers (%s) and are asked for again",
+                self.endpoint.name,
+                count,
+                problem,
+            )
+        return answers
 
     def forget(self, requests: Sequence[ApiRequest]) -> None:
         """Take the answers of these requests out of the store; their cost stays
         counted."""
         for request in requests:
             self.store.remove(self.endpoint.key_of(request))
-
-    def _read(self, key: str, read: Callable[[Body], T]) -> T:
-        try:
-            return read(self.store.answer(key))
-        except MalformedAnswerError as error:
-            raise InputError(
-                f"{self.endpoint.name}: the stored answer {key} cannot be read "
-                f"({error}). Take it out of {self.store.path} to have it asked for "
-                "again."
-            ) from error
 
 
 class _Asking:
@@ -158,7 +176,8 @@ class _Asking:
         self.copies = copies
         self.progress = progress
         self.key = self.endpoint.key()
-        self.answered = 0
+        self.answers: dict[str, Any] = {}
+        """Key -> what `read` made of its answer."""
         self.failed = 0
         self.limited = 0
         self.cost = 0
@@ -179,10 +198,10 @@ class _Asking:
     def run(self) -> None:
         asyncio.run(self._run())
         if self._failure is not None:
-            left = len(self.missing) - self.answered
+            left = len(self.missing) - len(self.answers)
             failed = BudgetUsedUpError if self._is_used_up else InputError
             raise failed(
-                f"{self.endpoint.name}: {self._failure} {self.answered} answers were "
+                f"{self.endpoint.name}: {self._failure} {len(self.answers)} answers were "
                 f"stored in this run ({self.store.path}); running the same command "
                 f"again asks for the {left} missing ones only."
             )
@@ -234,8 +253,9 @@ class _Asking:
                 fault = None
                 is_over = False
                 try:
-                    text, body = await self._post(client, request)
+                    text, body, result = await self._post(client, request)
                     self._take(key, request, text, body, most)
+                    self.answers[key] = result
                 except FailedRequestError as error:
                     fault = error
                     self.store.release(most, paid=fault.paid)
@@ -255,8 +275,6 @@ class _Asking:
 
     def _spoken(self, request: ApiRequest, dialect: Dialect | None = None) -> Body:
         """Return a request's body as the server takes it, or in another dialect."""
-        if not self.endpoint.chat:
-            return dict(request.body)
         return (dialect or self.client.dialect).spoken(request.body)
 
     def _bound(self, request: ApiRequest) -> int:
@@ -287,7 +305,6 @@ class _Asking:
         name = self.endpoint.name
         answer = StoredAnswer(key, name, sent, text, prompt, completion, cost)
         self.store.add(answer, most)
-        self.answered += 1
         self.cost += cost
         self._last_answer = time.monotonic()
         bound = self._bound(request)
@@ -360,9 +377,9 @@ class _Asking:
 
     async def _post(
         self, client: openai.AsyncOpenAI, request: ApiRequest
-    ) -> tuple[str, Body]:
-        """The answer as text and parsed; any failure is a `FailedRequestError` whose
-        message does not hold the key."""
+    ) -> tuple[str, Body, Any]:
+        """Return the answer as text, parsed and read; any failure is a
+        `FailedRequestError` whose message does not hold the key."""
         create: Any = client.completions
         if self.endpoint.chat:
             create = client.chat.completions
@@ -378,7 +395,8 @@ class _Asking:
             text = writable(self._without_key(parsed))
             body = json.loads(text)
             self._check_room(body, dialect)
-            self.read(body)
+            check_answer(body)
+            result = self.read(body)
             # a filter may come before what takes a request
             if text_of(choice_of(body)):
                 self._is_confirmed = self.client.is_known = True
@@ -406,7 +424,7 @@ class _Asking:
         ) as error:
             problem = f"a malformed answer ({self._without_key(str(error))})"
             raise FailedRequestError(problem, paid=True) from None
-        return text, body
+        return text, body, result
 
     async def _send(self, create: Any, request: ApiRequest) -> tuple[str, Dialect]:
         """Send a request and return the answer, and the dialect in which it was taken.
@@ -417,8 +435,9 @@ class _Asking:
         """
         known = self.client.dialect
         dialects: list[Dialect] = []
+        has_others = self.endpoint.chat and not self._is_confirmed
         for roomy in [known, *known.with_less_room()]:
-            dialects += [roomy] if self._is_confirmed else roomy.alternatives()
+            dialects += roomy.alternatives() if has_others else [roomy]
         sent: list[Body] = []
         refusal: openai.APIStatusError | None = None
         while dialects:
@@ -437,11 +456,18 @@ class _Asking:
                 if error.status_code not in _NOT_TAKEN:
                     raise
                 refusal = refusal or error
-                if self.endpoint.chat and "stream" in error.message.lower():
+                if "stream" in error.message.lower():
                     dialects.insert(0, dialect._replace(stream=True))
                 continue
+            server = raw.headers.get("server", "")
+            is_caching = server.startswith("llama.cpp") or '"cache_n"' in raw.text
+            if is_caching and not dialect.uncached:
+                # what it keeps of other prompts changes its numbers: the .41 of a
+                # letter to .37 (xllamacpp 2026.10)
+                dialects.insert(0, dialect._replace(uncached=True))
+                continue
             is_less = dialect.is_full and dialect.room < self.client.dialect.room
-            if self.endpoint.chat and (is_less or not self._is_confirmed):
+            if is_less or not self._is_confirmed:
                 self.client.speak(dialect)
             answer: str = raw.text
             return answer, dialect
@@ -454,7 +480,9 @@ class _Asking:
 
         An answer that is cut where there is no more room is one without a word.
         """
-        if not self.endpoint.chat or not is_cut_in_thought(choice_of(body)):
+        choice = choice_of(body)
+        has_less = is_cut(choice) and thought_tokens(body) > dialect.room
+        if not self.endpoint.chat or not (has_less or is_cut_in_thought(choice)):
             return
         # another request in flight may have asked for more meanwhile
         if self.client.dialect.room <= dialect.room:

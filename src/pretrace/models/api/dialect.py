@@ -1,5 +1,5 @@
-"""How a server takes chat requests: the first one finds it out, and it is kept beside
-the server's answers.
+"""How a server takes requests: the first one finds it out, and it is kept beside the
+server's answers.
 
 Newer models take `max_completion_tokens` in place of `max_tokens` and no temperature,
 other servers give no log-probabilities, and what a reasoning model thinks counts as
@@ -27,7 +27,8 @@ _OF_LOGPROBS = ("logprobs", "top_logprobs", "logit_bias")
 class Dialect(NamedTuple):
     """What the answer's tokens are called, whether a temperature and log-probabilities
     are taken, room for thoughts, whether the answer comes as a `stream` alone, whether
-    the server has refused more room."""
+    the server has refused more room; whether it is told to read every prompt whole
+    (`uncached`), as what llama.cpp's server keeps of others changes its numbers."""
 
     limit: str = _LIMITS[0]
     temperature: bool = True
@@ -35,6 +36,7 @@ class Dialect(NamedTuple):
     room: int = ROOMS[0]
     stream: bool = False
     is_full: bool = False
+    uncached: bool = False
 
     def spoken(self, body: JsonObject) -> dict[str, Any]:
         """Return the body of a request as the server takes it."""
@@ -46,9 +48,18 @@ class Dialect(NamedTuple):
             for key in _OF_LOGPROBS:
                 spoken.pop(key, None)
             tokens = LETTER_TOKENS
+        if "logit_bias" in spoken:
+            # a whole number is an error of `transformers serve`
+            biases = spoken["logit_bias"].items()
+            spoken["logit_bias"] = {token: float(bias) for token, bias in biases}
+        extra = dict(spoken.pop("extra_body", {}))
         if self.stream:
             # the client's own way to ask for a stream does not read all of it
-            spoken["extra_body"] = {"stream": True}
+            extra["stream"] = True
+        if self.uncached:
+            extra["cache_prompt"] = False
+        if extra:
+            spoken["extra_body"] = extra
         return spoken | {self.limit: tokens + self.room}
 
     def alternatives(self) -> "list[Dialect]":

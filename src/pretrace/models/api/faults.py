@@ -2,18 +2,14 @@
 been paid."""
 
 import random
-import re
-import time
-from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import openai
 
-from pretrace.models.api.answers import message_of
+from pretrace.models.api.answers import message_of, names_filter
 from pretrace.runtime.files import JsonObject
+from pretrace.runtime.http import asked_wait
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0  # seconds; doubled at every attempt
 _TOO_MANY = 429
@@ -21,10 +17,6 @@ _BUSY = {503, 529}
 _OF_PROMPTS = {400, 403, 422}
 _TRIED_AGAIN = {408, 409, _TOO_MANY}  # and every 5xx
 _NOT_OVER_SOON = {"insufficient_quota", "billing_hard_limit_reached"}
-_FILTER = re.compile(
-    "content_?filter|content_policy|data_?inspection|invalid_prompt|flagged", re.I
-)
-"""What servers call a prompt that they have no model answer."""
 
 
 @dataclass
@@ -85,9 +77,9 @@ def fault_of(error: openai.OpenAIError) -> FailedRequestError:
         )
     if isinstance(error, openai.APIStatusError):
         details = _details(error)
-        after = retry_after(error.response.headers)
+        after = asked_wait(error.response.headers)
         if after is None:
-            after = _retry_delay(details)
+            after = _wait_in(details)
         is_busy = error.status_code in _BUSY and after is not None
         passing = error.status_code in _TRIED_AGAIN or error.status_code >= 500
         return FailedRequestError(
@@ -102,9 +94,7 @@ def fault_of(error: openai.OpenAIError) -> FailedRequestError:
 def is_filter(error: openai.APIStatusError) -> bool:
     """Return whether a server refuses to have a prompt answered for what it says: an
     answer, too."""
-    details = _details(error)
-    said = f"{details.get('code')} {details.get('type')} {message_of(details)}"
-    return error.status_code in _OF_PROMPTS and _FILTER.search(said) is not None
+    return error.status_code in _OF_PROMPTS and names_filter(_details(error))
 
 
 def _details(error: openai.APIStatusError) -> JsonObject:
@@ -118,24 +108,15 @@ def _details(error: openai.APIStatusError) -> JsonObject:
     return {"message": error.message}
 
 
-def _retry_delay(details: JsonObject) -> float | None:
-    """Read the seconds that Google asks to wait ("34s"), None if it does not say."""
+def _wait_in(details: JsonObject) -> float | None:
+    """Read the seconds to wait in the body of an error, None if it does not say:
+    Google's `retryDelay` ("34s"), or the headers that OpenRouter repeats there."""
+    metadata = details.get("metadata")
+    headers = metadata.get("headers") if isinstance(metadata, dict) else None
+    if isinstance(headers, dict):
+        return asked_wait({str(name): str(value) for name, value in headers.items()})
     parts = details.get("details")
     for part in parts if isinstance(parts, list) else []:
-        delay = part.get("retryDelay") if isinstance(part, dict) else None
-        with suppress(ValueError):
-            return max(0.0, float(str(delay).removesuffix("s")))
-    return None
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Read the seconds that a server asks to wait (`Retry-After` as a number or a
-    date), None if it does not say."""
-    with suppress(ValueError):
-        return max(0.0, float(headers.get("retry-after-ms", "")) / 1000)
-    value = headers.get("retry-after", "")
-    with suppress(ValueError):
-        return max(0.0, float(value))
-    with suppress(ValueError):
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+        if isinstance(part, dict) and "retryDelay" in part:
+            return asked_wait({"retry-after": str(part["retryDelay"])})
     return None

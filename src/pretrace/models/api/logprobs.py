@@ -1,15 +1,21 @@
 """Whether a server's numbers can be log-probabilities: raw logits and other scores have
-been given for them."""
+been given for them; and how servers name the tokens."""
 
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from pretrace.models.api.answers import ImpossibleAnswerError
 
 # nats above 0 that a log-probability, or the sum of several probabilities, may be
 _ROUNDING = 0.01
+# nats that a value asked again may be off, or its share; and their mean: precision
+# differs by batch
+_OFF, _SHARE_OFF, _MEAN_OFF = 0.5, 0.1, 0.1
 _LOOSE = 0.1  # nats that reduced precision may be off
 STALE = "is its prefix cache stale? vLLM: --no-enable-prefix-caching"
+BLANKS = str.maketrans("\u0120\u010a\u2581", "   ")
+"""Blanks as vocabularies spell them: two of byte-level ones, and SentencePiece's."""
+BY_ID = "token_id:"  # vLLM names tokens so with --return-tokens-as-token-ids
 # more than any model has, where its vocabulary is not known
 _LARGEST_VOCABULARY = 10_000_000
 
@@ -56,3 +62,17 @@ def check_likeliest(values: Collection[float], vocabulary: int | None = None) ->
             f"the likeliest token has log-probability {highest:.2f}, less than chance "
             f"({chance:.2f})"
         )
+
+
+def agree(values: Sequence[float], others: Sequence[float]) -> bool:
+    """Return whether two lists of log-probabilities (nats) differ no more than by the
+    order of sums."""
+    if len(values) != len(others):
+        return False
+    differences = []
+    for value, other in zip(values, others, strict=True):
+        difference = abs(value - other)
+        if difference > max(_OFF, _SHARE_OFF * abs(value)):
+            return False
+        differences.append(difference)
+    return sum(differences) <= _MEAN_OFF * len(differences)

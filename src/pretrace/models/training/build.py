@@ -18,7 +18,12 @@ from pretrace.models.entries import Training
 from pretrace.models.target import load_checkpoint
 from pretrace.models.tokens import start_token_ids
 from pretrace.models.training.loop import new_model, train
-from pretrace.models.training.stream import held_out, training_stream, windows
+from pretrace.models.training.stream import (
+    HELD_OUT_TOKENS,
+    held_out,
+    training_stream,
+    windows,
+)
 from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_parquet
@@ -139,6 +144,7 @@ def _train(
         training.epochs,
     )
     watched = packed(held_out(benchmark, seed), 1)
+    watched = watched[: max(1, HELD_OUT_TOKENS // training.window)]
     return train(
         model,
         steps,

@@ -10,6 +10,8 @@ import pandas as pd
 from pretrace.runtime.errors import InputError
 
 HELD_OUT_TEXTS = 40
+HELD_OUT_TOKENS = 4096
+"""Of these texts at most, for each point of the curve; a window at least."""
 
 
 def training_stream(
