@@ -14,8 +14,8 @@ with run_job(snakemake) as identity:
     if not ahead.take(identity, output):
         # here, so that a job whose artifact another one drew imports no pandas
         from pretrace.audit.tables.audit import audit_lines
+        from pretrace.render.frames import in_print, read_csv
         from pretrace.render.job import draw, draw_ahead
-        from pretrace.render.results import in_print, read_csv
 
         ahead.claim(output.record)
         record = draw(snakemake.params, folder)

@@ -1,6 +1,7 @@
 """What holds for every test: how many processes run them, and which run only when they
 are asked for."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -24,6 +25,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="also run what takes long: the tests marked full",
     )
+
+
+def pytest_collection_finish() -> None:
+    # the tests and what they import stay; to walk through them takes a second each time
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(

@@ -33,7 +33,8 @@ from pretrace.models.fetching import fetch_model
 from pretrace.passes.index import PassIndex
 from pretrace.questions.documents import document_units
 from pretrace.render.artifact import outputs
-from pretrace.render.results import read_csv, with_variants_named
+from pretrace.render.frames import read_csv
+from pretrace.render.results import with_variants_named
 from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import log, progress_on_stderr

@@ -30,8 +30,8 @@ from pretrace.evaluation.significance import (
     percentile_interval,
 )
 from pretrace.methods.settings import Column
+from pretrace.render.estimates import with_stars
 from pretrace.render.names import BLIND
-from pretrace.render.results import with_stars
 from pretrace.render.tables.table import best, beyond_chance
 
 SHIFTS = (0.0, 0.5, 1.5)

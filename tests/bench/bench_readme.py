@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
 INSTALLS = re.compile(r"^python3 -m venv .* && (\S+/bin/.*)$", re.MULTILINE)
-JOBS = re.compile(r"^(\d+) of \1 steps|^total +(\d+)$", re.MULTILINE)
+JOBS = re.compile(r"^(\d+) of \1 steps|^total +(\d+) *$", re.MULTILINE)
 
 # at the end of each process of the clone's Python; a script of a rule runs as
 # .snakemake/scripts/tmp....RULE.py, and what it started and waited for is its own

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "unit")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "made_up")]
 
 import pandas as pd  # noqa: E402
 from made_up_results import artifact, make_study, render  # noqa: E402

@@ -30,7 +30,8 @@ from pretrace.audit.analysis import audit
 from pretrace.audit.scores import ScoredBenchmark
 from pretrace.evaluation.extraction import summarise
 from pretrace.render.catalogue import RENDERERS
-from pretrace.render.results import Results, csv_text
+from pretrace.render.frames import csv_text
+from pretrace.render.results import Results
 from pretrace.render.tables.table import Table, markdown
 from pretrace.runtime.files import write_json, write_parquet
 

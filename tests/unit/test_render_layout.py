@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
+from pretrace.render.estimates import for_the_best
 from pretrace.render.phrases import format_signed
-from pretrace.render.results import for_the_best
 from pretrace.render.tables.table import (
     Block,
     Cell,

@@ -11,8 +11,10 @@ from sklearn.metrics import roc_auc_score
 from pretrace.evaluation.averages import average, difference, over_draws
 from pretrace.evaluation.scores import evaluation_sets
 from pretrace.methods import METHODS
+from pretrace.render.estimates import with_stars
 from pretrace.render.figures import lines
-from pretrace.render.results import Results, long_frame, with_stars
+from pretrace.render.frames import long_frame
+from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
 from pretrace.views.prefixes import draw_prefixes

@@ -10,8 +10,9 @@ import pytest
 from made_up_results import changed, row_of
 
 from pretrace.render.artifact import Artifact, Panel
+from pretrace.render.frames import csv_text, read_csv
 from pretrace.render.phrases import decimals
-from pretrace.render.results import Results, csv_text, read_csv
+from pretrace.render.results import Results
 from pretrace.render.tables.methods import also_in_parts
 from pretrace.render.tables.table import Table, beyond_chance, latex, markdown
 from pretrace.runtime.errors import InputError

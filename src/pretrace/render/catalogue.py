@@ -83,11 +83,11 @@ class Renderer:
     """A function (artifact, results) -> Table or Drawing: its place in its `room`, its
     `READ_KINDS` and options."""
 
-    room: str
     path: str
     needs: frozenset[str]
     required: frozenset[str]
     options: frozenset[str]
+    room: str = "render"
 
     @property
     def name(self) -> str:
@@ -164,7 +164,7 @@ def register(
             raise InputError(f"{path} needs '{kind}', which is unknown: {hint}")
     needed = frozenset(required.split())
     own = needed | {"unit", "across", *options.split()}
-    renderer = Renderer(room, path, frozenset(needs), needed, own)
+    renderer = Renderer(path, frozenset(needs), needed, own, room)
     RENDERERS[renderer.name] = renderer
 
 

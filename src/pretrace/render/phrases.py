@@ -9,13 +9,14 @@ import pandas as pd
 from pretrace.evaluation.averages import Estimate, EstimateRow, Record, number
 from pretrace.questions.method_facts import is_control, is_question
 from pretrace.render.artifact import Artifact, Panel
+from pretrace.render.estimates import STAR_LEVEL
+from pretrace.render.frames import records_of
 from pretrace.render.names import (
     EVALUATION_SET_LABELS,
     join_words,
     method_label,
     metric_label,
 )
-from pretrace.render.results import STAR_LEVEL, records_of
 
 MINUS = "\N{MINUS SIGN}"
 DASH = "\N{EN DASH}"

@@ -8,9 +8,11 @@ from typing import Any
 
 import pandas as pd
 
+from pretrace.questions.method_facts import METHODS
 from pretrace.render.artifact import Artifact, ArtifactError, Panel, outputs
 from pretrace.render.catalogue import RENDERERS, SHIPPED, renderer_of
-from pretrace.render.results import Results, answer_notes, shots_notes
+from pretrace.render.names import join_words, method_label
+from pretrace.render.results import Results, answer_notes
 from pretrace.render.tables.table import table_of
 from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.files import write_json
@@ -201,3 +203,33 @@ def _draw(artifact: Artifact, results: Results) -> Any:
     """Return what the renderer draws, and which draws of shots its numbers are of."""
     draw = renderer_of(artifact.renderer).function()
     return draw(artifact, results).with_notes(shots_notes(artifact, results))
+
+
+OVER_ALL_DRAWS = ("headline", "blind_audit")
+"""Renderers that show the mean over all draws of shots (`beside_controls`); others show
+one draw."""
+
+
+def shots_notes(artifact: Artifact, results: Results) -> list[str]:
+    """Say of methods that were evaluated in several draws of shots whether the first
+    draw is shown, or the mean."""
+    options = artifact.options
+    shows_metrics = "metrics" in artifact.needs and "published" not in artifact.needs
+    if not shows_metrics or options.draws:
+        return []
+    methods = artifact.methods
+    if not methods and options.method:
+        methods = [options.method]
+    if not methods:
+        methods = [name for name in METHODS if "shots" in METHODS[name].defaults]
+    by_draws: dict[int, dict[str, None]] = {}
+    for panel in results.panels(artifact):
+        for method in methods:
+            draws = len(results.draws_of(panel, method))
+            if draws > 1:
+                by_draws.setdefault(draws, {})[method_label(method)] = None
+    shown = "mean over all" if artifact.renderer in OVER_ALL_DRAWS else "the first of"
+    notes = []
+    for draws, labels in by_draws.items():
+        notes.append(f"{join_words([*labels])}: {shown} {draws} draws of shots.")
+    return notes

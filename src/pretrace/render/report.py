@@ -18,8 +18,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from pretrace.render.artifact import Artifact, Panel, outputs, rendering_of
 from pretrace.render.figures.dots import MEANING, headline_answers
 from pretrace.render.figures.extraction import ITEM, Excerpt, excerpts_of
+from pretrace.render.frames import in_print, read_csv
 from pretrace.render.names import PAPERS, method_label
-from pretrace.render.results import in_print, read_csv
 from pretrace.render.tables.table import BOXED, Cell, Table, rows_of
 from pretrace.render.tables.table import page as table_page
 from pretrace.runtime.errors import InputError

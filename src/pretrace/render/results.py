@@ -1,12 +1,10 @@
-"""A study's results, read from explicit paths, the one way to select from them, and
-rows as records and frames."""
+"""A study's results, read from explicit paths, and the one way to select from them."""
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -14,24 +12,18 @@ from pretrace.benchmarks.subsets_and_lengths import whole_numbers
 from pretrace.evaluation.averages import (
     EstimateRow,
     Record,
-    averages_of,
-    number,
-    over_draws,
-    test_record,
 )
 from pretrace.evaluation.method_settings import along, named_variant
-from pretrace.evaluation.metrics import EACH, METRIC_KEYS, marks_in, rows_like
+from pretrace.evaluation.metrics import EACH, METRIC_KEYS, rows_like
 from pretrace.evaluation.placebos import PLACEBO_KEYS
-from pretrace.evaluation.significance import holm, simultaneous
 from pretrace.methods.settings import written_parameters
 from pretrace.questions.answering import PROBABILITIES, WITHOUT_TEXT
-from pretrace.questions.method_facts import METHODS, is_control, is_question
+from pretrace.questions.method_facts import METHODS, is_question
 from pretrace.render.artifact import Artifact, PairSlugs, Panel
-from pretrace.render.names import BLIND, PUBLISHED_TEST, join_words, method_label
+from pretrace.render.frames import records_of
+from pretrace.render.names import method_label
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
-
-STAR_LEVEL = 0.05
 
 
 class UnmadeView(NamedTuple):
@@ -319,145 +311,6 @@ def with_variants_named(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(method=names)
 
 
-CONDITIONS = ("unit", "start_token", "evaluation_set", "reference")
-"""Further columns that identify an estimate; notes name them once."""
-
-
-def estimates(
-    artifact: Artifact,
-    results: Results,
-    selections: Sequence[str],
-    *,
-    placebos: bool = False,
-) -> pd.DataFrame:
-    """Return a row a panel (`panel`, its number), metric, selection and method, with
-    its test against the baseline.
-
-    `star`: above the artifact's `baseline` by the paired bootstrap on held-out settings
-    (`with_stars`). Of `options.draws` each row is the mean over draws of shots; of
-    `options.average` there are means over panels (`average`). Methods come in their
-    order, panels in theirs.
-    """
-    options = artifact.options
-    panels = results.panels(artifact)
-    records: list[EstimateRow] = []
-    for place, panel in enumerate(panels):
-        drawn = [panel.replaced(draw=draw) for draw in options.draws]
-        for metric in artifact.metrics:
-            own = artifact.replaced(metric=metric)
-            for of_draw in drawn or [panel]:
-                records += _tested_rows(
-                    own, results, place, of_draw, selections, placebos
-                )
-    if not records:
-        raise artifact.empty(
-            f"no method has a value at {join_words(selections)} settings"
-        )
-    if options.draws:
-        records = over_draws(records, len(options.draws))
-    given = [panel.to_json() for panel in panels]
-    records += averages_of(records, given, options.average, options.blocks)
-    frame = with_stars(long_frame(records))
-    order = artifact.order_methods(frame["method"])
-    return frame.sort_values(
-        "method",
-        key=lambda methods: methods.map(order.index),
-        kind="stable",
-        ignore_index=True,
-    )
-
-
-def _tested_rows(
-    artifact: Artifact,
-    results: Results,
-    place: int,
-    panel: Panel,
-    selections: Sequence[str],
-    placebos: bool,
-) -> Iterator[EstimateRow]:
-    """Yield a panel's estimates, each with its test against the baseline."""
-
-    def tests_against(test: str, selection: str) -> dict[str, Record]:
-        keys = {"test": test, "selection": selection, "baseline": artifact.baseline}
-        return results.by("method", artifact, panel, "tests", **keys)
-
-    tests = {}
-    published = {}
-    if artifact.baseline:
-        tests = tests_against("bootstrap", "held_out")
-    if artifact.options.published_test:
-        published = tests_against(PUBLISHED_TEST, "default")
-    for selection in selections:
-        rows = results.by("method", artifact, panel, selection=selection)
-        for method, row in rows.items():
-            test = tests.get(method) if selection == "held_out" else None
-            record = estimate_record(
-                place, panel, row, selection=selection, metric=artifact.metric
-            )
-            record |= {"sd": None, **test_record(test), "star": False}
-            if selection == "default" and method in published:
-                record |= _published_test(row, published[method])
-            if placebos:
-                record |= _among_placebos(results.like("placebos", panel, row))
-            yield record
-
-
-def _among_placebos(placebos: pd.DataFrame) -> EstimateRow:
-    """Return mean and SD of a row's placebos, its z and rank among them, and their
-    number, else None."""
-    real: Record = {}
-    for row in records_of(placebos):
-        if not row["placebo"]:
-            real = row
-            break
-    return {
-        "placebo_mean": number(real.get("mean")),
-        "placebo_sd": number(real.get("sd")),
-        "z": number(real.get("z")),
-        "rank": number(real.get("rank")),
-        "placebos": number(real.get("placebos")),
-    }
-
-
-def _published_test(row: Record, test: Record) -> EstimateRow:
-    """Return the p of the t-test that a paper's star probably is, and the marks of the
-    row with that of a low p."""
-    marks = marks_in(row["marks"])
-    if test["difference"] > 0 and test["p"] < STAR_LEVEL:
-        marks.append(PUBLISHED_TEST)
-    return {"p_as_published": test["p"], "marks": ";".join(sorted(marks))}
-
-
-OVER_ALL_DRAWS = ("headline", "blind_audit")
-"""Renderers that show the mean over all draws of shots (`beside_controls`); others show
-one draw."""
-
-
-def shots_notes(artifact: Artifact, results: Results) -> list[str]:
-    """Say of methods that were evaluated in several draws of shots whether the first
-    draw is shown, or the mean."""
-    options = artifact.options
-    shows_metrics = "metrics" in artifact.needs and "published" not in artifact.needs
-    if not shows_metrics or options.draws:
-        return []
-    methods = artifact.methods
-    if not methods and options.method:
-        methods = [options.method]
-    if not methods:
-        methods = [name for name in METHODS if "shots" in METHODS[name].defaults]
-    by_draws: dict[int, dict[str, None]] = {}
-    for panel in results.panels(artifact):
-        for method in methods:
-            draws = len(results.draws_of(panel, method))
-            if draws > 1:
-                by_draws.setdefault(draws, {})[method_label(method)] = None
-    shown = "mean over all" if artifact.renderer in OVER_ALL_DRAWS else "the first of"
-    notes = []
-    for draws, labels in by_draws.items():
-        notes.append(f"{join_words([*labels])}: {shown} {draws} draws of shots.")
-    return notes
-
-
 def answer_notes(artifact: Artifact, results: Results) -> list[str]:
     """Say of models that were asked over an API how many answers have no text, and how
     many no probabilities of the letters."""
@@ -490,99 +343,6 @@ def answer_notes(artifact: Artifact, results: Results) -> list[str]:
                     "probabilities, and are not calibrated."
                 )
     return notes
-
-
-def beside_controls(artifact: Artifact, results: Results) -> pd.DataFrame:
-    """Return `estimates` at held-out settings, with each row's placebos and whether it
-    beats the bag of words.
-
-    Of methods with shots each row is the mean over the draws that were evaluated
-    (`draws`, their number; else 1).
-    """
-    artifact = artifact.replaced(baseline=BLIND)
-    frame = estimates(artifact, results, ["held_out"], placebos=True).assign(draws=1)
-    panels = results.panels(artifact)
-    rows = []
-    for row in estimate_rows(frame):
-        rows.append(_over_all_draws(artifact, results, panels[row["panel"]], row))
-    frame = with_stars(long_frame(rows))
-    return frame.assign(beats_blind=above_baseline(frame))
-
-
-def _over_all_draws(
-    artifact: Artifact, results: Results, panel: Panel, row: EstimateRow
-) -> EstimateRow:
-    """Return a method's row as the mean over all draws of shots, with its place among
-    the placebos of one draw each."""
-    draws = results.draws_of(panel, row["method"])
-    if len(draws) < 2 or row["average"]:
-        return row
-    options = artifact.options.replaced(draws=draws, average="")
-    one = artifact.replaced(
-        panels=[panel], methods=[row["method"]], metric=row["metric"], options=options
-    )
-    [mean] = estimate_rows(estimates(one, results, ["held_out"]))
-    averaged = row | mean | {"panel": row["panel"], "draws": len(draws)}
-    if row["placebos"]:
-        of_view = row | {"view": panel.view or "original"}
-        placebos = results.like("placebos", panel, of_view)
-        others = placebos.loc[placebos["placebo"].astype(bool), "value"]
-        placebo_mean, placebo_sd = row["placebo_mean"], row["placebo_sd"]
-        assert placebo_mean is not None
-        assert placebo_sd is not None
-        averaged["z"] = (mean["value"] - placebo_mean) / placebo_sd
-        averaged["rank"] = 1 + int((others >= mean["value"]).sum())
-    return averaged
-
-
-COLUMN = ("panel", "metric", "selection", "average")
-"""What the rows of one column of a table of methods have in common."""
-
-
-def with_stars(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return estimates with the `p_holm` of their column, and `star` where a method
-    with a model is above the baseline.
-
-    Holm's family is what the column shows: a method that was evaluated and is not shown
-    changes no star.
-    """
-    frame = frame.assign(p_holm=corrected(frame, COLUMN))
-    return frame.assign(star=above_baseline(frame).fillna(False) & ~frame["control"])
-
-
-def corrected(
-    frame: pd.DataFrame, family: Sequence[str], p: str = "p"
-) -> "pd.Series[float]":
-    """Return the column `p` after Holm's correction over the rows that agree in
-    `family`; NaN without a test."""
-    tests = frame[p].astype(float).groupby([frame[key] for key in family], dropna=False)
-    return tests.transform(lambda own: holm(own.to_numpy()))
-
-
-def above_baseline(frame: pd.DataFrame) -> "pd.Series[bool]":
-    """Tell whether each estimate is significantly above the baseline; missing without a
-    test."""
-    above = (frame["difference"] > 0) & (frame["p_holm"] <= STAR_LEVEL)
-    return above.astype("boolean").mask(frame["p_holm"].isna())
-
-
-def keys_of(place: int, panel: Panel, row: Record) -> EstimateRow:
-    """Return the coordinates of a row of metrics or tests: its panel with its number,
-    conditions and method."""
-    record: Record = {"panel": place}
-    for key in CONDITIONS:
-        record[key] = row[key]
-    record |= panel.record
-    record["method"] = row["method"]
-    record["control"] = is_control(row["method"])
-    return cast(EstimateRow, record)
-
-
-def estimate_record(place: int, panel: Panel, row: Record, **about: Any) -> EstimateRow:
-    """Return a row of metrics as an estimate: its coordinates, what is said `about` it,
-    its numbers."""
-    record = {**keys_of(place, panel, row), "average": "", **about}
-    return cast(EstimateRow, record | number_record(row))
 
 
 def in_place(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
@@ -646,109 +406,3 @@ def _list_values(frame: pd.DataFrame) -> str:
             values.append("''" if value == "" else str(value))
         parts.append(f"{column} {', '.join(sorted(values)) or 'none'}")
     return "; ".join(parts)
-
-
-def number_record(row: Record | None) -> EstimateRow:
-    """Return the record of a metrics row; empty if there is none."""
-    keys = ("setting", "n_members", "n_nonmembers", "value", "low", "high", "marks")
-    if row is None:
-        none: Record = dict.fromkeys(keys)
-        return cast(EstimateRow, none | {"setting": "", "marks": ""})
-    return cast(EstimateRow, {key: row[key] for key in keys})
-
-
-def records_of(frame: pd.DataFrame) -> list[Record]:
-    """Return the frame's rows by column name."""
-    records = []
-    for row in frame.to_dict("records"):
-        records.append({str(name): value for name, value in row.items()})
-    return records
-
-
-def estimate_rows(frame: pd.DataFrame) -> list[EstimateRow]:
-    """Return the rows of a frame of estimates."""
-    return cast(list[EstimateRow], records_of(frame))
-
-
-WHOLE = ("length", "n_members", "n_nonmembers")
-
-
-NUMBERS = ("low", "high", "sd", "difference", "p", "p_holm")
-
-
-def long_frame(records: Sequence[Record | EstimateRow] | pd.DataFrame) -> pd.DataFrame:
-    """Make a frame of records; numbers stay numbers, and whole ones whole, if some or
-    all are missing."""
-    frame = pd.DataFrame(records)
-    types = {column: "Int64" for column in WHOLE if column in frame}
-    types |= {column: "float64" for column in NUMBERS if column in frame}
-    return frame.astype(types)
-
-
-def for_the_best(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Return the ends of intervals that pay for the choice of the best method of a
-    group, controls aside."""
-    groups = [frame[key] for key in by]
-    is_method = ~frame["control"].astype(bool)
-    methods = is_method.groupby(groups, dropna=False).transform("sum").clip(lower=1)
-    value = frame["value"].astype(float)
-    ends = {}
-    for end in ("low", "high"):
-        ends[end] = simultaneous(value, frame[end].astype(float), methods)
-    return pd.DataFrame(ends)
-
-
-def of_panels(frames: Iterable[pd.DataFrame], panels: Iterable[Panel]) -> pd.DataFrame:
-    """Join the frames of several panels, each row with its panel."""
-    named = []
-    for frame, panel in zip(frames, panels, strict=True):
-        named.append(frame.assign(**panel.record))
-    return long_frame(pd.concat(named, ignore_index=True))
-
-
-def in_print(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
-    """Return the frame with its models and benchmarks as `names` calls them in
-    print."""
-    named = {}
-    for key in frame.columns.intersection(["model", "benchmark"]):
-        named[key] = frame[key].map(lambda slug: names.get(slug, slug))
-    return frame.assign(**named)
-
-
-def csv_text(frame: pd.DataFrame) -> str:
-    """Write numbers in full (shortest form that reads back), booleans lower case,
-    missing empty.
-
-    A text that a spreadsheet would run as a formula, such as an id `=HYPERLINK(...)`,
-    gets an apostrophe before it.
-    """
-    shown = frame.copy()
-    for column, dtype in shown.dtypes.items():
-        if pd.api.types.is_bool_dtype(dtype):
-            shown[column] = shown[column].map({True: "true", False: "false"})
-        elif not pd.api.types.is_numeric_dtype(dtype):
-            shown[column] = shown[column].map(_no_formula)
-    return str(shown.to_csv(index=False, lineterminator="\n"))
-
-
-_NAMES = (
-    "model", "benchmark", "subset", "base", "reference", "document", "id", "text_id",
-    "title", "author",
-)  # fmt: skip
-
-
-def read_csv(path: Path) -> pd.DataFrame:
-    """Read what `csv_text` wrote: a work called 1984 or a model called null has that
-    name, and a missing value is empty."""
-    names = dict.fromkeys(_NAMES, str)
-    return pd.read_csv(path, dtype=names, keep_default_na=False, na_values=[""])
-
-
-def _no_formula(cell: Any) -> Any:
-    """Return the cell, after an apostrophe if it begins like a formula, not a negative
-    number; as OWASP advises."""
-    starts = ("=", "+", "-", "@", "\t", "\r")
-    if not isinstance(cell, str) or not cell.startswith(starts):
-        return cell
-    is_number = re.fullmatch(r"-[\d.]+(e[+-]?\d+)?", cell)
-    return cell if is_number else f"'{cell}"

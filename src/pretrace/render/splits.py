@@ -17,12 +17,8 @@ from pretrace.evaluation.averages import (
     settings_of_all,
 )
 from pretrace.render.artifact import Panel
-from pretrace.render.results import (
-    above_baseline,
-    estimate_rows,
-    long_frame,
-    with_stars,
-)
+from pretrace.render.estimates import above_baseline, with_stars
+from pretrace.render.frames import estimate_rows, long_frame
 
 SPLIT = "split"
 """What the column `average` says of a mean over splits."""

@@ -13,13 +13,13 @@ from pretrace.audit.tables.audit import audit_lines
 from pretrace.audit.tables.given_back import given_back_lines
 from pretrace.render.artifact import Artifact, outputs, rendering_of
 from pretrace.render.figures.dots import headline_lines
+from pretrace.render.frames import in_print, read_csv
 from pretrace.render.report import (
     incomplete_passes,
     named,
     render_report,
     shots_of,
 )
-from pretrace.render.results import in_print, read_csv
 from pretrace.render.tables.extraction import extraction_lines
 from pretrace.render.tables.questions import de_cop_lines
 from pretrace.runtime.files import read_parquet

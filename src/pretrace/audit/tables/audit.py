@@ -30,9 +30,10 @@ from pretrace.audit.verdict import (
 from pretrace.evaluation.averages import Record, number
 from pretrace.evaluation.resampling import DRAWN
 from pretrace.render.artifact import Artifact, Panel
+from pretrace.render.frames import records_of
 from pretrace.render.names import in_order, join_words, method_label
 from pretrace.render.phrases import false_alarms, format_signed
-from pretrace.render.results import Results, records_of
+from pretrace.render.results import Results
 from pretrace.render.tables.extraction import given_back
 from pretrace.render.tables.table import (
     Block,

@@ -12,7 +12,8 @@ from pretrace.audit.tables.audit import MOST_ROWS, works_compared
 from pretrace.evaluation.averages import Record
 from pretrace.questions.alignment import CONTEXT, SIZES
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.results import Results, records_of
+from pretrace.render.frames import records_of
+from pretrace.render.results import Results
 from pretrace.render.tables.table import (
     Block,
     Box,

@@ -20,6 +20,7 @@ from pretrace.documents.readers.encodings import (
 from pretrace.documents.readers.notes import (
     BRACKETED_MARK,
     DELETED,
+    EQUATIONS,
     NOTE_MARK,
     NOTE_NAME,
     NOTE_TYPE,
@@ -42,12 +43,12 @@ NAVIGATION = "navigation"
 """Menus, banners and forms."""
 
 _PART_OF_TAG = dict.fromkeys(
-    ("head", "script", "style", "template", "noscript", "svg", "math", "button",
+    ("head", "script", "style", "template", "noscript", "svg", "button",
      "select", "textarea", "iframe", "object", "audio", "video", "canvas",
      "epub:case"), UNSEEN
 ) | {"nav": NAVIGATION, "footer": NAVIGATION, "form": NAVIGATION, "dialog": NAVIGATION,
      "aside": NOTES,
-     "rt": READINGS, "rp": READINGS,
+     "math": EQUATIONS, "rt": READINGS, "rp": READINGS,
      "del": DELETED, "s": DELETED, "strike": DELETED}  # fmt: skip
 """Tags whose text is left out, and as what. An aside is a note in a book, and beside
 the text of a page."""
@@ -65,7 +66,8 @@ _ROLES_OF_NAVIGATION = {
 _NAME_OF_NAVIGATION = re.compile(
     r"(?!(?:has|with|without|no|is|not)[-_])(?:.*[-_])?(?:cookies?|consent|gdpr|onetrust|nav|navbar|navigation|menu"
     r"|breadcrumbs?|sidebar|share|sharing|social|newsletter|subscribe|advert|adverts|advertisement|popup|modal|related"
-    r"|toolbar|pagination|masthead|skip|skiplink|editsection|comments|disqus|site-?header|site-?footer)"
+    r"|toolbar|pagination|masthead|skip|skiplink|editsection|comments|disqus|site-?header|(?:site-?)?footer"
+    r"|recommended|recommendations|trending|taboola|outbrain)"
     r"(?:[-_].*|banner|bar|box|notice|list|links?|overlay|area)?"
     r"|no-?print|d-print-none|catlinks"
     r"|.*(?:cookieb|cookiec|cookien|cookiep|usercentrics|didomi|truste|iubenda|cmplz).*"
@@ -114,8 +116,9 @@ def read_html(data: bytes, path: Path) -> LaidOutText:
         leaving = replace(leaving, lists=reading.lists_of_links)
         reading = lay_out(markup, path, leaving)
     words = count_words(reading.text) + reading.left_out.total()
-    leaving = leaving.without(reading, words)
-    if leaving.stays:
+    # in a form around the whole page may be a column that is called a side bar
+    while most := reading.parts_with_most(words):
+        leaving = replace(leaving, stays_at=leaving.stays_at | most)
         reading = lay_out(markup, path, leaving)
     if reading.words_of_main > MOST * count_words(reading.text):
         reading = lay_out(markup, path, replace(leaving, around_main=True))
@@ -189,7 +192,8 @@ class Leaving:
 
     `sections` are types of an EPUB's sections -> what they are; `of_page`, what
     surrounds the text of a saved page; `around_main`, all that is not in its main part.
-    What `stays` is left in, whatever its tags are called. `lists` are the numbers of
+    What `stays` is left in, whatever its tags are called, and so are the tags of a page
+    with the numbers `stays_at`. `lists` are the numbers of
     lists of links, which surround the text, too. The text of `styled` classes is struck
     through or hidden.
     """
@@ -198,6 +202,7 @@ class Leaving:
     of_page: bool = False
     around_main: bool = False
     stays: frozenset[str] = frozenset()
+    stays_at: frozenset[int] = frozenset()
     lists: frozenset[int] = frozenset()
     styled: StyledClasses = StyledClasses()
 
@@ -214,13 +219,14 @@ class Leaving:
         part = self._named_part_of(tag)
         if part is None and number in self.lists:
             part = NAVIGATION
-        return None if part in self.stays else part
+        return None if part in self.stays or number in self.stays_at else part
 
     def _named_part_of(self, tag: Tag) -> str | None:
         attributes = tag.attributes
         if tag.name == "aside" and self.of_page:
             return NAVIGATION
-        if tag.name in _PART_OF_TAG:
+        # a template with this attribute is shown in place of what is around it
+        if tag.name in _PART_OF_TAG and "shadowrootmode" not in attributes:
             return _PART_OF_TAG[tag.name]
         # others than these signs are seen, and read aloud from a text beside them
         is_sign = tag.name in ("a", "i") and attributes.get("aria-hidden") == "true"
@@ -273,6 +279,7 @@ class _Place:
     """What holds for the strings in a tag, by the tags around it: `part` is what they
     are left out as, if they are.
 
+    `part_number` is the number of the tag that is left out.
     `block` numbers the innermost block, `list_number` the outermost list; 0 for none.
     `numbering` is what a class says that numbers are of, `page` the number that an id
     has.
@@ -280,6 +287,7 @@ class _Place:
 
     block: int = 0
     part: str | None = None
+    part_number: int = 0
     numbering: str = ""
     page: str = ""
     keeps_lines: bool = False
@@ -307,6 +315,7 @@ class _Place:
         return _Place(
             block=number if tag.name in _BLOCKS else self.block,
             part=part,
+            part_number=self.part_number if part == self.part else number,
             numbering=self.numbering or kind_of_number,
             page="" if tag.name in _BLOCKS else page,
             keeps_lines=self.keeps_lines or tag.name == "pre",
@@ -334,13 +343,23 @@ class _Place:
 class LaidOutMarkup(LaidOutText):
     """What was read of markup, and how many words of it are in its main part.
 
-    `in_lists` has the words of each list, by its number, and `linked_in_lists` those
-    that are links.
+    `left_at` has the words that were left out, by the number of the tag. `in_lists` has
+    the words of each list, by its number, and `linked_in_lists` those that are links.
     """
 
     words_of_main: int = 0
+    left_at: Counter[int] = field(default_factory=Counter)
     in_lists: Counter[int] = field(default_factory=Counter)
     linked_in_lists: Counter[int] = field(default_factory=Counter)
+
+    def parts_with_most(self, words: int) -> frozenset[int]:
+        """Return the number of the tag that was left out with most of the `words`, if
+        one was."""
+        numbers = set()
+        for number, own in self.left_at.items():
+            if own > MOST * words:
+                numbers.add(number)
+        return frozenset(numbers)
 
     @property
     def lists_of_links(self) -> frozenset[int]:
@@ -415,6 +434,8 @@ def lay_out(
             left_as = NAVIGATION
         if left_as is not None:
             reading.left_out[left_as] += count_words(part)
+            if left_as != UNSEEN and place.part_number:
+                reading.left_at[place.part_number] += count_words(part)
         elif numbered := place.numbered_by(part):
             reading.removed[f"{numbered} numbers"] += 1
         else:
@@ -441,6 +462,7 @@ def _placed(
 ) -> Iterator[tuple[Tag | str, _Place]]:
     """Yield tags and strings of markup, each with the place that it is in."""
     around = [_Place()]  # of the tags that are open, from the outermost on
+    quotes = 0
     for number, part in enumerate(read_markup(markup), start=1):
         yield part, around[-1]
         if isinstance(part, str):
@@ -451,10 +473,30 @@ def _placed(
             if is_note and place.part is None and NOTES not in leaving.stays:
                 place = replace(place, part=NOTES)
             around.append(place)
-        else:
+        string = _string_of(part, quotes)
+        if string and around[-1].part is None:
+            yield string, around[-1]
+        if not part.begins:
             around.pop()
+        if part.name == "q":
+            quotes += 1 if part.begins else -1
         if len(around) > limits.MOST_OPEN:
             raise InputError(
                 f"{path}: more than {limits.MOST_OPEN:,} tags are open at once; close "
                 "them, or save it as text."
             )
+
+
+def _string_of(tag: Tag, quotes: int) -> str:
+    """Return what a tag itself shows: a quote, within so many others, or a letter that
+    is a picture, as the first one of a chapter may be. "" of other tags."""
+    if tag.name == "q":
+        return ("\u201c\u201d", "\u2018\u2019")[(quotes - (not tag.begins)) % 2][
+            not tag.begins
+        ]
+    if tag.name != "img" or not tag.begins:
+        return ""
+    text = tag.attributes.get("alt", "").strip()
+    is_letter = len(text) == 1 and text.isalpha()
+    is_named_so = re.search(r"drop-?cap", tag.attributes.get("class", "").lower())
+    return text if is_letter or is_named_so else ""

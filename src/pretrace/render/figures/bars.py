@@ -26,6 +26,7 @@ from pretrace.render.figures.drawing import (
     draw_intervals,
     nth_fill,
 )
+from pretrace.render.frames import number_record, of_panels, records_of
 from pretrace.render.names import (
     CALIBRATION_LABELS,
     CLASSES,
@@ -33,7 +34,7 @@ from pretrace.render.names import (
     method_label,
     metric_label,
 )
-from pretrace.render.results import Results, number_record, of_panels, records_of
+from pretrace.render.results import Results
 from pretrace.runtime.errors import nearest
 
 # all of four options are chosen equally often

@@ -27,9 +27,10 @@ from pretrace.render.figures.drawing import (
     sheet,
     wrap_title,
 )
+from pretrace.render.frames import of_panels
 from pretrace.render.names import CLASSES, EMPTY, join_words, marked_label, method_label
 from pretrace.render.phrases import with_interval
-from pretrace.render.results import Results, of_panels
+from pretrace.render.results import Results
 
 RowsByMethod = Mapping[str, Record]
 """A panel's metrics rows by method."""

@@ -14,6 +14,7 @@ from pretrace.evaluation.metrics import FEW_DOCUMENTS, marks_in
 from pretrace.evaluation.placebos import ends_of_time, first_of_any
 from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import Artifact, Panel
+from pretrace.render.estimates import beside_controls, for_the_best
 from pretrace.render.figures.bars import EVEN, of_document
 from pretrace.render.figures.drawing import (
     BLUE,
@@ -32,6 +33,7 @@ from pretrace.render.figures.drawing import (
     draw_facets,
     draw_intervals,
 )
+from pretrace.render.frames import estimate_rows, of_panels, records_of
 from pretrace.render.names import (
     BLIND,
     CLASSES,
@@ -47,14 +49,7 @@ from pretrace.render.phrases import (
     other_texts_note,
     with_interval,
 )
-from pretrace.render.results import (
-    Results,
-    beside_controls,
-    estimate_rows,
-    for_the_best,
-    of_panels,
-    records_of,
-)
+from pretrace.render.results import Results
 from pretrace.render.splits import beside_null, over_splits
 
 NAMED = 30  # this many lines have a name each; more are ranked side by side

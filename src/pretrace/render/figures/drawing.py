@@ -23,8 +23,8 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from pretrace.questions.method_facts import is_control
+from pretrace.render.frames import csv_text
 from pretrace.render.names import METHOD_LABELS, chance_level
-from pretrace.render.results import csv_text
 from pretrace.runtime.files import atomic_path, write_text
 
 # widths in inches of one column and of the whole line of a two-column page

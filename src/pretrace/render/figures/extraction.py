@@ -32,8 +32,9 @@ from pretrace.render.figures.drawing import (
     sheet,
     wrap_title,
 )
+from pretrace.render.frames import of_panels, records_of
 from pretrace.render.names import CLASSES
-from pretrace.render.results import Results, of_panels, records_of
+from pretrace.render.results import Results
 from pretrace.render.tables.extraction import given_back
 
 # of each class: those with the windows that are likeliest to be emitted

@@ -21,8 +21,9 @@ from pretrace.render.figures.drawing import (
     sheet,
     wrap_title,
 )
+from pretrace.render.frames import long_frame, records_of
 from pretrace.render.names import EMPTY, PARAMETER_LABELS, metric_label
-from pretrace.render.results import Results, long_frame, records_of
+from pretrace.render.results import Results
 
 
 def heatmap(artifact: Artifact, results: Results) -> Drawing:

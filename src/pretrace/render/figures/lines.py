@@ -31,6 +31,7 @@ from pretrace.render.figures.drawing import (
     line_styles,
     nth_style,
 )
+from pretrace.render.frames import long_frame, number_record, of_panels
 from pretrace.render.names import (
     CLASSES,
     PARAMETER_LABELS,
@@ -38,13 +39,7 @@ from pretrace.render.names import (
     marked_label,
     metric_label,
 )
-from pretrace.render.results import (
-    Results,
-    long_frame,
-    number_record,
-    of_panels,
-    of_set,
-)
+from pretrace.render.results import Results, of_set
 
 FEW_LINES = 3  # this many have a band for their interval; more have bars, side by side
 # methods that are drawn as curves, not as level lines; more have a facet each

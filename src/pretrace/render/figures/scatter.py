@@ -26,9 +26,10 @@ from pretrace.render.figures.drawing import (
     sheet,
     wrap_title,
 )
+from pretrace.render.frames import of_panels
 from pretrace.render.names import CLASSES
 from pretrace.render.published import PUBLISHED_KEYS, rates, read_papers
-from pretrace.render.results import Results, of_panels
+from pretrace.render.results import Results
 from pretrace.render.tables.reproduction import compared_of
 
 EPS = 2

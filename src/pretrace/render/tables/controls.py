@@ -8,6 +8,13 @@ import pandas as pd
 from pretrace.evaluation.averages import EstimateRow, estimate, number
 from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import Artifact, Panel
+from pretrace.render.estimates import (
+    STAR_LEVEL,
+    beside_controls,
+    estimates,
+    for_the_best,
+)
+from pretrace.render.frames import estimate_rows, long_frame
 from pretrace.render.names import BLIND, join_words, marked_label, method_label
 from pretrace.render.phrases import (
     brackets_and_dashes,
@@ -18,15 +25,7 @@ from pretrace.render.phrases import (
     other_texts_note,
     with_interval,
 )
-from pretrace.render.results import (
-    STAR_LEVEL,
-    Results,
-    beside_controls,
-    estimate_rows,
-    estimates,
-    for_the_best,
-    long_frame,
-)
+from pretrace.render.results import Results
 from pretrace.render.splits import beside_null, split_means
 from pretrace.render.tables.table import (
     Cell,

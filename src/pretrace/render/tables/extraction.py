@@ -7,8 +7,9 @@ import pandas as pd
 from pretrace.evaluation.averages import Record, number
 from pretrace.evaluation.extraction import FIFTY
 from pretrace.render.artifact import Artifact, Panel
+from pretrace.render.frames import of_panels, records_of
 from pretrace.render.names import CLASSES, join_words
-from pretrace.render.results import Results, of_panels, records_of
+from pretrace.render.results import Results
 from pretrace.render.tables.table import Block, Cell, Head, Table, rows_of, table_of
 
 MOST_DOCUMENTS = 20  # documents of a panel that are printed; the CSV has all

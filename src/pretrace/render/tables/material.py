@@ -10,8 +10,9 @@ from pretrace.methods import METHODS, altered_views
 from pretrace.methods.registry import FULL_VOCABULARY
 from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import Artifact, Panel
+from pretrace.render.frames import long_frame
 from pretrace.render.phrases import DASH
-from pretrace.render.results import Results, long_frame
+from pretrace.render.results import Results
 from pretrace.render.tables.questions import setting_label
 from pretrace.render.tables.table import Cell, Table, by_method, rows_of, table_of
 from pretrace.runtime.files import read_json, read_table

@@ -16,6 +16,14 @@ from pretrace.evaluation.averages import (
 from pretrace.evaluation.metrics import marks_in
 from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import SELECTIONS, Artifact, Panel
+from pretrace.render.estimates import (
+    STAR_LEVEL,
+    corrected,
+    estimate_record,
+    estimates,
+    keys_of,
+)
+from pretrace.render.frames import estimate_rows, long_frame, records_of
 from pretrace.render.names import AT_EDGE, PARAMETER_LABELS, marked_label, method_label
 from pretrace.render.phrases import (
     DASHES,
@@ -26,17 +34,7 @@ from pretrace.render.phrases import (
     other_texts_note,
     without_controls,
 )
-from pretrace.render.results import (
-    STAR_LEVEL,
-    Results,
-    corrected,
-    estimate_record,
-    estimate_rows,
-    estimates,
-    keys_of,
-    long_frame,
-    records_of,
-)
+from pretrace.render.results import Results
 from pretrace.render.tables.table import (
     Block,
     Cell,

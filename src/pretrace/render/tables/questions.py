@@ -22,6 +22,8 @@ from pretrace.questions.answering import OPTION_LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, RANGE
 from pretrace.questions.method_facts import QUESTION_METHODS, is_control
 from pretrace.render.artifact import Artifact, Panel
+from pretrace.render.estimates import STAR_LEVEL, corrected, estimate_record, keys_of
+from pretrace.render.frames import long_frame, number_record, of_panels, records_of
 from pretrace.render.names import (
     CALIBRATION_LABELS,
     CLASSES,
@@ -34,17 +36,7 @@ from pretrace.render.phrases import (
     multiplicity_note,
     without_controls,
 )
-from pretrace.render.results import (
-    STAR_LEVEL,
-    Results,
-    corrected,
-    estimate_record,
-    keys_of,
-    long_frame,
-    number_record,
-    of_panels,
-    records_of,
-)
+from pretrace.render.results import Results
 from pretrace.render.tables.table import (
     Cell,
     Table,

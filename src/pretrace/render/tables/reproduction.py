@@ -8,6 +8,7 @@ import pandas as pd
 
 from pretrace.evaluation.averages import Record, number
 from pretrace.render.artifact import Artifact
+from pretrace.render.frames import records_of
 from pretrace.render.names import join_words, method_label, metric_label
 from pretrace.render.published import (
     PUBLISHED_KEYS,
@@ -17,7 +18,7 @@ from pretrace.render.published import (
     read_papers,
     summarise_comparison,
 )
-from pretrace.render.results import Results, records_of
+from pretrace.render.results import Results
 from pretrace.render.tables.table import (
     Block,
     Cell,

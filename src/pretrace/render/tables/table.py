@@ -14,6 +14,8 @@ from pretrace.evaluation.averages import EstimateRow, Record, group_records, num
 from pretrace.evaluation.metrics import FEW_TEXTS, marks_in
 from pretrace.evaluation.significance import chance
 from pretrace.render.artifact import Artifact, Panel
+from pretrace.render.estimates import STAR_LEVEL, for_the_best
+from pretrace.render.frames import csv_text, estimate_rows
 from pretrace.render.names import (
     FALSE_ALARM,
     MARK_NOTES,
@@ -23,7 +25,6 @@ from pretrace.render.names import (
     metric_label,
 )
 from pretrace.render.phrases import DASH, decimals, false_alarms, format_signed, is_wide
-from pretrace.render.results import STAR_LEVEL, csv_text, estimate_rows, for_the_best
 from pretrace.runtime.files import write_text
 
 SMALLEST_WRITTEN = 1e-6  # a smaller p is written with an exponent
