@@ -53,7 +53,7 @@ JobAcctGatherType=jobacct_gather/none
 KillWait=2
 MinJobAge=3600
 SlurmdParameters=config_overrides
-NodeName={host} NodeAddr=127.0.0.1 CPUs=2 RealMemory={memory} Gres=gpu:{gpus} State=UNKNOWN
+NodeName={host} NodeAddr=127.0.0.1 CPUs=2 RealMemory={memory} Gres=gpu:1 State=UNKNOWN
 PartitionName=cpu Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 PartitionName=gpu Nodes=ALL MaxTime=INFINITE State=UP
 """
@@ -111,9 +111,9 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, memory: int = 16000, gpus: int = 1) -> Iterator[Cluster]:
+def cluster(folder: Path, memory: int = 16000) -> Iterator[Cluster]:
     """Slurm runs while the block lasts; its files are in `folder`, and /etc/slurm links
-    to two of them. The node says that it has this memory (MB) and these GPUs."""
+    to two of them. The node says that it has this memory (MB)."""
     host = socket.gethostname().partition(".")[0]
     folder.mkdir(mode=0o755)
     for name in ("state", "spool"):
@@ -121,12 +121,10 @@ def cluster(folder: Path, memory: int = 16000, gpus: int = 1) -> Iterator[Cluste
     (folder / "key").write_bytes(os.urandom(128))
     (folder / "key").chmod(0o600)
     (folder / "slurm.conf").write_text(
-        SETTINGS.format(host=host, folder=folder, memory=memory, gpus=gpus),
-        encoding="utf-8",
+        SETTINGS.format(host=host, folder=folder, memory=memory), encoding="utf-8"
     )
-    devices = "File=/dev/null" if gpus == 1 else f"Count={gpus}"
     (folder / "gres.conf").write_text(
-        f"NodeName={host} Name=gpu {devices}\n", encoding="utf-8"
+        f"NodeName={host} Name=gpu File=/dev/null\n", encoding="utf-8"
     )
     links = [Path("/etc/slurm") / name for name in ("slurm.conf", "gres.conf")]
     links[0].parent.mkdir(exist_ok=True)

@@ -1,6 +1,5 @@
 """The frame of every script that a rule runs."""
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,9 +18,6 @@ def run_job(snakemake: Any) -> Iterator[Identity | None]:
         snakemake: the object of that name in a script. Its input `identity`, if it has
             one, is the job's identity file.
     """
-    # what Jupyter and Colab set for `!snakemake` in a cell ends the import of
-    # matplotlib, because that backend is not installed here; figures need none
-    os.environ.pop("MPLBACKEND", None)
     with job_log(snakemake.log[0]):
         for output in snakemake.output:
             remove_unfinished(output)
