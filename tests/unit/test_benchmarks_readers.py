@@ -535,6 +535,70 @@ def test_a_paragraph_of_a_docx_that_goes_on_in_the_next_is_one_with_it(tmp_path,
     assert read_document(path).text == expected
 
 
+RUN = '<w:r><w:rPr><w:rStyle w:val="B"/>{}</w:rPr><w:t>{}</w:t></w:r>'
+SYMBOL = '<w:r><w:sym w:font="{}" w:char="{}"/></w:r>'
+STYLED = {
+    "a parent hides": ("vanish", RUN.format("", "no"), "End", {}),
+    "a run shows again": (
+        "vanish", RUN.format('<w:vanish w:val="0"/>', "Shown"), "Shown End", {}
+    ),
+    "a parent strikes": ("strike", RUN.format("", "no"), "End", {"deleted text": 1}),
+    "a sign": ("b", SYMBOL.format("Symbol", "F0B3"), "≥ End", {}),
+    "a sign of a font": (
+        "b", SYMBOL.format("Wingdings", "F0B3"), "End", {"signs of other fonts": 1}
+    ),
+    "an equation": (
+        "b",
+        '<m:oMath xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math">'
+        "<m:r><m:t>a</m:t></m:r></m:oMath>",
+        "End",
+        {"equations": 1},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STYLED)
+def test_a_docx_is_read_with_styles_by_their_parents_and_signs(tmp_path, name):
+    on, run, text, left_out = STYLED[name]
+    styles = (
+        f'<w:style w:type="character" w:styleId="A"><w:rPr><w:{on}/></w:rPr></w:style>'
+        '<w:style w:type="character" w:styleId="B"><w:basedOn w:val="A"/></w:style>'
+    )
+    blank = '<w:r><w:t xml:space="preserve"> </w:t></w:r>'
+    path = edited_docx(
+        tmp_path / "a.docx",
+        "End",
+        document=("<w:r>", f"{run}{blank}"),
+        styles=("</w:styles>", styles),
+    )
+    reading = read_document(path)
+    assert reading.text == text
+    assert +reading.left_out == left_out
+
+
+def test_an_odt_is_read_with_styles_by_their_parents(tmp_path):
+    automatic = "".join(
+        f'<s:style s:name="{name}" s:parent-style-name="{parent}">{puts}</s:style>'
+        for name, parent, puts in (
+            ("A", "", '<s:text-properties text:display="none"/>'),
+            ("B", "A", ""),
+            ("C", "B", '<s:text-properties text:display="true"/>'),
+        )
+    )
+    path = odt(
+        tmp_path / "a.odt",
+        '<text:p text:style-name="B">no <text:span text:style-name="C">Shown'
+        "</text:span> no</text:p>",
+    )
+    with zipfile.ZipFile(path) as book:
+        content = book.read("content.xml").decode()
+    with zipfile.ZipFile(path, "a") as book:
+        styles = f'<x xmlns:s="{STYLE}"><office:styles>{automatic}</office:styles></x>'
+        head = content.partition("<office:body>")[0]
+        book.writestr("styles.xml", f"{head}{styles}</office:document-content>")
+    assert read_document(path).text == "Shown"
+
+
 def test_an_odt_is_read_without_notes_comments_and_deleted_text(tmp_path):
     path = odt(
         tmp_path / "a.odt",
@@ -844,6 +908,24 @@ def test_a_page_and_a_book_lose_the_same_in_every_script(tmp_path, language):
     book = written(tmp_path / "b.txt", f"© 2019 P.\n\n{(own * 9 + chr(10)) * 200}")
     [work] = works_in(book)[0]
     assert "2019" not in read_work(work).text
+
+
+PIECES = {
+    "<p>He said <q>go, <q>now</q></q>.</p>": "He said “go, \u2018now\u2019”.",
+    "<p><q>Go</q></p>": "“Go”",
+    "<p><img alt='T' src='t.png'>he end</p>": "The end",
+    "<p><img class='dropcap' alt='“T' src='t.png'>he end</p>": "“The end",
+    "<p><img alt='A ship' src='s.png'>End</p>": "End",
+    "<div><template shadowrootmode=open><p>Shown</p></template></div>": "Shown",
+    "<p>a <math><mi>x</mi></math> b</p>": "a b",
+}
+
+
+@pytest.mark.parametrize("markup", PIECES)
+def test_what_is_shown_of_markup_is_read(tmp_path, markup):
+    reading = read_document(written(tmp_path / "a.html", f"<p>One.</p>{markup}"))
+    assert reading.text == f"One.\n\n{PIECES[markup]}"
+    assert reading.left_out["equations"] == ("math" in markup)
 
 
 SEEN = "BT /F 10 Tf 1 0 0 1 50 700 Tm (What is seen of a page are these ten words.) Tj"

@@ -20,6 +20,7 @@ from pretrace.documents.readers.encodings import (
 from pretrace.documents.readers.notes import (
     BRACKETED_MARK,
     DELETED,
+    EQUATIONS,
     NOTE_MARK,
     NOTE_NAME,
     NOTE_TYPE,
@@ -42,12 +43,12 @@ NAVIGATION = "navigation"
 """Menus, banners and forms."""
 
 _PART_OF_TAG = dict.fromkeys(
-    ("head", "script", "style", "template", "noscript", "svg", "math", "button",
+    ("head", "script", "style", "template", "noscript", "svg", "button",
      "select", "textarea", "iframe", "object", "audio", "video", "canvas",
      "epub:case"), UNSEEN
 ) | {"nav": NAVIGATION, "footer": NAVIGATION, "form": NAVIGATION, "dialog": NAVIGATION,
      "aside": NOTES,
-     "rt": READINGS, "rp": READINGS,
+     "math": EQUATIONS, "rt": READINGS, "rp": READINGS,
      "del": DELETED, "s": DELETED, "strike": DELETED}  # fmt: skip
 """Tags whose text is left out, and as what. An aside is a note in a book, and beside
 the text of a page."""
@@ -224,7 +225,8 @@ class Leaving:
         attributes = tag.attributes
         if tag.name == "aside" and self.of_page:
             return NAVIGATION
-        if tag.name in _PART_OF_TAG:
+        # a template with this attribute is shown in place of what is around it
+        if tag.name in _PART_OF_TAG and "shadowrootmode" not in attributes:
             return _PART_OF_TAG[tag.name]
         # others than these signs are seen, and read aloud from a text beside them
         is_sign = tag.name in ("a", "i") and attributes.get("aria-hidden") == "true"
@@ -460,6 +462,7 @@ def _placed(
 ) -> Iterator[tuple[Tag | str, _Place]]:
     """Yield tags and strings of markup, each with the place that it is in."""
     around = [_Place()]  # of the tags that are open, from the outermost on
+    quotes = 0
     for number, part in enumerate(read_markup(markup), start=1):
         yield part, around[-1]
         if isinstance(part, str):
@@ -470,10 +473,30 @@ def _placed(
             if is_note and place.part is None and NOTES not in leaving.stays:
                 place = replace(place, part=NOTES)
             around.append(place)
-        else:
+        string = _string_of(part, quotes)
+        if string and around[-1].part is None:
+            yield string, around[-1]
+        if not part.begins:
             around.pop()
+        if part.name == "q":
+            quotes += 1 if part.begins else -1
         if len(around) > limits.MOST_OPEN:
             raise InputError(
                 f"{path}: more than {limits.MOST_OPEN:,} tags are open at once; close "
                 "them, or save it as text."
             )
+
+
+def _string_of(tag: Tag, quotes: int) -> str:
+    """Return what a tag itself shows: a quote, within so many others, or a letter that
+    is a picture, as the first one of a chapter may be. "" of other tags."""
+    if tag.name == "q":
+        return ("\u201c\u201d", "\u2018\u2019")[(quotes - (not tag.begins)) % 2][
+            not tag.begins
+        ]
+    if tag.name != "img" or not tag.begins:
+        return ""
+    text = tag.attributes.get("alt", "").strip()
+    is_letter = len(text) == 1 and text.isalpha()
+    is_named_so = re.search(r"drop-?cap", tag.attributes.get("class", "").lower())
+    return text if is_letter or is_named_so else ""

@@ -30,6 +30,9 @@ GAP = "\x01"
 UNSEEN = ""
 """What is left out and not told, because nobody sees it."""
 
+EQUATIONS = "equations"
+"""What is left out, and told, because it is no text."""
+
 NOTES, READINGS, DELETED = "notes", "readings beside characters", "deleted text"
 """What is left out, as it is told: notes with their numbers; furigana and other ruby;
 what changes took out."""

@@ -2,7 +2,7 @@
 RTF."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from pretrace.documents.readers.encodings import BROKEN
 from pretrace.documents.readers.limits import check_members, check_pieces, open_zip
 from pretrace.documents.readers.notes import (
     DELETED,
+    EQUATIONS,
     GAP,
     NOTES,
     READINGS,
@@ -21,7 +22,7 @@ from pretrace.documents.readers.notes import (
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import writable
 
-CONTENTS = "contents"
+CONTENTS, OTHER_SIGNS = "contents", "signs of other fonts"
 
 
 # DOCX
@@ -42,7 +43,9 @@ _LEFT_OUT = {f"{_W}moveFrom": DELETED, f"{_W}del": DELETED, f"{_W}rt": READINGS}
 """Tags whose text is left out: deleted text, where moved text was; readings of
 characters."""
 
-_WRITTEN = {_TEXT, f"{_W}delText", *_SIGNS}
+_SYMBOL = f"{_W}sym"
+_EQUATION = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
+_WRITTEN = {_TEXT, f"{_W}delText", _SYMBOL, *_SIGNS}
 """Tags of strings and signs, in runs."""
 
 _STRIKES = (f"{_W}strike", f"{_W}dstrike")
@@ -75,19 +78,15 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
         )
     with open_zip(data, path) as archive:
         check_members(archive, path)
+        if b"purl.oclc.org/ooxml" in archive.read("_rels/.rels"):
+            raise InputError(
+                f"{path}: the file is of the kind Strict Open XML; save it as Word "
+                "document (.docx)."
+            )
     import docx
 
     document = docx.Document(BytesIO(data))
-    # python-docx would look through all styles for each paragraph
-    styles = document.styles.element.style_lst
-    left_as_by_style = {}
-    for style in styles:
-        if (style.name_val or "").lower().startswith("toc"):
-            left_as_by_style[style.styleId] = CONTENTS
-        elif _has(style, _HIDDEN):
-            left_as_by_style[style.styleId] = UNSEEN
-        elif _is_struck(style):
-            left_as_by_style[style.styleId] = DELETED
+    styles = _DocxStyles(document.styles.element.style_lst)
     about = document.core_properties
     reading = LaidOutText(
         "", "DOCX", title=about.title or "", author=about.author or ""
@@ -99,7 +98,7 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
             f"{path}: the file holds others in formats of their own; open it in a word "
             "processor, and save it again."
         )
-    for paragraph, string, left_as in _strings_of_docx(body, left_as_by_style):
+    for paragraph, string, left_as in _strings_of_docx(body, styles):
         if left_as is None:
             blocks.setdefault(paragraph, []).append(string)
             continue
@@ -124,7 +123,7 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
 
 
 def _strings_of_docx(
-    body: Any, left_as_by_style: Mapping[str, str]
+    body: Any, styles: "_DocxStyles"
 ) -> Iterator[tuple[Any, str, str | None]]:
     """Yield (paragraph, string, as what it is left out) in the order of the text: in
     tables and text boxes, too."""
@@ -138,7 +137,8 @@ def _strings_of_docx(
         if skipped is not None:
             skipped = None if event == "end" and element is skipped else skipped
         elif event == "start":
-            is_unseen = tag == _RUN and not _is_shown(element)
+            around = paragraphs[-1] if paragraphs else None
+            is_unseen = tag == _RUN and not styles.shows(element, around)
             is_unfilled = tag == _FIELD and element.find(_PLACEHOLDER) is not None
             if tag == _FALLBACK or is_unseen or is_unfilled:
                 skipped = element
@@ -146,40 +146,102 @@ def _strings_of_docx(
                     yield paragraphs[-1], "", UNSEEN
             elif tag == _PARAGRAPH:
                 paragraphs.append(element)
+            elif tag == _EQUATION and paragraphs:
+                skipped = element
+                yield around, " ".join(element.itertext()) or "?", EQUATIONS
             elif tag in _LEFT_OUT:
                 left_as.append(_LEFT_OUT[tag])
             elif paragraphs and tag in _WRITTEN and element.getparent().tag == _RUN:
-                run, paragraph = element.getparent(), paragraphs[-1]
-                part = left_as_by_style.get(run.style)
-                if part is None:
-                    part = left_as_by_style.get(paragraph.style)
-                if left_as:
-                    part = left_as[-1]
-                elif part is None and _is_struck(run):
-                    part = DELETED
-                yield paragraph, _SIGNS.get(tag, element.text or ""), part
+                part = styles.part_of(element.getparent(), around)
+                string = _SIGNS.get(tag, element.text or "")
+                if tag == _SYMBOL:
+                    string = _sign_of(element)
+                    if not string:
+                        string, part = "?", OTHER_SIGNS
+                yield around, string, left_as[-1] if left_as else part
         elif tag == _PARAGRAPH:
             paragraphs.pop()
         elif tag in _LEFT_OUT:
             left_as.pop()
 
 
-def _is_shown(run: Any) -> bool:
-    """Return whether a run is text: neither hidden nor the number of a note."""
-    if any(child.tag in _OF_NOTES for child in run):
-        return False
-    return not _has(run, _HIDDEN)
+class _DocxStyles:
+    """The styles of a DOCX by their ids: whether text in them is hidden, struck through
+    or of the contents."""
+
+    def __init__(self, styles: Any) -> None:
+        self._styles = {style.styleId: style for style in styles}
+        self._known: dict[tuple[str | None, str], bool] = {}
+
+    def shows(self, run: Any, paragraph: Any) -> bool:
+        """Return whether a run is text: neither hidden nor the number of a note."""
+        if any(child.tag in _OF_NOTES for child in run):
+            return False
+        return not self._has(run, paragraph, _HIDDEN)
+
+    def part_of(self, run: Any, paragraph: Any) -> str | None:
+        """Return what a run that is shown is left out as, None if it is text."""
+        for identity in (run.style, paragraph.style):
+            style = self._styles.get(identity)
+            if style is not None and (style.name_val or "").lower().startswith("toc"):
+                return CONTENTS
+        is_struck = any(self._has(run, paragraph, strike) for strike in _STRIKES)
+        return DELETED if is_struck else None
+
+    def _has(self, run: Any, paragraph: Any, name: str) -> bool:
+        """Return whether a run has a property: of its own, or by one of the styles of
+        the run and the paragraph. Both together put it off (ISO 29500-1, 17.7.3)."""
+        own = _property(run, name)
+        if own is not None:
+            return own
+        of_paragraph = paragraph is not None and self._by_style(paragraph.style, name)
+        return of_paragraph != self._by_style(run.style, name)
+
+    def _by_style(self, identity: str | None, name: str) -> bool:
+        """Return whether a style has a property, or else the nearest of its parents
+        that puts it on or off."""
+        key = (identity, name)
+        if key not in self._known:
+            self._known[key] = False  # for styles that are their own parents
+            style = self._styles.get(identity)
+            if style is not None:
+                own = _property(style, name)
+                parent = style.find(f"{_W}basedOn")
+                if own is None and parent is not None:
+                    own = self._by_style(parent.get(f"{_W}val"), name)
+                self._known[key] = bool(own)
+        return self._known[key]
 
 
-def _is_struck(holder: Any) -> bool:
-    """Return whether a run or a style strikes its text through."""
-    return any(_has(holder, strike) for strike in _STRIKES)
-
-
-def _has(holder: Any, name: str) -> bool:
-    """Return whether a run or a style has a property that is on."""
+def _property(holder: Any, name: str) -> bool | None:
+    """Return whether a run or a style puts a property on or off; None if neither."""
     own = holder.find(f"{_W}rPr/{name}")
-    return own is not None and own.get(f"{_W}val") not in _OFF
+    return None if own is None else own.get(f"{_W}val") not in _OFF
+
+
+def _sign_of(symbol: Any) -> str:
+    """Return the character of a sign that is given with its font; "" of one that only
+    the font knows."""
+    try:
+        code = int(symbol.get(f"{_W}char", ""), 16)
+    except ValueError:
+        return ""
+    if not 0xF000 <= code <= 0xF0FF:
+        return chr(code) if code < 0xD800 else ""
+    if symbol.get(f"{_W}font", "").lower() != "symbol":
+        return ""
+    for first, signs in _SYMBOLS.items():
+        if first <= code - 0xF000 < first + len(signs):
+            return signs[code - 0xF000 - first]
+    return ""
+
+
+_SYMBOLS = {
+    0x20: " !∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾"  # noqa: RUF001
+    "αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼",  # noqa: RUF001
+    0xA0: "€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑",  # noqa: RUF001
+}
+"""Code of the first sign -> signs of the font Symbol."""
 
 
 # ODT
@@ -196,7 +258,7 @@ _ODT_LEFT_OUT = {
     f"{_TEXT_NS}note": NOTES, f"{_OFFICE_NS}annotation": UNSEEN,
     f"{_TEXT_NS}tracked-changes": DELETED,
     f"{_TEXT_NS}ruby-text": READINGS, f"{_TEXT_NS}hidden-text": UNSEEN,
-    f"{_TEXT_NS}hidden-paragraph": UNSEEN,
+    f"{_TEXT_NS}hidden-paragraph": UNSEEN, f"{_TEXT_NS}placeholder": UNSEEN,
     f"{_SVG_NS}title": UNSEEN, f"{_SVG_NS}desc": UNSEEN,
     f"{_TEXT_NS}table-of-content": CONTENTS,
     f"{_TEXT_NS}alphabetical-index": "back matter",
@@ -219,12 +281,12 @@ def read_odt(data: bytes, path: Path) -> LaidOutText:
                 f"{path}: the document is encrypted; save a copy without a password."
             )
         root = etree.fromstring(archive.read("content.xml"), parser)
-        left_as_by_style = _left_out_by_style(root)
+        styles = _odt_styles(root)
         if "styles.xml" in archive.namelist():
-            styles = etree.fromstring(archive.read("styles.xml"), parser)
+            others = etree.fromstring(archive.read("styles.xml"), parser)
             # its automatic styles are of headers, and called as those of the text
-            for named in styles.iter(f"{_OFFICE_NS}styles"):
-                left_as_by_style |= _left_out_by_style(named)
+            for named in others.iter(f"{_OFFICE_NS}styles"):
+                styles = _odt_styles(named) | styles
         about = {}
         if "meta.xml" in archive.namelist():
             meta = etree.fromstring(archive.read("meta.xml"), parser)
@@ -235,7 +297,7 @@ def read_odt(data: bytes, path: Path) -> LaidOutText:
     )
     blocks: dict[Any, list[str]] = {}
     body = root.find(f"{_OFFICE_NS}body")
-    for paragraph, string, left_as in _strings_of_odt(body, left_as_by_style):
+    for paragraph, string, left_as in _strings_of_odt(body, styles):
         if left_as is None:
             blocks.setdefault(paragraph, []).append(string)
             continue
@@ -250,19 +312,35 @@ def read_odt(data: bytes, path: Path) -> LaidOutText:
     return reading
 
 
-def _left_out_by_style(root: Any) -> dict[str, str]:
-    """Return the names of the styles in a part of a file that strike their text through
-    or hide it -> as what it is left out."""
-    left_as = {}
+def _odt_styles(root: Any) -> dict[str, tuple[str, dict[str, bool]]]:
+    """Return the styles in a part of a file: name -> the name of its parent, and what
+    it puts on or off, as which text is left out."""
+    styles = {}
     for style in root.iter(f"{_STYLE_NS}style"):
-        name = style.get(f"{_STYLE_NS}name", "")
+        puts = {}
         for properties in style.iter(f"{_STYLE_NS}text-properties"):
             lines = {properties.get(f"{_STYLE_NS}{key}") for key in _STRIKES_ODT}
-            if properties.get(_DISPLAY) == "none":
-                left_as[name] = UNSEEN
-            elif lines - {None} and "none" not in lines:
-                left_as[name] = DELETED
-    return left_as
+            display = properties.get(_DISPLAY)
+            if display is not None:
+                puts[UNSEEN] = display == "none"
+            if lines - {None}:
+                puts[DELETED] = "none" not in lines
+        parent = style.get(f"{_STYLE_NS}parent-style-name", "")
+        styles[style.get(f"{_STYLE_NS}name", "")] = (parent, puts)
+    return styles
+
+
+def _put_by_style(
+    name: str, styles: Mapping[str, tuple[str, dict[str, bool]]]
+) -> dict[str, bool]:
+    """Return what a style puts on or off, by itself or the nearest of its parents."""
+    puts: dict[str, bool] = {}
+    seen = set()
+    while name in styles and name not in seen:
+        seen.add(name)
+        name, own = styles[name]
+        puts = own | puts
+    return puts
 
 
 _STRIKES_ODT = ("text-line-through-style", "text-line-through-type")
@@ -270,25 +348,28 @@ _DISPLAY = f"{_TEXT_NS}display"
 
 
 def _strings_of_odt(
-    body: Any, left_as_by_style: Mapping[str, str]
+    body: Any, styles: Mapping[str, tuple[str, dict[str, bool]]]
 ) -> Iterator[tuple[Any, str, str | None]]:
     """Yield (paragraph, string, as what it is left out) in the order of the text."""
     from lxml import etree
 
     paragraphs: list[Any] = []
-    left_as: list[str] = []
+    # as what text is left out by the tags around it, and what their styles put on
+    around: list[tuple[str | None, dict[str, bool]]] = [(None, {})]
     for event, element in etree.iterwalk(body, events=("start", "end")):
         tag = element.tag
-        part = _ODT_LEFT_OUT.get(tag)
-        if part is None:
-            part = left_as_by_style.get(element.get(f"{_TEXT_NS}style-name"))
-        if tag == _SECTION and element.get(_DISPLAY) == "none":
-            part = UNSEEN
         if event == "start":
-            if part is not None:
-                left_as.append(part)
-                if paragraphs:  # which the left-out text may have of its own
-                    yield paragraphs[-1], "", part
+            part, puts = around[-1]
+            if part is None:
+                part = _ODT_LEFT_OUT.get(tag)
+            if tag == _SECTION and element.get(_DISPLAY) == "none":
+                part = UNSEEN
+            name = element.get(f"{_TEXT_NS}style-name")
+            if name is not None:
+                puts = puts | _put_by_style(name, styles)
+            around.append((part, puts))
+            if paragraphs and _left_as_in(around) is not None:
+                yield paragraphs[-1], "", UNSEEN  # it may have no text of its own
             if tag in _ODT_PARAGRAPHS:
                 paragraphs.append(element)
             count = int(element.get(f"{_TEXT_NS}c", 1)) if tag == _BLANKS else 0
@@ -297,11 +378,18 @@ def _strings_of_odt(
         else:
             if tag in _ODT_PARAGRAPHS:
                 paragraphs.pop()
-            if part is not None:
-                left_as.pop()
+            around.pop()
             string = _collapsed(element.tail)
         if paragraphs and string:
-            yield paragraphs[-1], string, left_as[-1] if left_as else None
+            yield paragraphs[-1], string, _left_as_in(around)
+
+
+def _left_as_in(around: Sequence[tuple[str | None, dict[str, bool]]]) -> str | None:
+    """Return as what text in the innermost tag is left out; None if it stays."""
+    part, puts = around[-1]
+    if part is None:
+        part = next((own for own in (UNSEEN, DELETED) if puts.get(own)), None)
+    return part
 
 
 def _collapsed(string: str | None) -> str:
