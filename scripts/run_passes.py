@@ -3,20 +3,14 @@
 from contextlib import contextmanager
 from pathlib import Path
 
-from pretrace.passes.job import run
-from pretrace.passes.shares import JobShare
-from pretrace.runtime.files import read_parquet
+from pretrace.passes.drafts import finish_filled
 from pretrace.runtime.jobs import run_job
 from pretrace.runtime.work_left import work_left
-from pretrace.views.prefixes import evaluated_reader, shots_reader
-from pretrace.views.readings import PassRequest
-from pretrace.views.stored import read_views
 
 entry = dict(snakemake.params.entry)
 checkpoint = snakemake.input.checkpoint
 threads = 1 if "api" in entry else snakemake.params.threads
 names = dict(snakemake.wildcards)
-share = JobShare.from_name(names.pop("share", ""))
 
 
 @contextmanager
@@ -50,30 +44,30 @@ def loaded():
 
 
 requests = snakemake.params.requests
+manifest = snakemake.output[0]
+store = Path(snakemake.params.store)
 read = [snakemake.input.benchmark]
 if checkpoint:
     read.append(checkpoint)
 
-with (
-    run_job(snakemake),
-    work_left(snakemake.output[0], requests, read) as note_left,
-    behind_api() if "api" in entry else loaded() as target,
-):
-    benchmark = read_parquet(snakemake.input.benchmark)
-    views = read_views(snakemake.input.views)
-    prefixes = snakemake.input.prefixes
-    run(
-        [PassRequest.from_json(request) for request in requests],
-        benchmark=benchmark,
-        names=names | {"study": snakemake.params.study},
-        target=target,
-        store=Path(snakemake.params.store),
-        manifest=Path(snakemake.output[0]),
-        batch_tokens=snakemake.params.batch_tokens,
-        threads=threads,
-        shots=shots_reader(benchmark, prefixes, snakemake.input.completions, views),
-        evaluated=evaluated_reader(benchmark, prefixes),
-        views=views,
-        share=share,
-        note_left=note_left,
-    )
+with run_job(snakemake), work_left(manifest, requests, read) as note_left:
+    if not finish_filled(manifest, snakemake.params, store):
+        # here, because a job that finds all filled needs neither pandas nor torch
+        from pretrace.passes.filling import pass_requests, read_inputs
+        from pretrace.passes.job import run
+
+        given = snakemake.input
+        with behind_api() if "api" in entry else loaded() as target:
+            run(
+                pass_requests(requests),
+                **read_inputs(
+                    given.benchmark, given.prefixes, given.completions, given.views
+                ),
+                names=names | {"study": snakemake.params.study},
+                target=target,
+                store=store,
+                manifest=Path(manifest),
+                batch_tokens=snakemake.params.batch_tokens,
+                threads=threads,
+                note_left=note_left,
+            )

@@ -1,12 +1,15 @@
 """Train a model on exactly the members of its benchmark: from random weights, or
 another model further."""
 
+from contextlib import suppress
 from pathlib import Path
 
 from pretrace.models.entries import Training
 from pretrace.models.training.build import continue_model, train_model
+from pretrace.passes.filling import fill_pairs
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.jobs import run_job
+from pretrace.runtime.logs import job_log
 
 with run_job(snakemake):
     options = {
@@ -29,3 +32,9 @@ with run_job(snakemake):
             tokenizer_json=Path(snakemake.input.tokenizer),
             **options,
         )
+
+# The process has torch and the checkpoint is marked, so the model's passes are read here
+# as far as their texts are ready. What fails is left to their own jobs.
+with suppress(SystemExit), job_log(snakemake.log[0], mode="a"):
+    checkpoint = Path(snakemake.output.checkpoint)
+    fill_pairs(checkpoint=checkpoint, **snakemake.params.reading)

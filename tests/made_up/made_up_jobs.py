@@ -65,7 +65,7 @@ def target_of(record, *, dtype="float32", device="cpu", **how):
 
 def runner(tiny_checkpoint, folder):
     """Runs a job in a store of its own; returns the manifest. Keywords replace the
-    job's usual arguments."""
+    job's usual arguments. A job with a `share` only fills the store."""
 
     def run(
         requests=None,
@@ -86,7 +86,11 @@ def runner(tiny_checkpoint, folder):
             "batch_tokens": 64,
             "threads": 1,
         }
-        return job.run(requests or [full_request()], **(arguments | changes))
+        arguments |= changes
+        if "share" in changes:
+            del arguments["manifest"]
+            return job.fill(requests or [full_request()], **arguments)
+        return job.run(requests or [full_request()], **arguments)
 
     run.store = folder / "passes" / "store"
     run.manifest = folder / "passes" / "tiny" / "texts" / "study.json"

@@ -312,7 +312,7 @@ def is_kept_rightly(body) -> bool:
     told = choice.get("message")
     text = told.get("content") if isinstance(told, dict) else choice.get("text")
     if isinstance(text, list):
-        text = " ".join(str(part.get("text")) for part in text)
+        text = " ".join(map(str, text))
     has_refusal = isinstance(told, dict) and bool(told.get("refusal"))
     has_error = body.get("error") or choice.get("error") or "error" in reason
     is_ended = isinstance(choice.get("finish_reason"), str)

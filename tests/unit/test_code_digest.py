@@ -110,6 +110,15 @@ def test_of_a_file_of_statistics_only_the_one_that_runs_counts(
     ) is counts
 
 
+@pytest.mark.parametrize("apart", ["", "passes/filling.py"])
+def test_code_that_a_job_runs_apart_from_what_it_makes_does_not_count(library, apart):
+    before = digest("train_model", "", "", apart)
+    edit(library / "src" / "pretrace" / "passes" / "engine.py", *IMPORT)
+    assert (digest("train_model", "", "", apart) == before) is bool(apart)
+    edit(library / "src" / "pretrace" / "models" / "training" / "loop.py", *IMPORT)
+    assert digest("train_model", "", "", apart) != before
+
+
 def test_a_new_method_in_a_folder_of_plugins_counts(library):
     before = digest("score_methods")
     shutil.copy(

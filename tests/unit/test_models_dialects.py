@@ -310,7 +310,8 @@ def test_what_llama_cpp_keeps_of_other_prompts_is_not_read(tmp_path, endpoint, t
             answer = spoken(message("B") | {"timings": {"cache_n": 0}})
             if told:
                 del answer["timings"]
-            request.reply(200, json.dumps(answer).encode(), told)
+                request.version_string = lambda: told["Server"]
+            request.reply(200, json.dumps(answer).encode())
 
     with Server(lambda *asked: None) as server:
         keys = {"endpoint": endpoint, "concurrency": 1}

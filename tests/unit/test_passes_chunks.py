@@ -100,12 +100,7 @@ def test_jobs_that_share_a_pair_leave_nothing_for_the_last_and_read_nothing_twic
     sizes = []
     for number in range(1, count + 1):
         before = len(ran)
-        shared = cut(
-            requests,
-            share=JobShare(number, count),
-            manifest=tmp_path / f"{number}.json",
-        )
-        assert shared["views"] == []
+        cut(requests, share=JobShare(number, count))
         sizes.append(sum(map(len, ran[before:])))
     assert sorted(ran) == alone
     manifest = cut(requests)

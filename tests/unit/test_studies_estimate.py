@@ -153,6 +153,41 @@ def test_jobs_that_share_a_pair_are_each_as_long_as_their_share(tmp_path):
     )
 
 
+def test_a_model_is_loaded_once_for_benchmarks_of_few_texts(tmp_path):
+    model = {
+        "source": "hub",
+        "hub": "a/b",
+        "parameters": 5e9,
+        "dtype": "bfloat16",
+        "resources": {"gpu": 1},
+    }
+    (tmp_path / "mine.jsonl").write_text('{"text": "one", "label": 1}\n')
+    benchmarks = {}
+    runs = []
+    for slug, texts in (("few", 6_400), ("more", 64_000), ("most", 128_000)):
+        benchmarks[slug] = {"source": "local", "path": "mine.jsonl", "lengths": [100]}
+        benchmarks[slug]["expected"] = {"all": texts}
+        runs.append({"model": "m", "benchmark": slug, "methods": ["loss"]})
+    keys = {"models": {"m": model}, "benchmarks": benchmarks}
+    jobs = jobs_of(plan := plan_of(tmp_path, *runs, **keys), {})
+    assert [str(job) for job in jobs] == [
+        "passes of m on most",
+        "passes of m on few, more",
+    ]
+    assert [job.read / 135 for job in jobs] == pytest.approx([128_000, 70_400])
+    assert table(plan, jobs)[-2] == (
+        "Loading models for passes takes 0.01 GPU hours more at 1 GB a second. A job "
+        "for each benchmark would take 0.00 more than that: 30 GB for 20."
+    )
+    places = order_of_length(plan)
+    assert places["m", "few"] < places["m", "most"]
+    alone = Plan(plan.study, by_pair=True)
+    assert len(jobs_of(alone, {})) == 3
+    shared = model | {"resources": {"gpu": 1, "jobs": 2}}
+    plan = plan_of(tmp_path, *runs, models={"m": shared}, benchmarks=benchmarks)
+    assert not plan.fills
+
+
 def test_a_larger_model_uses_more_of_a_card(tmp_path):
     sizes = [70e6, 160e6, 500e6, 1.1e9, 3e9, 7e9, 13e9, 30e9, 70e9]
     models = {}

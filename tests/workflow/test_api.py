@@ -13,6 +13,7 @@ from projects import ROOT
 
 from chat_servers import chat, reciting, without
 from echo_server import EchoServer
+from llama_server import llama_server
 from loopback import Loopback, message
 from made_up_books import prose
 from pretrace.models.checkpoint import register_local
@@ -303,3 +304,50 @@ def test_an_audit_of_a_chat_model_ends_in_what_it_gives_back_and_asks_once(proje
     assert "gives back" in page
     written = [path for path in project.path.rglob("*") if path.is_file()]
     assert not [path for path in written if KEY.encode() in path.read_bytes()]
+
+
+@pytest.mark.full
+def test_de_cop_by_chat_on_a_real_server_comes_to_its_sentence(project, tmp_path):
+    """llama.cpp's: every question has a letter, and the terminal says what was
+    found."""
+    folder = project.path / "mine"
+    folder.mkdir()
+    draw = random.Random(0)
+    rows = []
+    others = []
+    for document in range(4):
+        about = {"label": document % 2, "document": f"d{document}"}
+        about |= {"title": f"Book {document}", "author": "Nobody"}
+        texts = [" ".join(draw.choices(WORDS.split(), k=8)) for _ in range(4)]
+        rows.append(about | {"id": f"d{document}-0", "text": texts[0]})
+        for variant, text in enumerate(texts[1:]):
+            others.append({"id": f"d{document}-0", "text": text, "variant": variant})
+    for name, written in (("texts", rows), ("paraphrases", others)):
+        lines = "".join(json.dumps(row) + "\n" for row in written)
+        (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+    with llama_server(tmp_path) as url:
+        api = {"base_url": url, "model": "m", "endpoint": "chat", "top_logprobs": 20}
+        api |= {"price": {"input": 0, "output": 0}, "concurrency": 2}
+        benchmark = {"source": "local", "path": "texts.jsonl", "question": "book"}
+        benchmark["views"] = {"paraphrase": "paraphrases.jsonl"}
+        run_keys = {"model": "asked", "benchmark": "books", "methods": ["de_cop"]}
+        study = {
+            "study": "mine",
+            "models": {"asked": {"source": "openai", "api": api}},
+            "benchmarks": {"books": benchmark},
+            "runs": [run_keys | {"paraphraser": "paraphrase"}],
+            "artifacts": ["de_cop_table1"],
+        }
+        project.write_study(study, "mine/mine.yaml")
+        done = run(project, "all")
+    said = " ".join(done.stdout.split())
+    assert "DE-COP ranks a book in question above one that the model cannot" in said
+    answers = pd.read_parquet(
+        project.path / "results/answers/mine~asked/mine~books/mine.parquet"
+    )
+    asked = answers[answers["task"].eq("de_cop")]
+    assert len(asked) == 4 * 24
+    assert asked["reason"].isna().all()
+    letters = asked[["p_a", "p_b", "p_c", "p_d"]].dropna()
+    assert len(letters) > 0.9 * len(asked)
+    assert letters.sum(axis=1).to_numpy() == pytest.approx(1)

@@ -19,7 +19,7 @@ from pretrace.runtime.logs import say
 from pretrace.studies import Plan, load_study
 from pretrace.studies.estimate import measured, order_of_length
 from pretrace.studies.failures import FailedJob, ways_on
-from pretrace.studies.job_minutes import minutes_of
+from pretrace.studies.job_minutes import minutes_of, minutes_of_fill
 from pretrace.studies.workflow import (
     announce,
     fill_defaults,
@@ -60,10 +60,13 @@ wildcard_constraints:
 # The artifacts whose files the command names. The command of a job that an executor
 # starts names none of these files: Snakemake gives it the variables of `envvars:`.
 os.environ.setdefault("PRETRACE_ONLY", "")
+# Whether the command names files of pairs, each of which is then read by its own job.
+os.environ.setdefault("PRETRACE_BY_PAIR", "")
 
 
 envvars:
     "PRETRACE_ONLY",
+    "PRETRACE_BY_PAIR",
 
 
 @cache
@@ -75,10 +78,12 @@ def asked():
         return PLAN
     if not settings.target_jobs:  # this is not such a job
         os.environ["PRETRACE_ONLY"] = ",".join(PLAN.artifacts_at(settings.targets))
+        by_pair = PLAN.asks_for_pairs(settings.targets)
+        os.environ["PRETRACE_BY_PAIR"] = "yes" if by_pair else ""
     named = os.environ["PRETRACE_ONLY"]
-    if not named:
-        return PLAN
-    return Plan(load_study(config | {"only": named.split(",")}, config_folder()))
+    if named:
+        return Plan(load_study(config | {"only": named.split(",")}, config_folder()))
+    return Plan(STUDY, by_pair=True) if os.environ["PRETRACE_BY_PAIR"] else PLAN
 
 
 class Lookup:
@@ -146,7 +151,9 @@ def identity(name, code=None):
                 else ""
             ),
             settings={
-                key: given(value, wildcards) for key, value in declared.params.items()
+                key: given(value, wildcards)
+                for key, value in declared.params.items()
+                if not isinstance(value, Apart)
             },
             inputs=inputs,
             outputs=[item.format(**names) for item in declared.output],
@@ -157,6 +164,21 @@ def identity(name, code=None):
             sys.exit(f"error: {error}")
 
     return Lookup(of_wildcards)
+
+
+class Apart:
+    """A parameter that no output follows from: a change of it runs no job again.
+
+    Snakemake compares no parameters that are functions of the job's outputs.
+    """
+
+    __signature__ = signature(lambda wildcards, output: None)
+
+    def __init__(self, of_wildcards):
+        self._of_wildcards = of_wildcards
+
+    def __call__(self, wildcards, output):
+        return self._of_wildcards(wildcards)
 
 
 def only_before(files):
@@ -283,6 +305,27 @@ def minutes_left(stage):
             pair(wildcards), stage, wildcards.get("share", ""), attempt
         )
     )
+
+
+def filled_together(of_pairs):
+    """What a rule takes of the pairs that one job reads, as a function of
+    wildcards."""
+    return lambda wildcards: of_pairs(asked().fill(wildcards.model, wildcards.turn))
+
+
+def where_trained(wildcards):
+    """What `fill_pairs` takes in the job that trains a model, but for its
+    checkpoint."""
+    pairs = asked().filled_by(wildcards.model)
+    resources = model(wildcards).resources
+    return {
+        "pairs": [pair.filling() for pair in pairs],
+        "loading": model.loading(wildcards) | {"device": config["device"]},
+        "names": {"study": STUDY.name, "model": wildcards.model},
+        "store": "results/passes/store",
+        "batch_tokens": config["batch_tokens"],
+        "threads": resources.threads,
+    }
 
 
 # no input, because Snakemake takes braces in a file's name for wildcards

@@ -41,6 +41,7 @@ rule fetch_dataset:
         "results/logs/fetch_dataset/{benchmark}/{part}.log",
     wildcard_constraints:
         part="texts|views",
+    priority: benchmark.priority
     localrule: True
     conda:
         "../../envs/pretrace.yaml"

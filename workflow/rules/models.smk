@@ -106,7 +106,9 @@ rule train_model:
         documents=model.training_documents,
         tokenizer=model.trained_tokenizer,
         start=model.start,
-        identity=identity("train_model"),
+        identity=identity(
+            "train_model", code=("train_model", "", "", "passes/filling.py")
+        ),
     output:
         checkpoint="results/models/{model}/checkpoint.json",
         weights="results/models/{model}/model.safetensors",
@@ -127,6 +129,8 @@ rule train_model:
         # not the directive's value, which Snakemake lowers to --cores: the weights
         # depend on it
         threads=model.training_resources.threads,
+        # other passes train no model anew
+        reading=Apart(where_trained),
     script:
         "../../scripts/train_model.py"
 

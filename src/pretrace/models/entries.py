@@ -141,11 +141,12 @@ class Api(Keys):
     timeout: Annotated[float, Field(gt=0)] = 120
     """Seconds before a request counts as failed."""
     top_logprobs: Maybe[Annotated[int, Field(ge=1, le=100)]] = None
-    """How many of the most probable next tokens the API returns (default, none; letters
-    are then read from the text of the answer)."""
+    """How many of the most probable next tokens the API returns, 20 where it can
+    (default, none; letters are then read from the text of the answer)."""
     logit_bias: Maybe[LetterIds] = None
-    """Token ids of the letters A to D, if the API accepts a bias; the model then
-    answers with one of them. Needs `top_logprobs`."""
+    """Token ids of the letters A to D, if the API lists tokens after a bias; the model
+    then answers with one of them. Needs `top_logprobs`. vLLM does so with
+    `--logprobs-mode processed_logprobs`; leave it out for llama.cpp."""
     echo: bool = False
     """The API returns log-probabilities of the prompt (`completions` only), so the
     gray-box methods apply. Needs the entry's `tokenizer`."""

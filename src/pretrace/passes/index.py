@@ -52,7 +52,7 @@ class PassIndex:
 
     def read(self, key: PassKey) -> "pa.Table":
         """Return a stored pass, the SHA-256 of its files verified. Columns:
-        `store.PASS_SCHEMA`.
+        `chunk_table.PASS_SCHEMA`.
 
         A damaged or missing file is removed together with the manifest, so that the
         same command computes it again, and the `InputError` says so. A pass that the
@@ -60,7 +60,7 @@ class PassIndex:
         """
         import pyarrow as pa
 
-        from pretrace.passes.store import PASS_SCHEMA
+        from pretrace.passes.chunk_table import PASS_SCHEMA
 
         tables = [read_table(file) for file in self._files(key)]
         return pa.concat_tables(tables) if tables else PASS_SCHEMA.empty_table()

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, cast
 import pandas as pd
 
 from pretrace.models.tokens import start_token_ids
+from pretrace.passes.chunk_table import chunk_table
 from pretrace.passes.cost import Cost, cost_line, cost_of, gpu_name
+from pretrace.passes.drafts import STORED, Draft, finished
 from pretrace.passes.prompt_prefix import PromptPrefix, prompt_prefix_of
 from pretrace.passes.requests import (
     CHUNK_TOKENS,
@@ -27,7 +29,7 @@ from pretrace.passes.requests import (
     passes_of,
 )
 from pretrace.passes.shares import WHOLE, JobShare
-from pretrace.passes.store import Store, chunk_table
+from pretrace.passes.store import Store
 from pretrace.passes.text_check import TextCheck
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject, write_json
@@ -54,30 +56,41 @@ def no_shots(key: PassKey) -> Sequence[str]:
 
 
 def run(
+    requests: Sequence[PassRequest], *, store: Path, manifest: Path, **options: Any
+) -> JsonObject:
+    """Compute the chunks of passes that the store does not hold yet and write the
+    manifest; returns it. Arguments and errors as `fill`'s."""
+    draft, records = fill(requests, store=store, **options)
+    written = finished(draft, records.__getitem__)
+    write_json(manifest, written)
+    return written
+
+
+def fill(
     requests: Sequence[PassRequest],
     *,
     benchmark: pd.DataFrame,
     names: dict[str, str],
     target: "Target | ApiTarget",
     store: Path,
-    manifest: Path,
     batch_tokens: int | str,
     threads: int,
+    load: Callable[[], Any] | None = None,
     shots: ShotTexts = no_shots,
     evaluated: Evaluated | None = None,
     views: Mapping[str, ViewTexts] | None = None,
     chunk_tokens: int = CHUNK_TOKENS,
     share: JobShare | None = None,
     note_left: Callable[[float], None] = lambda left: None,
-) -> JsonObject:
-    """Compute the chunks of passes that the store does not hold yet and write the
-    manifest; returns it.
+) -> tuple[Draft, dict[str, JsonObject]]:
+    """Compute the chunks of passes that the store does not hold yet; returns the draft
+    of the manifest, and the records of the chunks by key.
 
     `names` has study, model and benchmark. `batch_tokens` is the budget of a batch,
-    padding counted, or `auto`. `shots` gives the texts of shots, `evaluated` the ids of
-    the texts that are read after them, `views` the stored views. With a `share` only
-    its chunks are computed, and the manifest names no passes: it says that they are
-    stored. `note_left` is told which share of the tokens is left.
+    padding counted, or `auto`. `load` gives the loaded model (None: the target's own
+    way, each time anew). `shots` gives the texts of shots, `evaluated` the ids of the
+    texts that are read after them, `views` the stored views. With a `share` only its
+    chunks are computed. `note_left` is told which share of the tokens is left.
     Weights are loaded only if a chunk is missing; each chunk is stored as soon as it is
     done. Raises `InputError` for texts or weights that give no finite number, and for
     requests that the benchmark, the tokenizer, `shots` or `views` cannot answer.
@@ -113,7 +126,7 @@ def run(
         else:
             records[chunk.key] = record
     log.info(
-        "%s%s: %d passes in %d chunks, %d of them stored",
+        STORED,
         name,
         f" (share {share.number} of {share.total})" if share else "",
         len(planned),
@@ -122,7 +135,7 @@ def run(
     )
     if missing:
         whole = sum(chunk.tokens for chunk in own)
-        with _reader(target, name, batch_tokens, threads) as engine:
+        with _reader(target, load, name, batch_tokens, threads) as engine:
             records |= _compute(
                 ordered,
                 missing,
@@ -132,16 +145,15 @@ def run(
                 name,
                 lambda left: note_left(left / whole),
             )
-    written: dict[str, Any] = dict(names)
-    written["engine"] = engine_of(target)
-    written["checkpoint"] = target.digest
-    written |= reading
+    draft: Draft = dict(names)
+    draft["engine"] = engine_of(target)
+    draft["checkpoint"] = target.digest
+    draft |= reading
     for key in ("dtype", "device", "vocabulary", "context"):
-        written[key] = getattr(target, key)
-    written |= settings
-    written["views"] = [] if share else [task.row(records) for task in planned]
-    write_json(manifest, written)
-    return written
+        draft[key] = getattr(target, key)
+    draft |= settings
+    draft["views"] = [task.row() for task in planned]
+    return draft, records
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,18 +176,13 @@ class _Task:
     chunks: list[_Chunk]
     requests: Callable[[], Iterator[list[Request]]]
 
-    def row(self, records: Mapping[str, JsonObject]) -> dict[str, Any]:
-        """Return the pass's row of the manifest: its key, its files in order, and what
-        its chunks took together."""
-        own = {chunk.key: records[chunk.key] for chunk in self.chunks}
-        files = []
-        for key, record in own.items():
-            files.append({"file": f"{key}.parquet", "sha256": record["sha256"]})
+    def row(self) -> dict[str, Any]:
+        """Return the pass's row of the manifest's draft."""
         row = self.read.key.to_json()
         row["statistics"] = self.read.statistics
         row["shots_used"] = self.prompt_prefix.shots_used
-        row["files"] = files
-        return row | cost_of([*own.values()])
+        row["chunks"] = [chunk.key for chunk in self.chunks]
+        return row
 
 
 def _plan_tasks(
@@ -218,7 +225,11 @@ def _plan_tasks(
 
 @contextmanager
 def _reader(
-    target: "Target | ApiTarget", name: str, batch_tokens: int, threads: int
+    target: "Target | ApiTarget",
+    load: Callable[[], Any] | None,
+    name: str,
+    batch_tokens: int,
+    threads: int,
 ) -> "Iterator[Engine | EchoScorer]":
     """Load the model into an engine, with torch's settings; a model behind an API needs
     no torch."""
@@ -231,7 +242,8 @@ def _reader(
     from pretrace.passes.engine import Engine
 
     with torch_settings(threads):
-        yield Engine(cast("Target", target).load(), name, batch_tokens)
+        load = load or cast("Target", target).load
+        yield Engine(load(), name, batch_tokens)
 
 
 def _compute(

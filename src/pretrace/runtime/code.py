@@ -38,7 +38,9 @@ def scripts_folder() -> Path:
 
 
 @cache
-def code_digest(rule: str, registry: str = "", function: str = "") -> str:
+def code_digest(
+    rule: str, registry: str = "", function: str = "", apart: str = ""
+) -> str:
     """Return 16 hex digits of the code that a rule runs: its script, and all library
     code that the script imports.
 
@@ -50,6 +52,8 @@ def code_digest(rule: str, registry: str = "", function: str = "") -> str:
         registry: a file, as `evaluation/statistics.py`, that registers many functions,
             while the job runs one: the others and their imports do not count.
         function: the name of that one.
+        apart: a file, as `passes/filling.py`, whose code makes no output of the job: it
+            and its imports do not count.
     """
     script = scripts_folder() / f"{rule}.py"
     only = {LIBRARY / registry: function} if registry else {}
@@ -60,7 +64,7 @@ def code_digest(rule: str, registry: str = "", function: str = "") -> str:
         name = script.name
         if path != script:
             name = path.relative_to(LIBRARY.parent).as_posix()
-        if name not in names:
+        if name not in names and path != LIBRARY / apart:
             names[name] = path
             waiting += _imports(path, only.get(path, ""))
     digest = hashlib.sha256()

@@ -110,6 +110,26 @@ def _read(path: Path) -> Any:
     return json.loads(comment[1] if comment else b"")
 
 
+def identity_to_be(path: str, settings: JsonObject | None = None) -> Identity | None:
+    """Return what a job that has this first output is made from; None if it is not
+    planned, or if an input is missing or outdated.
+
+    `settings`: those that the job was given, if it runs.
+    """
+    file = identity_file([path])
+    if not Path(file).is_file():
+        return None
+    about = read_json(file)
+    plan = Identities(is_job=True)
+    for made in about["inputs"]:
+        if not Path(made).exists() or not plan.is_current(made):
+            return None
+    if settings is not None:
+        return identity_now(file, settings)
+    made_from = {made: digest_of(made) for made in about["inputs"]}
+    return Identity(job_digest(about), made_from, {})
+
+
 def write_identity(path: str, identity: Identity) -> None:
     """Write an identity into a result: behind a table's footer, as a key of JSON (of a
     list's last object), else as a comment at the end.
@@ -139,10 +159,11 @@ def identity_now(file: str, settings: JsonObject) -> Identity:
     """Return what a job makes its outputs from now, by its identity file.
 
     The settings are those that the job was given: another plan may have changed the
-    file since.
+    file since. Parameters that the file does not name do not count.
     """
     about = read_json(file)
-    about["settings"] = _digests_of(settings)
+    for name in about["settings"]:
+        about["settings"][name] = digest(settings.get(name))
     made_from = {path: digest_of(path) for path in about["inputs"]}
     return Identity(job_digest(about), made_from, {})
 
@@ -203,6 +224,14 @@ class Identities:
                 f"{file} cannot be written ({error.strerror}). {remedy(error, _REMEDY)}"
             ) from error
         return path
+
+    def is_current(self, output: str) -> bool:
+        """Return whether a file is what its job would make now, as far as that job's
+        own inputs say; files without a job are."""
+        file = Path(identity_file([output]))
+        if not output.startswith(MADE_HERE) or not file.is_file():
+            return True
+        return not self._is_outdated(Path(output), read_json(file))
 
     def _is_outdated(self, output: Path, about: JsonObject) -> bool:
         """Return whether an output was made from something else than its job would make

@@ -96,9 +96,9 @@ def print_answer(lines: Iterable[str]) -> None:
 
 
 @contextmanager
-def job_log(path: str | Path) -> Iterator[None]:
-    """Send log lines and warnings to `path`; end the job at an error, without a bare
-    traceback.
+def job_log(path: str | Path, mode: str = "w") -> Iterator[None]:
+    """Send log lines and warnings to `path`, opened in a `mode`; end the job at an
+    error, without a bare traceback.
 
     An `InputError` shows its message alone, a failure of the machine (a full disk) its
     remedy. Anything else is a defect of ours: its traceback goes to the log file and
@@ -106,7 +106,7 @@ def job_log(path: str | Path) -> Iterator[None]:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    to_file = logging.FileHandler(path, mode="w", encoding="utf-8")
+    to_file = logging.FileHandler(path, mode=mode, encoding="utf-8")
     to_file.setFormatter(LogFormatter("%(asctime)s %(levelname)s %(message)s"))
     # results/STUDY/logs/RULE/...: the rule and what it works on
     to_terminal = _Terminal(path.with_suffix("").as_posix().rpartition("logs/")[2])

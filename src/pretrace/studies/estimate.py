@@ -50,27 +50,31 @@ of others. SmolLM2's tokens have 5.1 in speeches, 4.1 in licences, 3.8 in docstr
 and 1.6 in Chinese news."""
 WHOLE: dict[str, Any] = {"subsets": None, "lengths": None}
 """The part of a benchmark that a request reads if it names none."""
+GB_A_SECOND = 1.0
+"""GB of weights that are loaded in a second. A disk was measured at 1.5 to 1.9; each
+file is hashed too, at 1.3."""
 FORWARD = 2
 """Floating-point operations of a forward pass, per parameter and token."""
 
 
 class Job(NamedTuple):
-    """The passes, answers or paraphrases of a model on a benchmark: tokens that it
-    reads and writes, and bytes stored.
+    """The passes, answers or paraphrases of a model on a benchmark, or its passes on
+    several that it is loaded once for: tokens that it reads and writes, and bytes
+    stored.
 
     `shares`: how many jobs of a scheduler share it.
     """
 
     what: str
     model: Model
-    benchmark: str
+    benchmarks: tuple[str, ...]
     read: float
     written: float = 0
     stored: float = 0
     shares: int = 1
 
     def __str__(self) -> str:
-        return f"{self.what} of {self.model.slug} on {self.benchmark}"
+        return f"{self.what} of {self.model.slug} on {', '.join(self.benchmarks)}"
 
     @property
     def operations(self) -> float:
@@ -102,6 +106,13 @@ class Job(NamedTuple):
     def reserved(self, card: str) -> float:
         """Return the hours of GPUs that are reserved for it."""
         return self.hours(card) * self.shares * self.gpus
+
+    @property
+    def loaded(self) -> float:
+        """GB of weights that its jobs load, once for each of the GPUs that wait."""
+        if not self.model.is_local:
+            return 0
+        return gigabytes(self.model.entry) * self.shares * self.gpus
 
 
 def gigabytes(entry: ModelEntry) -> float:
@@ -176,7 +187,7 @@ def measured(plan: Plan) -> dict[str, str]:
     slugs = set()
     for job in jobs_of(plan, {}):
         if not job.model.is_local:
-            slugs.add(job.benchmark)
+            slugs.update(job.benchmarks)
     for pair in plan.reading_pairs:
         if pair.benchmark.entry.path:
             slugs.add(pair.benchmark_slug)
@@ -187,9 +198,13 @@ def jobs_of(plan: Plan, known: Counted) -> list[Job]:
     """Return the jobs in which models read or are asked, those of the most GPU hours
     first."""
     jobs = []
-    for pair in plan.reading_pairs:
-        amounts = amounts_of_passes(pair, pair.requests, known.get(pair.benchmark_slug))
-        jobs.append(job_of("passes", pair, amounts))
+    for pairs in plan.read_together:
+        together = []
+        for pair in pairs:
+            sizes = known.get(pair.benchmark_slug)
+            amounts = amounts_of_passes(pair, pair.requests, sizes)
+            together.append(job_of("passes", pair, amounts))
+        jobs.append(_one_job(together))
     for pair in plan.asking_pairs:
         if can(pair.model.entry, "answers"):
             amounts = amounts_of_answers(
@@ -210,7 +225,20 @@ def job_of(what: str, pair: Pair, amounts: Amounts) -> Job:
     written = sum(amount.written for amount in amounts.values())
     stored = sum(amount.stored for amount in amounts.values())
     return Job(
-        what, pair.model, pair.benchmark_slug, read, written, stored, pair.model.jobs
+        what, pair.model, (pair.benchmark_slug,), read, written, stored, pair.model.jobs
+    )
+
+
+def _one_job(jobs: Sequence[Job]) -> Job:
+    """Return the jobs of a model on several benchmarks as one."""
+    benchmarks: tuple[str, ...] = ()
+    for job in jobs:
+        benchmarks += job.benchmarks
+    return jobs[0]._replace(
+        benchmarks=benchmarks,
+        read=sum(job.read for job in jobs),
+        written=sum(job.written for job in jobs),
+        stored=sum(job.stored for job in jobs),
     )
 
 
@@ -224,7 +252,7 @@ def order_of_length(plan: Plan) -> dict[tuple[str, str], int]:
     hours: dict[tuple[str, str], float] = defaultdict(float)
     for job in jobs_of(plan, {}):
         own = job.hours("H100")
-        for benchmark in (job.benchmark, ""):
+        for benchmark in (*job.benchmarks, ""):
             key = job.model.slug, benchmark
             hours[key] = max(hours[key], own)
     ordered = sorted(hours, key=lambda key: (hours[key], key))
@@ -251,7 +279,7 @@ def _paraphrases(plan: Plan, known: Counted) -> Iterator[Job]:
             texts = sum(place.texts for place in places)
             tokens = sum(place.texts * place.tokens for place in places)
             read = WORDING["paraphrase"] * texts + tokens
-            yield Job("paraphrases", writer, slug, read, PARAPHRASES * tokens)
+            yield Job("paraphrases", writer, (slug,), read, PARAPHRASES * tokens)
 
 
 def assumptions(plan: Plan, known: Counted) -> list[str]:
@@ -264,7 +292,10 @@ def assumptions(plan: Plan, known: Counted) -> list[str]:
             sizeless.add(job.model.slug)
     uncounted = set()
     unmeasured = set()
-    for slug in {job.benchmark for job in jobs} - known.keys():
+    read = set()
+    for job in jobs:
+        read.update(job.benchmarks)
+    for slug in read - known.keys():
         for place in slices_read(plan.benchmark(slug).entry, WHOLE):
             if place.stated is None:
                 uncounted.add(slug)
@@ -317,6 +348,7 @@ def table(plan: Plan, jobs: Sequence[Job]) -> list[str]:
     ]
     for card in CARDS:
         lines += _times(jobs, card)
+    lines += _loading(jobs)
     lines.append(
         "Times: as measured on an H200 for passes over short texts in 16 bits, without "
         "loading models and counting corpora. Questions, float32 and other cards were "
@@ -356,6 +388,22 @@ def _times(jobs: Sequence[Job], card: str) -> Iterator[str]:
         f"{longest.hours(card):,.1f} hours on {longest.gpus}, and all takes no less. "
         f"Hours in all: {', '.join(times)}."
     )
+
+
+def _loading(jobs: Sequence[Job]) -> Iterator[str]:
+    """Yield what it takes to load models on GPUs for passes, and would take if each
+    benchmark had a job of its own."""
+    reading = [job for job in jobs if job.what == "passes"]
+    loaded = sum(job.loaded for job in reading)
+    alone = sum(job.loaded * len(job.benchmarks) for job in reading)
+    if loaded:
+        hours = loaded / GB_A_SECOND / 3600
+        more = (alone - loaded) / GB_A_SECOND / 3600
+        yield (
+            f"Loading models for passes takes {hours:.2f} GPU hours more at "
+            f"{GB_A_SECOND:g} GB a second. A job for each benchmark would take "
+            f"{more:.2f} more than that: {alone:,.0f} GB for {loaded:,.0f}."
+        )
 
 
 def budget(

@@ -18,6 +18,7 @@ OF_MODELS = (
     "complete_openings",
     "run_passes",
     "run_share",
+    "fill_store",
     "score_prompts",
     "answer_questions",
     "answer_share",

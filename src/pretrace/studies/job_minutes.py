@@ -1,6 +1,7 @@
 """The minutes that a job of passes or answers asks a scheduler for."""
 
 import math
+from collections.abc import Sequence
 
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.identity import digest_of
@@ -27,7 +28,22 @@ def minutes_of(pair: Pair, stage: Stage, share: str, attempt: int) -> int:
     cluster it goes on from attempt to attempt.
     """
     whole = whole_minutes(pair, stage)
-    wanted = attempt * max(share_left(pair, stage, share) * whole, min(whole, STARTING))
+    return _minutes(pair, share_left(pair, stage, share) * whole, whole, attempt)
+
+
+def minutes_of_fill(pairs: Sequence[Pair], attempt: int) -> int:
+    """Return the minutes to ask for an attempt of one job at the passes of several
+    pairs of a model."""
+    whole = left = 0.0
+    for pair in pairs:
+        minutes = whole_minutes(pair, "passes")
+        whole += minutes
+        left += share_left(pair, "passes", "") * minutes
+    return _minutes(pairs[0], left, whole, attempt)
+
+
+def _minutes(pair: Pair, left: float, whole: float, attempt: int) -> int:
+    wanted = attempt * max(left, min(whole, STARTING))
     return min(math.ceil(wanted), pair.study.settings.max_runtime)
 
 

@@ -16,7 +16,7 @@ from pretrace.models.abilities import can
 from pretrace.questions.method_facts import QUESTION_METHODS, question_settings
 from pretrace.render.artifact import PairSlugs
 from pretrace.studies.audit.study import POSITIVE_CONTROL, WORKS_SLUG
-from pretrace.studies.priorities import priority
+from pretrace.studies.priorities import place_among_first, priority
 from pretrace.studies.runs import Run, draws_of, view_writer
 from pretrace.studies.stages.benchmarks import Benchmark
 from pretrace.studies.stages.corpora import Corpus
@@ -197,8 +197,37 @@ class Pair:
 
     @property
     def shares(self) -> list[str]:
-        """The manifests of the jobs that share the texts, if several do."""
+        """The records of the jobs that share the texts, if several do."""
         return self.shares_of("passes")
+
+    @property
+    def turn(self) -> str:
+        """When its texts are read: the pairs of a model that one job reads have the
+        same.
+
+        It is `first` with the place of the study's first artifact that waits for it,
+        else `rest`.
+        """
+        place = place_among_first(self.study).get(self.slugs)
+        return "rest" if place is None else f"first{place}"
+
+    def filling(self, share: str = "") -> Parameters:
+        """What a job takes that fills the store for it, or for a `share` of it, as
+        `passes.filling` reads it."""
+        table = self.benchmark.table
+        return {
+            "benchmark": self.benchmark.name,
+            "manifest": self.output("passes"),
+            "note": self.output("passes", share),
+            "read": [table, self.model.checkpoint],
+            "requests": self.pass_requests,
+            "inputs": {
+                "benchmark": table,
+                "prefixes": self.prefixes_read,
+                "completions": self.completions,
+                "views": self.views_read,
+            },
+        }
 
     @cached_property
     def method_inputs(self) -> dict[str, dict[str, str]]:

@@ -2,6 +2,7 @@
 the files of the whole."""
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -24,7 +25,12 @@ from pretrace.studies.stages.models import Model
 from pretrace.studies.stages.registered import File, Parameters
 from pretrace.studies.stages.views import StoredView
 from pretrace.studies.study import Study
+from pretrace.studies.workload import amounts_of_passes
 from pretrace.views import VIEWS
+
+FEW_TOKENS = 10_000_000
+"""Tokens that a model reads of a benchmark in a job with others, at most. Loading it
+takes a GPU as long as half a million, a twentieth."""
 
 
 class Rendering(NamedTuple):
@@ -56,10 +62,12 @@ class Plan:
     or of the shared stages.
 
     The lists of files and names are computed once: Snakemake asks for them again for
-    each rule.
+    each rule. `by_pair`: every pair is read by a job of its own, because the command
+    asks for files of some.
     """
 
     study: Study
+    by_pair: bool = False
 
     def names(self, kind: str) -> set[str]:
         """Return the slugs and the shared names of `models`, `benchmarks` or
@@ -108,6 +116,54 @@ class Plan:
     @cached_property
     def asking_pairs(self) -> list[Pair]:
         return [pair for pair in self.pairs if pair.asks_questions]
+
+    @cached_property
+    def fills(self) -> dict[tuple[str, str], list[Pair]]:
+        """The pairs that one job reads, by the slug of their model and their turn.
+
+        Not those of much text, which others would wait for, nor those that wait for
+        answers of the study. Models that are trained here read where they are trained.
+        """
+        fills = defaultdict(list)
+        for pair in [] if self.by_pair else self.reading_pairs:
+            model = pair.model
+            is_apart = model.jobs > 1 or model.reads_where_trained
+            if not model.is_local or is_apart or pair.answers_before:
+                continue
+            amounts = amounts_of_passes(pair, pair.requests)
+            if sum(amount.read for amount in amounts.values()) <= FEW_TOKENS:
+                fills[pair.model_slug, pair.turn].append(pair)
+        return {key: pairs for key, pairs in fills.items() if len(pairs) > 1}
+
+    @property
+    def read_together(self) -> list[list[Pair]]:
+        """The pairs with forward passes, in lists that one job reads, or several
+        share."""
+        together = list(self.fills.values())
+        for pair in self.reading_pairs:
+            if not self._is_filled(pair):
+                together.append([pair])
+        return together
+
+    def fill(self, model: str, turn: str) -> list[Pair]:
+        """Return the pairs of a model, by its name, that are read in a turn."""
+        return self.fills[self.study.models.slug_of(model), turn]
+
+    def filled_before(self, pair: Pair) -> list[str]:
+        """Return the records of the jobs that fill the store for a pair."""
+        if not self._is_filled(pair):
+            return pair.shares
+        return [f"results/passes/{pair.model.name}/{self.study.name}.{pair.turn}.json"]
+
+    def _is_filled(self, pair: Pair) -> bool:
+        return pair in self.fills.get((pair.model_slug, pair.turn), [])
+
+    def filled_by(self, model: str) -> list[Pair]:
+        """Return the pairs that are read where their model, by its name, is trained."""
+        if not self.model(model).reads_where_trained:
+            return []
+        slug = self.study.models.slug_of(model)
+        return [pair for pair in self.reading_pairs if pair.model_slug == slug]
 
     @property
     def left_out(self) -> list[Parameters]:
@@ -252,6 +308,12 @@ class Plan:
         if not paths <= files or is_selected or self._has_run_whole:
             return []
         return sorted({Path(path).stem for path in paths})
+
+    @staticmethod
+    def asks_for_pairs(targets: Iterable[str]) -> bool:
+        """Return whether a target is a file of a pair, which lies two folders below
+        that of its stage."""
+        return any(len(Path(target).parts) > 4 for target in targets)
 
     @property
     def _has_run_whole(self) -> bool:

@@ -20,27 +20,38 @@ the rest it can draw."""
 def before_first(study: Study) -> frozenset[tuple[str, str]]:
     """Return what the study's first artifacts wait for: (kind, slug) of models,
     benchmarks and corpora; pairs."""
-    pairs = set()
+    pairs = place_among_first(study)
     waited = set()
-    for slug in study.first:
-        is_audit = study.artifacts[slug].renderer == "audit"
-        for panel in study.artifacts[slug].panels:
-            pairs.add(panel.pair)
-            control = (panel.model, POSITIVE_CONTROL)
-            if is_audit and control in study.runs_by_pair:
-                pairs.add(control)
-            for run in study.runs_by_pair.get(panel.pair, []):
-                for reference in run.references:
-                    pairs.add((reference, run.benchmark))
-                if run.calibrate_on:
-                    pairs.add((run.model, run.calibrate_on))
-                for corpus in run.corpora:
-                    waited.add(("corpora", corpus))
+    for pair in pairs:
+        for run in study.runs_by_pair.get(pair, []):
+            waited |= {("corpora", corpus) for corpus in run.corpora}
     for model, benchmark in pairs:
         waited.add(("benchmarks", benchmark))
         waited.add(("models", model))
         waited |= _made_from(study, model)
-    return frozenset(waited | pairs)
+    return frozenset(waited | pairs.keys())
+
+
+@cache
+def place_among_first(study: Study) -> dict[tuple[str, str], int]:
+    """Return the pairs that the study's first artifacts wait for, each with the place
+    of the first of these artifacts."""
+    places: dict[tuple[str, str], int] = {}
+    for place, slug in enumerate(study.first):
+        is_audit = study.artifacts[slug].renderer == "audit"
+        for panel in study.artifacts[slug].panels:
+            pairs = [panel.pair]
+            control = (panel.model, POSITIVE_CONTROL)
+            if is_audit and control in study.runs_by_pair:
+                pairs.append(control)
+            for run in study.runs_by_pair.get(panel.pair, []):
+                for reference in run.references:
+                    pairs.append((reference, run.benchmark))
+                if run.calibrate_on:
+                    pairs.append((run.model, run.calibrate_on))
+            for pair in pairs:
+                places.setdefault(pair, place)
+    return places
 
 
 def _made_from(study: Study, model: str) -> set[tuple[str, str]]:

@@ -183,7 +183,9 @@ def text_in(content: Any) -> str | None:
     if isinstance(content, list):
         texts = []
         for part in content:
-            if isinstance(part, dict) and part.get("type") == "text":
+            if isinstance(part, str):
+                texts.append(part)
+            elif isinstance(part, dict) and part.get("type") == "text":
                 texts.append(str(part.get("text") or ""))
         return "".join(texts)
     return content if isinstance(content, str) else None

@@ -2,6 +2,7 @@
 
 from pretrace.benchmarks.loaders.chinese import PatentMia
 from pretrace.benchmarks.sources import BenchmarkEntry, FromHub, WithNeighbours
+from pretrace.studies.priorities import FIRST
 from pretrace.studies.stages.registered import (
     PRINTED_KEYS,
     File,
@@ -16,6 +17,12 @@ class Benchmark(Registered[BenchmarkEntry]):
     """A benchmark of a study."""
 
     kind = "benchmarks"
+
+    @property
+    def priority(self) -> int:
+        """Texts come before models: a job that fills the store reads those that are
+        ready."""
+        return super().priority + FIRST - 1
 
     @property
     def table(self) -> str:

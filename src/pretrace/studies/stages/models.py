@@ -124,6 +124,12 @@ class Model(Registered[ModelEntry]):
         return Benchmark(self.study, self._training.benchmark).table
 
     @property
+    def reads_where_trained(self) -> bool:
+        """Whether the job that trains it has it read texts: no training reserves
+        GPUs."""
+        return isinstance(self.entry, TrainedModel) and not self.resources.gpu
+
+    @property
     def start(self) -> File:
         """The checkpoint whose weights a training starts from; [] for random
         weights."""
