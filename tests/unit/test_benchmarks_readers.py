@@ -163,6 +163,15 @@ MARKUP = {
         '<p class="lost">no</p><p>A <b class="Gone">no </b><b class="kept">good</b><i class="late"> text</i>.</p>',
         "A good text.",
     ),
+    "seen again in what is hidden": (
+        "<style>.blank, #blank { visibility:hidden } .seen { visibility:visible } p.gone { display:none }"
+        " .big.gone { display:block } .x { display:none } .x { display:block }</style>"
+        '<p class="blank">no <b class="seen">A</b> no <b id="blank">no <i style="visibility: visible"> good</i></b></p>'
+        '<div class="gone">text,</div><p class="gone">no <b class="seen" style="display: block">no</b></p>'
+        '<p class="gone big">large,</p><p class="gone" style="display: block">and</p><p class="x">shown.</p>'
+        '<p id="blank">no<br>no</p>',
+        "A good\n\ntext,\n\nlarge,\n\nand\n\nshown.",
+    ),
     "signs that are not read aloud": (
         '<p><a aria-hidden="true" href="#x">#</a><span aria-hidden="true">S</span>o it<i aria-hidden="true">go</i>'
         '<span class="sr-only">So</span> is.</p>',
@@ -390,6 +399,16 @@ UNREADABLE = {
         ),
         r"the PDF is encrypted \(DRM\)",
     ),
+    "cut.pdf": (
+        lambda path: path.write_bytes(pdf(path, [["Text."]]).read_bytes()[:-5]),
+        "cannot be read as PDF: the file is cut off",
+    ),
+    "half_changed.pdf": (
+        lambda path: path.write_bytes(
+            pdf(path, [["Text."]]).read_bytes() + b"\n9 0 obj <<"
+        ),
+        "cannot be read as PDF: the file is cut off",
+    ),
     "chunks.docx": (
         lambda path: edited_docx(path, "A.", document=("<w:p>", "<w:altChunk/>")),
         "the file holds others in formats of their own",
@@ -537,11 +556,21 @@ def test_a_paragraph_of_a_docx_that_goes_on_in_the_next_is_one_with_it(tmp_path,
 
 RUN = '<w:r><w:rPr><w:rStyle w:val="B"/>{}</w:rPr><w:t>{}</w:t></w:r>'
 SYMBOL = '<w:r><w:sym w:font="{}" w:char="{}"/></w:r>'
+SHEETS = {
+    "all is hidden": "<w:docDefaults><w:rPrDefault><w:rPr><w:vanish/></w:rPr>"
+    "</w:rPrDefault></w:docDefaults>",
+    "paragraphs are hidden": '<w:style w:type="paragraph" w:default="1" w:styleId="N">'
+    "<w:rPr><w:vanish/></w:rPr></w:style>",
+}
 STYLED = {
     "a parent hides": ("vanish", RUN.format("", "no"), "End", {}),
     "a run shows again": (
         "vanish", RUN.format('<w:vanish w:val="0"/>', "Shown"), "Shown End", {}
     ),
+    **{
+        name: ("b", RUN.format('<w:vanish w:val="0"/>', "Shown"), "Shown", {})
+        for name in SHEETS
+    },
     "a parent strikes": ("strike", RUN.format("", "no"), "End", {"deleted text": 1}),
     "a sign": ("b", SYMBOL.format("Symbol", "F0B3"), "≥ End", {}),
     "a sign of a font": (
@@ -560,7 +589,7 @@ STYLED = {
 @pytest.mark.parametrize("name", STYLED)
 def test_a_docx_is_read_with_styles_by_their_parents_and_signs(tmp_path, name):
     on, run, text, left_out = STYLED[name]
-    styles = (
+    styles = SHEETS.get(name, "") + (
         f'<w:style w:type="character" w:styleId="A"><w:rPr><w:{on}/></w:rPr></w:style>'
         '<w:style w:type="character" w:styleId="B"><w:basedOn w:val="A"/></w:style>'
     )
@@ -576,27 +605,63 @@ def test_a_docx_is_read_with_styles_by_their_parents_and_signs(tmp_path, name):
     assert +reading.left_out == left_out
 
 
-def test_an_odt_is_read_with_styles_by_their_parents(tmp_path):
-    automatic = "".join(
-        f'<s:style s:name="{name}" s:parent-style-name="{parent}">{puts}</s:style>'
-        for name, parent, puts in (
-            ("A", "", '<s:text-properties text:display="none"/>'),
-            ("B", "A", ""),
-            ("C", "B", '<s:text-properties text:display="true"/>'),
-        )
-    )
-    path = odt(
-        tmp_path / "a.odt",
+ODT_STYLES = (
+    ("style", 's:family="paragraph" s:name="A"', '"none"'),
+    ("style", 's:family="paragraph" s:name="B" s:parent-style-name="A"', ""),
+    ("style", 's:family="text" s:name="A"', '"true"'),
+    ("style", 's:family="text" s:name="C" s:parent-style-name="A"', ""),
+    ("default-style", 's:family="paragraph"', '"none"'),
+)
+MATH = (
+    '<m:math xmlns:m="http://www.w3.org/1998/Math/MathML"><m:semantics><m:mi>a</m:mi>'
+    "<m:annotation>over</m:annotation></m:semantics></m:math>"
+)
+OBJECT = (
+    '<d:object xmlns:d="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0" '
+    'xmlns:x="http://www.w3.org/1999/xlink" x:href="./Object 1"/>'
+)
+ODT_BODIES = {
+    "shown in a hidden paragraph": (
         '<text:p text:style-name="B">no <text:span text:style-name="C">Shown'
         "</text:span> no</text:p>",
+        "Shown",
+        {},
+    ),
+    "of the same name as a paragraph's": (
+        '<text:p text:style-name="P"><text:span text:style-name="A">Shown'
+        "</text:span></text:p>",
+        "Shown",
+        {},
+    ),
+    "hidden by default": ("<text:p>no</text:p>", "", {}),
+    "an equation": (
+        f'<text:p text:style-name="P">One {OBJECT} two.</text:p>',
+        "One two.",
+        {"equations": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODT_BODIES)
+def test_an_odt_is_read_with_styles_by_their_parents(tmp_path, name):
+    body, text, left_out = ODT_BODIES[name]
+    sheet = "".join(
+        f"<s:{tag} {named}><s:text-properties text:display={puts}/></s:{tag}>"
+        if puts
+        else f"<s:{tag} {named}/>"
+        for tag, named, puts in ODT_STYLES
     )
+    path = odt(tmp_path / "a.odt", body)
     with zipfile.ZipFile(path) as book:
         content = book.read("content.xml").decode()
     with zipfile.ZipFile(path, "a") as book:
-        styles = f'<x xmlns:s="{STYLE}"><office:styles>{automatic}</office:styles></x>'
+        styles = f'<x xmlns:s="{STYLE}"><office:styles>{sheet}</office:styles></x>'
         head = content.partition("<office:body>")[0]
         book.writestr("styles.xml", f"{head}{styles}</office:document-content>")
-    assert read_document(path).text == "Shown"
+        book.writestr("Object 1/content.xml", MATH)
+    reading = read_document(path)
+    assert reading.text == text
+    assert +reading.left_out == left_out
 
 
 def test_an_odt_is_read_without_notes_comments_and_deleted_text(tmp_path):
@@ -610,10 +675,10 @@ def test_an_odt_is_read_without_notes_comments_and_deleted_text(tmp_path):
         "<text:note-body><text:p>A note.</text:p></text:note-body></text:note> goes"
         "<office:annotation><text:p>Comment</text:p></office:annotation> "
         f"<p xmlns='{SVG}'><title>picture</title><desc>of a cat</desc></p>"
-        f"<s:style xmlns:s='{STYLE}' s:name='T1'><s:text-properties "
+        f"<s:style xmlns:s='{STYLE}' s:name='T1' s:family='text'><s:text-properties "
         "s:text-line-through-style='solid'/></s:style>"
         "<text:span text:style-name='T1'>struck </text:span>"
-        f"<s:style xmlns:s='{STYLE}' s:name='T2'><s:text-properties "
+        f"<s:style xmlns:s='{STYLE}' s:name='T2' s:family='text'><s:text-properties "
         "text:display='none'/></s:style>"
         "<text:span text:style-name='T2'>hidden </text:span>"
         "on<text:line-break/>here.</text:p>"
@@ -636,6 +701,28 @@ def test_an_rtf_is_read_without_notes_deleted_and_hidden_text(tmp_path):
     assert reading.text == "One café \U0001f600\n\nTwo\nthree-four."
     assert reading.title == "A Title"
     assert reading.author == "A. Writer"
+
+
+RTF_STYLES = (
+    r"{\rtf1\ansi{\stylesheet{\sql Normal;}{\s1\v Secret;}{\s2\sbasedon1 Kin;}{\s3\sbasedon1\v0 Seen;}"
+    r"{\*\cs4\additive\v{\*\keycode \ctrl b}Run;}{\*\cs5\sbasedon4 Kin;}{\*\ts1\v Table;}}"
+)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (r"\pard\s1 no\par\pard One.", "One."),
+        (r"\pard\s2 no {\v0 One.}\par", "One."),
+        (r"\pard\s3 One.\par", "One."),
+        (r"One.{\cs4 no}{\cs5 no\v0  Two.}", "One. Two."),
+        (r"One.{\v\par\pard no} \s1 no\s0 Two.", "One.\n\nTwo."),
+    ],
+)
+def test_an_rtf_is_read_with_styles_by_their_parents(tmp_path, written, read):
+    path = tmp_path / "a.rtf"
+    path.write_text(f"{RTF_STYLES}{written}}}")
+    assert read_document(path).text == read
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ from pretrace.documents.readers.html import (
     LaidOutMarkup,
     Leaving,
     NotePlaces,
-    StyledClasses,
+    Styles,
     decode_markup,
     lay_out,
-    styled_classes,
+    rules_of,
     styles_in,
 )
 from pretrace.documents.readers.limits import check_pieces, open_zip
@@ -154,7 +154,7 @@ class _Book:
         self.tags = 0
         self.places_of_notes: set[str] = set()
         self.encodings: dict[str, str] = {}
-        self.styled = self._styled_classes()
+        self.styles = self._styles()
         for tag in self.package.spine:
             identity = tag.get("idref", "")
             item = self.package.items.get(identity, {})
@@ -183,19 +183,18 @@ class _Book:
     def leaving_of(self, markup: str) -> Leaving:
         """Return what is left out of a file's markup, by the styles of the book and its
         own."""
-        styled = self.styled | styled_classes(styles_in(markup))
-        return replace(SECTIONS, styled=styled)
+        return replace(SECTIONS, styles=rules_of(styles_in(markup), self.styles))
 
-    def _styled_classes(self) -> StyledClasses:
-        """Return the classes that the style sheets of the book strike through or
-        hide."""
-        styled = StyledClasses()
+    def _styles(self) -> Styles:
+        """Return the rules of the book's style sheets that hide text or strike it
+        through."""
+        rules: Styles = {}
         for item in self.package.items.values():
             name = self.file_at(item.get("href", ""))
             if name and item.get("media-type") == "text/css":
                 styles = self.archive.read(name).decode("utf-8", "replace")
-                styled |= styled_classes(styles)
-        return styled
+                rules = rules_of(styles, rules)
+        return rules
 
     def notes_of(self, name: str) -> NotePlaces:
         """Return the places of notes that files of the book lead to, as links of a file

@@ -3,10 +3,12 @@ author."""
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from io import StringIO
+from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from pretrace.documents.layout import LaidOutText, count_words
 from pretrace.documents.markup import Tag, read_markup
@@ -89,8 +91,11 @@ _WHOLE = {"html", "body", "main", "article"}
 _NUMBERING_MARK = re.compile(r"(page|line)-?(?:break|num|no)", re.IGNORECASE)
 _PLACE_OF_PAGE = re.compile(r"(?:page|pg)[-_]?(\d+|[ivxlc]+)", re.IGNORECASE)
 _PAGE_LABEL = re.compile(r"\W*(?:(?:page|pg|p)\b\.?\s*)?(?:\d{1,4}|[ivxlc]+)\W*", re.I)
-_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-_SHOWN = re.compile(r"(?:display|visibility)\s*:")
+_DECORATION = "text-decoration"
+_PUTS = re.compile(
+    rf"(?<![\w-])(display|visibility|{_DECORATION}(?:-line)?)\s*:([^;]*)"
+)
+_OFF = re.compile(r"\b(?:none|hidden|collapse)\b")
 _NAME_OF_HIDDEN = re.compile(
     r"sr-only|visually-?hidden|screen-?reader(?:-?(?:text|only))?"
 )
@@ -110,7 +115,7 @@ def read_html(data: bytes, path: Path) -> LaidOutText:
     """Read a saved page: its main part, if it has one with most of the words."""
     markup, encoding = decode_markup(data, path)
     limits.check_pieces(markup.count("<"), "tags", path)
-    leaving = Leaving(of_page=True, styled=styled_classes(styles_in(markup)))
+    leaving = Leaving(of_page=True, styles=rules_of(styles_in(markup), {}))
     reading = lay_out(markup, path, leaving)
     if reading.lists_of_links:
         leaving = replace(leaving, lists=reading.lists_of_links)
@@ -148,42 +153,69 @@ def styles_in(markup: str) -> str:
     return "\n".join(styles)
 
 
-@dataclass(frozen=True)
-class StyledClasses:
-    """The classes, in small letters, whose text styles (CSS) strike through or hide."""
-
-    struck: frozenset[str] = frozenset()
-    hidden: frozenset[str] = frozenset()
-
-    def __or__(self, other: "StyledClasses") -> "StyledClasses":
-        return StyledClasses(self.struck | other.struck, self.hidden | other.hidden)
+Puts = dict[str, bool]
+"""What styles (CSS) put on or off: `display` and `visibility` hide text, and
+`text-decoration` strikes it through."""
 
 
-def styled_classes(styles: str) -> StyledClasses:
-    """Return the classes that a style sheet strikes through or hides: those that no
-    other rule shows."""
-    struck: set[str] = set()
-    hidden: set[str] = set()
-    shown: set[str] = set()
+def _puts(declared: str) -> Puts:
+    """Return what styles in small letters put on or off."""
+    puts = {}
+    for name, value in _PUTS.findall(declared):
+        if name.startswith(_DECORATION):
+            puts[_DECORATION] = _STRUCK in value
+        else:
+            puts[name] = _OFF.search(value) is not None
+    return puts
+
+
+class Rule(NamedTuple):
+    """What styles put on or off at tags that have all of these names, such as `p`,
+    `.class` and `#id`; a rule of higher rank wins."""
+
+    rank: int
+    names: frozenset[str]
+    puts: Puts
+
+
+Styles = dict[str, list[Rule]]
+"""Rules, by the last of the names that a tag must have."""
+
+
+def rules_of(styles: str, earlier: Mapping[str, Sequence[Rule]]) -> Styles:
+    """Return the rules of a style sheet, after earlier ones, that hide text or strike
+    it through.
+
+    Text that is hidden only within other tags stays; what is shown or struck through
+    there is so everywhere.
+    """
+    rules = {name: [*own] for name, own in earlier.items()}
     for rule in _NOT_FOR_SCREENS.sub("", styles.lower()).split("}"):
         selectors, _, declared = rule.rpartition("{")
-        if _STRUCK in declared:
-            struck.update(_LAST_CLASS.findall(selectors))
-        if _HIDDEN.search(declared):
-            hidden.update(_CLASS_ALONE.findall(selectors))
-        elif _SHOWN.search(declared):
-            shown.update(_LAST_CLASS.findall(selectors))
-    return StyledClasses(frozenset(struck), frozenset(hidden - shown))
+        puts = _puts(declared)
+        within_others = {
+            name: is_off
+            for name, is_off in puts.items()
+            if is_off == (name == _DECORATION)
+        }
+        for selector in selectors.split(",") if puts else ():
+            *around, last = _COMBINED.split(selector.strip())
+            if _CLASSES_OF_TAG.fullmatch(last):
+                names = _NAMES.findall(last)
+                rank = len(names) + len(around)
+                own = Rule(rank, frozenset(names), within_others if around else puts)
+                rules.setdefault(names[-1], []).append(own)
+    return rules
 
 
 # comments, and rules for print or for some widths of a window
 _NOT_FOR_SCREENS = re.compile(
     r"/\*.*?(?:\*/|\Z)|@[^@{};]*\{(?:[^{}]*\{[^{}]*\})*[^{}]*\}", re.DOTALL
 )
-# of `p.old span.gone, .struck`: gone, struck; of `a.gone:hover`, none
-_LAST_CLASS = re.compile(r"\.([\w-]+)\s*(?=,|$)")
-# of `p.old span.gone, .struck`: struck
-_CLASS_ALONE = re.compile(r"(?:^|,)\s*[a-z]*\.([\w-]+)\s*(?=,|$)")
+_COMBINED = re.compile(r"[\s>+~]+")
+# `p.gone` and `#gone`, not `a.gone:hover`
+_CLASSES_OF_TAG = re.compile(r"[a-z0-9]*(?:[.#][\w-]+)+")
+_NAMES = re.compile(r"[.#]?[\w-]+")
 
 
 @dataclass(frozen=True)
@@ -194,8 +226,8 @@ class Leaving:
     surrounds the text of a saved page; `around_main`, all that is not in its main part.
     What `stays` is left in, whatever its tags are called, and so are the tags of a page
     with the numbers `stays_at`. `lists` are the numbers of
-    lists of links, which surround the text, too. The text of `styled` classes is struck
-    through or hidden.
+    lists of links, which surround the text, too. `styles` hide text or strike it
+    through.
     """
 
     sections: Mapping[str, str] = field(default_factory=dict)
@@ -204,7 +236,7 @@ class Leaving:
     stays: frozenset[str] = frozenset()
     stays_at: frozenset[int] = frozenset()
     lists: frozenset[int] = frozenset()
-    styled: StyledClasses = StyledClasses()
+    styles: Mapping[str, Sequence[Rule]] = field(default_factory=dict)
 
     def without(self, reading: LaidOutText, words: int) -> "Leaving":
         """Leave in what was left out of a reading, if it is most of the `words` of the
@@ -213,15 +245,32 @@ class Leaving:
         stays = {part for part, own in reading.left_out.items() if own > MOST * words}
         return replace(self, stays=self.stays | stays - {READINGS})
 
-    def part_of(self, tag: Tag, number: int) -> str | None:
-        """Return what the text in a tag, which is the part `number` of the markup, is
-        left out as; None if it stays."""
-        part = self._named_part_of(tag)
+    def puts_at(self, tag: Tag) -> Puts:
+        """Return what the styles put on or off at a tag."""
+        attributes = tag.attributes
+        names = [tag.name]
+        for name in attributes.get("class", "").lower().split():
+            names.append(f".{name}")
+        names.append(f"#{attributes.get('id', '').lower()}")
+        rules: list[Rule] = []
+        for name in names:
+            rules += self.styles.get(name, ())
+        puts: Puts = {}
+        for rule in sorted(rules, key=attrgetter("rank")):
+            puts |= rule.puts if rule.names.issubset(names) else {}
+        if "hidden" in attributes:
+            puts["display"] = True
+        return puts | _puts(attributes.get("style", "").lower())
+
+    def part_of(self, tag: Tag, number: int, puts: Puts) -> str | None:
+        """Return what the text in a tag, which is the part `number` of the markup, and
+        at which styles put this on or off, is left out as; None if it stays."""
+        part = self._named_part_of(tag, puts)
         if part is None and number in self.lists:
             part = NAVIGATION
         return None if part in self.stays or number in self.stays_at else part
 
-    def _named_part_of(self, tag: Tag) -> str | None:
+    def _named_part_of(self, tag: Tag, puts: Puts) -> str | None:
         attributes = tag.attributes
         if tag.name == "aside" and self.of_page:
             return NAVIGATION
@@ -230,12 +279,9 @@ class Leaving:
             return _PART_OF_TAG[tag.name]
         # others than these signs are seen, and read aloud from a text beside them
         is_sign = tag.name in ("a", "i") and attributes.get("aria-hidden") == "true"
-        classes = attributes.get("class", "").lower().split()
-        is_styled_so = not self.styled.hidden.isdisjoint(classes)
-        style = attributes.get("style", "")
-        if "hidden" in attributes or is_sign or is_styled_so or _HIDDEN.search(style):
+        if is_sign or puts.get("display"):
             return UNSEEN
-        if _STRUCK in style.lower():
+        if puts.get(_DECORATION):
             return DELETED
         role = attributes.get("role", "").lower()
         if role in _ROLES_OF_NAVIGATION:
@@ -246,8 +292,6 @@ class Leaving:
         names = _names(attributes)
         if any(map(_NAME_OF_HIDDEN.fullmatch, names)):
             return UNSEEN
-        if not self.styled.struck.isdisjoint(classes):
-            return DELETED
         is_named_note = any(map(NOTE_NAME.fullmatch, [role, *names]))
         if is_named_note or any(map(NOTE_TYPE.fullmatch, types)):
             return NOTES
@@ -295,6 +339,13 @@ class _Place:
     href: str = ""
     in_main: bool = False
     list_number: int = 0
+    is_invisible: bool = False
+
+    @property
+    def left_as(self) -> str | None:
+        """What a string here is left out as: a part, or what nobody sees, in which a
+        tag may be seen again."""
+        return UNSEEN if self.part is None and self.is_invisible else self.part
 
     def inside(self, tag: Tag, number: int, leaving: Leaving) -> "_Place":
         """Return the place in a tag, which is the part `number` of the markup."""
@@ -311,7 +362,8 @@ class _Place:
         place_of_page = _PLACE_OF_PAGE.fullmatch(tag.attributes.get("id", ""))
         page = place_of_page[1].lower() if place_of_page else self.page
         is_outer_list = tag.name in _LISTS and not self.list_number
-        part = leaving.part_of(tag, number) if self.part is None else self.part
+        puts = leaving.puts_at(tag) if tag.attributes else {}
+        part = leaving.part_of(tag, number, puts) if self.part is None else self.part
         return _Place(
             block=number if tag.name in _BLOCKS else self.block,
             part=part,
@@ -323,6 +375,7 @@ class _Place:
             href=self.href or tag.attributes.get("href", ""),
             in_main=self.in_main or is_main,
             list_number=number if is_outer_list else self.list_number,
+            is_invisible=puts.get("visibility", self.is_invisible),
         )
 
     def numbered_by(self, string: str) -> str:
@@ -415,7 +468,7 @@ def lay_out(
     note = 0  # the block of the note that is being read
     for part, place in _placed(markup, path, leaving, notes):
         if isinstance(part, Tag):
-            if part.name == "br" and part.begins and place.part is None:
+            if part.name == "br" and part.begins and place.left_as is None:
                 written.write("\n")
             # an anchor with which a block begins
             if part.begins and place.block != last.block and notes.has(part):
@@ -423,7 +476,7 @@ def lay_out(
             if part.begins and _leads_to_note(part):
                 notes.add(part.attributes["href"])
             continue
-        left_as = place.part
+        left_as = place.left_as
         if left_as is None and place.block == note and NOTES not in leaving.stays:
             left_as = NOTES
         if left_as is None and place.is_number_of_note(part):
@@ -474,7 +527,7 @@ def _placed(
                 place = replace(place, part=NOTES)
             around.append(place)
         string = _string_of(part, quotes)
-        if string and around[-1].part is None:
+        if string and around[-1].left_as is None:
             yield string, around[-1]
         if not part.begins:
             around.pop()

@@ -1,6 +1,7 @@
 """Read documents of word processors: DOCX and ODT, which are zip archives with XML, and
 RTF."""
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
@@ -23,6 +24,28 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import writable
 
 CONTENTS, OTHER_SIGNS = "contents", "signs of other fonts"
+
+Puts = dict[str, bool]
+"""What a style, or a text itself, puts on or off."""
+Key = tuple[str, str | None]
+"""Family and name of a style. None is the name of the family's default."""
+
+
+def _with_parents(styles: Mapping[Key, tuple[str | None, Puts]]) -> dict[Key, Puts]:
+    """Return what each style puts on or off, by itself or the nearest of its parents,
+    from the name of each one's parent and what it puts itself."""
+    whole = {}
+    for family, name in styles:
+        puts: Puts = {}
+        seen: set[Key] = set()
+        key = (family, name)
+        while key in styles and key not in seen:
+            seen.add(key)
+            parent, own = styles[key]
+            puts = own | puts
+            key = (family, parent)
+        whole[family, name] = puts
+    return whole
 
 
 # DOCX
@@ -48,9 +71,9 @@ _EQUATION = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
 _WRITTEN = {_TEXT, f"{_W}delText", _SYMBOL, *_SIGNS}
 """Tags of strings and signs, in runs."""
 
-_STRIKES = (f"{_W}strike", f"{_W}dstrike")
 _PLACEHOLDER = f"{_W}sdtPr/{_W}showingPlcHdr"
 """What a field of a form has that nobody filled in."""
+_HIDDEN_ROW = f"{_W}trPr/{_W}hidden"
 _GOES_ON = (
     f"{_W}pPr/{_W}rPr/{_W}del",
     f"{_W}pPr/{_W}rPr/{_W}moveFrom",
@@ -65,8 +88,15 @@ _OF_NOTES = (
     f"{_W}footnoteRef",
     f"{_W}endnoteRef",
 )
-_HIDDEN = f"{_W}vanish"
+_VALUE = f"{_W}val"
 _OFF = {"0", "false", "off"}
+_PARTS_OF_TAGS = {
+    f"{_W}vanish": UNSEEN,
+    CONTENTS: CONTENTS,
+    f"{_W}strike": DELETED,
+    f"{_W}dstrike": DELETED,
+}
+"""What styles put on or off -> what such text is left out as."""
 
 
 def read_docx(data: bytes, path: Path) -> LaidOutText:
@@ -86,7 +116,7 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
     import docx
 
     document = docx.Document(BytesIO(data))
-    styles = _DocxStyles(document.styles.element.style_lst)
+    styles = _docx_styles(document.styles.element)
     about = document.core_properties
     reading = LaidOutText(
         "", "DOCX", title=about.title or "", author=about.author or ""
@@ -123,7 +153,7 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
 
 
 def _strings_of_docx(
-    body: Any, styles: "_DocxStyles"
+    body: Any, styles: Mapping[Key, Puts]
 ) -> Iterator[tuple[Any, str, str | None]]:
     """Yield (paragraph, string, as what it is left out) in the order of the text: in
     tables and text boxes, too."""
@@ -138,7 +168,8 @@ def _strings_of_docx(
             skipped = None if event == "end" and element is skipped else skipped
         elif event == "start":
             around = paragraphs[-1] if paragraphs else None
-            is_unseen = tag == _RUN and not styles.shows(element, around)
+            is_unseen = tag == _RUN and _left_as(element, around, styles) == UNSEEN
+            is_unseen = is_unseen or element.find(_HIDDEN_ROW) is not None
             is_unfilled = tag == _FIELD and element.find(_PLACEHOLDER) is not None
             if tag == _FALLBACK or is_unseen or is_unfilled:
                 skipped = element
@@ -152,7 +183,7 @@ def _strings_of_docx(
             elif tag in _LEFT_OUT:
                 left_as.append(_LEFT_OUT[tag])
             elif paragraphs and tag in _WRITTEN and element.getparent().tag == _RUN:
-                part = styles.part_of(element.getparent(), around)
+                part = _left_as(element.getparent(), around, styles)
                 string = _SIGNS.get(tag, element.text or "")
                 if tag == _SYMBOL:
                     string = _sign_of(element)
@@ -165,58 +196,56 @@ def _strings_of_docx(
             left_as.pop()
 
 
-class _DocxStyles:
-    """The styles of a DOCX by their ids: whether text in them is hidden, struck through
-    or of the contents."""
-
-    def __init__(self, styles: Any) -> None:
-        self._styles = {style.styleId: style for style in styles}
-        self._known: dict[tuple[str | None, str], bool] = {}
-
-    def shows(self, run: Any, paragraph: Any) -> bool:
-        """Return whether a run is text: neither hidden nor the number of a note."""
-        if any(child.tag in _OF_NOTES for child in run):
-            return False
-        return not self._has(run, paragraph, _HIDDEN)
-
-    def part_of(self, run: Any, paragraph: Any) -> str | None:
-        """Return what a run that is shown is left out as, None if it is text."""
-        for identity in (run.style, paragraph.style):
-            style = self._styles.get(identity)
-            if style is not None and (style.name_val or "").lower().startswith("toc"):
-                return CONTENTS
-        is_struck = any(self._has(run, paragraph, strike) for strike in _STRIKES)
-        return DELETED if is_struck else None
-
-    def _has(self, run: Any, paragraph: Any, name: str) -> bool:
-        """Return whether a run has a property: of its own, or by one of the styles of
-        the run and the paragraph. Both together put it off (ISO 29500-1, 17.7.3)."""
-        own = _property(run, name)
-        if own is not None:
-            return own
-        of_paragraph = paragraph is not None and self._by_style(paragraph.style, name)
-        return of_paragraph != self._by_style(run.style, name)
-
-    def _by_style(self, identity: str | None, name: str) -> bool:
-        """Return whether a style has a property, or else the nearest of its parents
-        that puts it on or off."""
-        key = (identity, name)
-        if key not in self._known:
-            self._known[key] = False  # for styles that are their own parents
-            style = self._styles.get(identity)
-            if style is not None:
-                own = _property(style, name)
-                parent = style.find(f"{_W}basedOn")
-                if own is None and parent is not None:
-                    own = self._by_style(parent.get(f"{_W}val"), name)
-                self._known[key] = bool(own)
-        return self._known[key]
+def _docx_styles(root: Any) -> dict[Key, Puts]:
+    """Return what the styles of a DOCX put on or off; those of the family `document`
+    are for all of it."""
+    styles: dict[Key, tuple[str | None, Puts]] = {}
+    for style in root.iter(f"{_W}style"):
+        key = (style.get(f"{_W}type"), style.get(f"{_W}styleId"))
+        parent = style.find(f"{_W}basedOn")
+        name = style.find(f"{_W}name")
+        puts = _puts(style)
+        if name is not None and name.get(_VALUE, "").lower().startswith("toc"):
+            puts[CONTENTS] = True
+        styles[key] = (None if parent is None else parent.get(_VALUE, ""), puts)
+    whole = _with_parents(styles)
+    for style in root.iter(f"{_W}style"):
+        if style.get(f"{_W}default", "0") not in _OFF:
+            key = (style.get(f"{_W}type"), style.get(f"{_W}styleId"))
+            whole[key[0], None] = whole[key]
+    for defaults in root.iter(f"{_W}rPrDefault"):
+        whole["document", None] = _puts(defaults)
+    return whole
 
 
-def _property(holder: Any, name: str) -> bool | None:
-    """Return whether a run or a style puts a property on or off; None if neither."""
-    own = holder.find(f"{_W}rPr/{name}")
-    return None if own is None else own.get(f"{_W}val") not in _OFF
+def _puts(holder: Any) -> Puts:
+    """Return what a run or a style puts on or off itself, by tags."""
+    puts = {}
+    for own in holder.iterfind(f"{_W}rPr/*"):
+        puts[own.tag] = own.get(_VALUE) not in _OFF
+    return puts
+
+
+def _left_as(run: Any, paragraph: Any, styles: Mapping[Key, Puts]) -> str | None:
+    """Return what a run is left out as, None if it is text.
+
+    What it does not put on or off itself, the styles of run and paragraph do; both
+    together put it off, but not what all of the document has (ISO 29500-1, 17.7.3).
+    """
+    if any(child.tag in _OF_NOTES for child in run):
+        return UNSEEN
+    of_all = styles.get(("document", None), {})
+    of_run = styles.get(("character", run.style), {})
+    of_paragraph: Puts = {}
+    if paragraph is not None:
+        default = styles.get(("paragraph", None), {})
+        of_paragraph = styles.get(("paragraph", paragraph.style), default)
+    own = _puts(run)
+    for tag, part in _PARTS_OF_TAGS.items():
+        is_on = of_paragraph.get(tag, False) != of_run.get(tag, False)
+        if own.get(tag, is_on or of_all.get(tag, False)):
+            return part
+    return None
 
 
 def _sign_of(symbol: Any) -> str:
@@ -251,6 +280,9 @@ _TEXT_NS = _ODT_NS.format("text")
 _OFFICE_NS = _ODT_NS.format("office")
 _SVG_NS = _ODT_NS.format("svg-compatible")
 _STYLE_NS = _ODT_NS.format("style")
+_DRAW_NS = _ODT_NS.format("drawing")
+_ADDRESS = "{http://www.w3.org/1999/xlink}href"
+_MATH = "{http://www.w3.org/1998/Math/MathML}math"
 _ODT_PARAGRAPHS = {f"{_TEXT_NS}p", f"{_TEXT_NS}h"}
 _ODT_SIGNS = {f"{_TEXT_NS}tab": "\t", f"{_TEXT_NS}line-break": "\n"}
 _BLANKS, _SECTION = f"{_TEXT_NS}s", f"{_TEXT_NS}section"
@@ -260,7 +292,7 @@ _ODT_LEFT_OUT = {
     f"{_TEXT_NS}ruby-text": READINGS, f"{_TEXT_NS}hidden-text": UNSEEN,
     f"{_TEXT_NS}hidden-paragraph": UNSEEN, f"{_TEXT_NS}placeholder": UNSEEN,
     f"{_SVG_NS}title": UNSEEN, f"{_SVG_NS}desc": UNSEEN,
-    f"{_TEXT_NS}table-of-content": CONTENTS,
+    f"{_TEXT_NS}table-of-content": CONTENTS, _MATH: EQUATIONS,
     f"{_TEXT_NS}alphabetical-index": "back matter",
     f"{_TEXT_NS}illustration-index": CONTENTS, f"{_TEXT_NS}table-index": CONTENTS,
 }  # fmt: skip
@@ -287,6 +319,12 @@ def read_odt(data: bytes, path: Path) -> LaidOutText:
             # its automatic styles are of headers, and called as those of the text
             for named in others.iter(f"{_OFFICE_NS}styles"):
                 styles = _odt_styles(named) | styles
+        for holder in [*root.iter(f"{_DRAW_NS}object")]:
+            name = posixpath.normpath(holder.get(_ADDRESS, "")) + "/content.xml"
+            if name in archive.namelist():
+                equation = etree.fromstring(archive.read(name), parser)
+                etree.strip_elements(equation, "{*}annotation", with_tail=False)
+                holder.extend([equation] if equation.tag == _MATH else [])
         about = {}
         if "meta.xml" in archive.namelist():
             meta = etree.fromstring(archive.read("meta.xml"), parser)
@@ -297,7 +335,7 @@ def read_odt(data: bytes, path: Path) -> LaidOutText:
     )
     blocks: dict[Any, list[str]] = {}
     body = root.find(f"{_OFFICE_NS}body")
-    for paragraph, string, left_as in _strings_of_odt(body, styles):
+    for paragraph, string, left_as in _strings_of_odt(body, _with_parents(styles)):
         if left_as is None:
             blocks.setdefault(paragraph, []).append(string)
             continue
@@ -312,11 +350,11 @@ def read_odt(data: bytes, path: Path) -> LaidOutText:
     return reading
 
 
-def _odt_styles(root: Any) -> dict[str, tuple[str, dict[str, bool]]]:
-    """Return the styles in a part of a file: name -> the name of its parent, and what
-    it puts on or off, as which text is left out."""
-    styles = {}
-    for style in root.iter(f"{_STYLE_NS}style"):
+def _odt_styles(root: Any) -> dict[Key, tuple[str | None, Puts]]:
+    """Return the styles in a part of a file: their parents' names, and what they put on
+    or off, as which text is left out."""
+    styles: dict[Key, tuple[str | None, Puts]] = {}
+    for style in root.iter(f"{_STYLE_NS}style", f"{_STYLE_NS}default-style"):
         puts = {}
         for properties in style.iter(f"{_STYLE_NS}text-properties"):
             lines = {properties.get(f"{_STYLE_NS}{key}") for key in _STRIKES_ODT}
@@ -325,37 +363,25 @@ def _odt_styles(root: Any) -> dict[str, tuple[str, dict[str, bool]]]:
                 puts[UNSEEN] = display == "none"
             if lines - {None}:
                 puts[DELETED] = "none" not in lines
-        parent = style.get(f"{_STYLE_NS}parent-style-name", "")
-        styles[style.get(f"{_STYLE_NS}name", "")] = (parent, puts)
+        key = (style.get(f"{_STYLE_NS}family"), style.get(f"{_STYLE_NS}name"))
+        styles[key] = (style.get(f"{_STYLE_NS}parent-style-name"), puts)
     return styles
-
-
-def _put_by_style(
-    name: str, styles: Mapping[str, tuple[str, dict[str, bool]]]
-) -> dict[str, bool]:
-    """Return what a style puts on or off, by itself or the nearest of its parents."""
-    puts: dict[str, bool] = {}
-    seen = set()
-    while name in styles and name not in seen:
-        seen.add(name)
-        name, own = styles[name]
-        puts = own | puts
-    return puts
 
 
 _STRIKES_ODT = ("text-line-through-style", "text-line-through-type")
 _DISPLAY = f"{_TEXT_NS}display"
+_FAMILIES = dict.fromkeys(_ODT_PARAGRAPHS, "paragraph") | {f"{_TEXT_NS}span": "text"}
 
 
 def _strings_of_odt(
-    body: Any, styles: Mapping[str, tuple[str, dict[str, bool]]]
+    body: Any, styles: Mapping[Key, Puts]
 ) -> Iterator[tuple[Any, str, str | None]]:
     """Yield (paragraph, string, as what it is left out) in the order of the text."""
     from lxml import etree
 
     paragraphs: list[Any] = []
     # as what text is left out by the tags around it, and what their styles put on
-    around: list[tuple[str | None, dict[str, bool]]] = [(None, {})]
+    around: list[tuple[str | None, Puts]] = [(None, {})]
     for event, element in etree.iterwalk(body, events=("start", "end")):
         tag = element.tag
         if event == "start":
@@ -364,9 +390,8 @@ def _strings_of_odt(
                 part = _ODT_LEFT_OUT.get(tag)
             if tag == _SECTION and element.get(_DISPLAY) == "none":
                 part = UNSEEN
-            name = element.get(f"{_TEXT_NS}style-name")
-            if name is not None:
-                puts = puts | _put_by_style(name, styles)
+            key = (_FAMILIES.get(tag, ""), element.get(f"{_TEXT_NS}style-name"))
+            puts = puts | styles.get(key, {})
             around.append((part, puts))
             if paragraphs and _left_as_in(around) is not None:
                 yield paragraphs[-1], "", UNSEEN  # it may have no text of its own
@@ -384,7 +409,7 @@ def _strings_of_odt(
             yield paragraphs[-1], string, _left_as_in(around)
 
 
-def _left_as_in(around: Sequence[tuple[str | None, dict[str, bool]]]) -> str | None:
+def _left_as_in(around: Sequence[tuple[str | None, Puts]]) -> str | None:
     """Return as what text in the innermost tag is left out; None if it stays."""
     part, puts = around[-1]
     if part is None:
@@ -432,7 +457,7 @@ def read_rtf(data: bytes, path: Path) -> LaidOutText:
             about[key] = writable(told)
     for pattern, word in _UNTOLD:
         source = pattern.sub(word, source)
-    source, deleted = _seen_of_rtf(source)
+    source, deleted = _seen_of_rtf(source, _rtf_styles(source))
     # RTF writes characters beyond 16 bits as two halves
     lines = writable(rtf_to_text(source, errors="replace")).split("\n")
     paragraphs = []
@@ -460,7 +485,25 @@ _SIGNS_OF_RTF = {
 """Words of RTF that are characters."""
 
 
-def _seen_of_rtf(source: str) -> tuple[str, str]:
+_STYLE_OF_RTF = re.compile(r"\s*\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
+_STYLES_OF_RTF = re.compile(rf"\{{\\stylesheet((?:{_STYLE_OF_RTF.pattern})*)")
+_WORD_OF_RTF = re.compile(r"\\([a-z]+)(-?\d*)")
+
+
+def _rtf_styles(source: str) -> dict[Key, Puts]:
+    """Return what styles put on or off: of paragraphs, `s`, and of characters, `cs`,
+    by numbers."""
+    styles: dict[Key, tuple[str | None, Puts]] = {}
+    sheet = _STYLES_OF_RTF.search(source)
+    for style in _STYLE_OF_RTF.findall(sheet[1] if sheet else ""):
+        words = dict(_WORD_OF_RTF.findall(style))
+        puts = {word: words[word] != "0" for word in _UNSEEN_OF_RTF & words.keys()}
+        family = next((own for own in ("cs", "ts", "ds") if own in words), "s")
+        styles[family, words.get(family, "0")] = (words.get("sbasedon"), puts)
+    return _with_parents(styles)
+
+
+def _seen_of_rtf(source: str, styles: Mapping[Key, Puts]) -> tuple[str, str]:
     """Return RTF without text that is deleted, struck through or hidden, and the text
     that is deleted or struck through.
 
@@ -468,22 +511,28 @@ def _seen_of_rtf(source: str) -> tuple[str, str]:
     """
     seen: list[str] = []
     deleted: list[str] = []
-    groups: list[frozenset[str]] = [frozenset()]
+    # what the style of the paragraph, and what other words put on or off
+    groups: list[tuple[Puts, Puts]] = [(styles.get(("s", "0"), {}), {})]
     for part in _PART_OF_RTF.finditer(source):
         word = part["word"]
+        of_paragraph, own = groups[-1]
         if part[0] == "{":
             groups.append(groups[-1])
         elif part[0] == "}" and len(groups) > 1:
             groups.pop()
+        elif word in ("pard", "s"):
+            groups[-1] = (styles.get(("s", part["number"] or "0"), {}), own)
         elif word == "plain":
-            groups[-1] &= {"deleted"}
+            groups[-1] = (of_paragraph, {"deleted": own.get("deleted", False)})
+        elif word == "cs":
+            groups[-1] = (of_paragraph, own | styles.get(("cs", part["number"]), {}))
         elif word in _UNSEEN_OF_RTF:
-            is_on = part["number"] != "0"
-            groups[-1] = groups[-1] | {word} if is_on else groups[-1] - {word}
+            groups[-1] = (of_paragraph, own | {word: part["number"] != "0"})
         is_text = part[0] not in "{}" and (word is None or word in _SIGNS_OF_RTF)
-        if is_text and groups[-1]:
+        puts = of_paragraph | own if is_text else {}
+        if any(puts.values()):
             seen.append(GAP)
-            if groups[-1].isdisjoint(_UNTOLD_OF_RTF):
+            if not any(puts.get(untold) for untold in _UNTOLD_OF_RTF):
                 deleted.append(part[0])
         else:
             seen.append(part[0])

@@ -92,6 +92,13 @@ def _letters_of(data: bytes, path: Path) -> dict[str, Any]:
     """Return the letters of a PDF as `pdf_letters` writes them."""
     if find_spec("pypdfium2") is None:
         raise ModuleNotFoundError(name="pypdfium2")
+    # PDFium mends the end of a file, and may read half of one as a whole
+    _, mark, after = data.rpartition(b"%%EOF")
+    if b"%PDF-" in data[:1024] and (not mark or re.search(rb"\d obj\b", after)):
+        raise InputError(
+            f"{path} cannot be read as PDF: the file is cut off, because its end mark "
+            "(%%EOF) is missing; take a whole copy."
+        )
     program = Path(__file__).with_name("pdf_letters.py")
     most = (limits.LARGEST_DOCUMENT, limits.MEMORY_OF_A_PDF, limits.SECONDS_OF_A_PDF)
     # -P: else the files beside the program would hide those of Python
