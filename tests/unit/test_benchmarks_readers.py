@@ -399,6 +399,12 @@ UNREADABLE = {
         ),
         r"the PDF is encrypted \(DRM\)",
     ),
+    "no_spine.epub": (
+        lambda path: remade(
+            epub(path, []), a=('idref="i0"', ""), b=("itemref", "item")
+        ),
+        "the EPUB has no list of its chapters",
+    ),
     "cut.pdf": (
         lambda path: path.write_bytes(pdf(path, [["Text."]]).read_bytes()[:-5]),
         "cannot be read as PDF: the file is cut off",
@@ -576,6 +582,18 @@ STYLED = {
     "a sign of a font": (
         "b", SYMBOL.format("Wingdings", "F0B3"), "End", {"signs of other fonts": 1}
     ),
+    "a sign in the font Symbol": (
+        "b",
+        '<w:r><w:rPr><w:rFonts w:ascii="Symbol"/></w:rPr><w:t>\xef\x82\xb3</w:t></w:r>',
+        "≥ End",
+        {},
+    ),
+    "an equation of an older Word": (
+        "b",
+        '<w:r><w:object><w:x ProgID="Equation.3"/></w:object></w:r>',
+        "End",
+        {"equations": 1},
+    ),
     "an equation": (
         "b",
         '<m:oMath xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math">'
@@ -610,6 +628,7 @@ ODT_STYLES = (
     ("style", 's:family="paragraph" s:name="B" s:parent-style-name="A"', ""),
     ("style", 's:family="text" s:name="A"', '"true"'),
     ("style", 's:family="text" s:name="C" s:parent-style-name="A"', ""),
+    ("style", 's:family="text" s:name="F"', '"true" s:font-name="Symbol"'),
     ("default-style", 's:family="paragraph"', '"none"'),
 )
 MATH = (
@@ -634,6 +653,19 @@ ODT_BODIES = {
         {},
     ),
     "hidden by default": ("<text:p>no</text:p>", "", {}),
+    "of the font Symbol": (
+        '<text:p text:style-name="P">A <text:span text:style-name="F">\uf0b3</text:span>'
+        "5 <text:span>\uf0fc</text:span> b.</text:p>",
+        "A \u22655 b.",
+        {"signs of other fonts": 1},
+    ),
+    "hidden by fields": (
+        '<text:p text:style-name="P">no<text:hidden-paragraph text:is-hidden="true"/></text:p>'
+        '<text:p text:style-name="P">A <text:hidden-text>no</text:hidden-text> '
+        '<text:hidden-text text:is-hidden="false">text.</text:hidden-text></text:p>',
+        "A text.",
+        {},
+    ),
     "an equation": (
         f'<text:p text:style-name="P">One {OBJECT} two.</text:p>',
         "One two.",
@@ -716,6 +748,14 @@ RTF_STYLES = (
         (r"\pard\s2 no {\v0 One.}\par", "One."),
         (r"\pard\s3 One.\par", "One."),
         (r"One.{\cs4 no}{\cs5 no\v0  Two.}", "One. Two."),
+        (
+            r'A {\field{\*\fldinst SYMBOL 179 \\f "Symbol"}{\fldrslt\f3}}5.',
+            "A \u22655.",
+        ),
+        (
+            r'A {\field{\*\fldinst{SYMBOL 179 \\f "Wingdings"}}{\fldrslt}} b.',
+            "A b.",
+        ),
         (r"One.{\v\par\pard no} \s1 no\s0 Two.", "One.\n\nTwo."),
     ],
 )
@@ -931,6 +971,33 @@ SIGNS = {"shift_jis": ("cp932", "①髙"), "gb2312": ("gb18030", "镕"),
          "euc-kr": ("cp949", "똠")}  # fmt: skip
 
 
+TOLD_TWICE = {
+    "a.xhtml": (
+        '<?xml version="1.0" encoding="cp1251"?><meta charset="utf-8">',
+        "cp1251",
+    ),
+    "b.xhtml": ('<meta charset="latin1">', "utf-8"),
+    "c.xhtml": ('<meta charset="windows-1251">', "cp1251"),
+    "a.html": (
+        '<?xml version="1.0" encoding="cp1251"?><meta charset="utf-8">',
+        "utf-8",
+    ),
+    "b.html": (
+        '<script charset="koi8-r"></script><meta charset="windows-1251">',
+        "cp1251",
+    ),
+    "c.html": ('<!-- charset="koi8-r" --><meta charset="windows-1251">', "cp1251"),
+}
+
+
+@pytest.mark.parametrize("name", TOLD_TWICE)
+def test_a_page_takes_the_word_for_its_encoding_that_is_for_its_format(tmp_path, name):
+    head, encoding = TOLD_TWICE[name]
+    path = tmp_path / name
+    path.write_bytes(f"{head}<p>{RUSSIAN}</p>".encode(encoding))
+    assert read_document(path).text == RUSSIAN.replace("\n", " ").strip()
+
+
 @pytest.mark.parametrize("suffix", [".html", ".epub"])
 @pytest.mark.parametrize("told", [*NAMED, *SIGNS])
 def test_what_a_page_says_of_its_encoding_is_taken_as_browsers_take_it(
@@ -951,7 +1018,7 @@ def test_what_a_page_says_of_its_encoding_is_taken_as_browsers_take_it(
 ADDRESSES = {
     "chapter": 'href="ch%201.xhtml#s2"', "query": 'href="ch%201.xhtml?v=2"',
     "root": 'href="/OEBPS/ch%201.xhtml"', "backslash": 'href=".\\ch%201.xhtml"',
-    "capitals": 'href="Ch 1.xhtml"',
+    "capitals": 'href="Ch 1.xhtml"', "blanks": 'href=" ch%201.xhtml "',
 }  # fmt: skip
 LACKING = {
     "a file": ('href="ch%202.xhtml"', 'href="gone.xhtml"', "gone.xhtml"),
@@ -1003,6 +1070,7 @@ PIECES = {
     "<p><img alt='T' src='t.png'>he end</p>": "The end",
     "<p><img class='dropcap' alt='“T' src='t.png'>he end</p>": "“The end",
     "<p><img alt='A ship' src='s.png'>End</p>": "End",
+    "<p><i>\uf015</i> Home</p>": "Home",
     "<div><template shadowrootmode=open><p>Shown</p></template></div>": "Shown",
     "<p>a <math><mi>x</mi></math> b</p>": "a b",
 }

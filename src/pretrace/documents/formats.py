@@ -14,6 +14,7 @@ from pretrace.documents.layout import LaidOutText, joined_hyphens, unwrap_print
 from pretrace.documents.readers import limits
 from pretrace.documents.readers.epub import read_epub
 from pretrace.documents.readers.html import read_html
+from pretrace.documents.readers.notes import GAP, close_gaps
 from pretrace.documents.readers.office import read_docx, read_odt, read_rtf
 from pretrace.documents.readers.pdf import read_pdf
 from pretrace.documents.readers.plain import read_markdown, read_plain
@@ -113,7 +114,10 @@ def read_document(path: Path) -> LaidOutText:
             f"{said}). Is it whole? Open it, and save it again or as text (.txt)."
         ) from error
     whole = reading.text.replace("\0", "").encode(errors="ignore").decode()
-    text, hyphens = joined_hyphens(whole)
+    # only the font knows what these characters are, such as the ticks of Wingdings
+    whole, signs = re.subn("[\uf000-\uf0ff]", GAP, whole)
+    reading.left_out["signs of other fonts"] += signs
+    text, hyphens = joined_hyphens(close_gaps(whole))
     if kind == ".pdf":
         text = unwrap_print(text)
     reading.text = text.strip("\n")

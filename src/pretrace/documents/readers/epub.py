@@ -219,7 +219,10 @@ class _Book:
         for name in [*map(self.file_at, named), *ending]:
             if name:
                 return name
-        raise InputError(
+        raise self._without_chapters()
+
+    def _without_chapters(self) -> InputError:
+        return InputError(
             f"{self.path}: the EPUB has no list of its chapters (.opf); save it again "
             "in the program that wrote it."
         )
@@ -231,7 +234,7 @@ class _Book:
         A place in the file and a question to a server (`#s2`, `?v=2`) are no part of
         its name, if it has none with them.
         """
-        address = href.replace("\\", "/")
+        address = href.strip().replace("\\", "/")
         path = address.partition("#")[0].partition("?")[0]
         for known in (address, unquote(address), unquote(path)):
             name = self.names.get(_folded(_file_at(known, self.folder)), "")
@@ -240,8 +243,10 @@ class _Book:
         return ""
 
     def refuse_missing(self) -> None:
-        """Raise `InputError` if most of the chapters are missing."""
-        if self.missing and len(self.missing) >= len(self.named):
+        """Raise `InputError` if most of the chapters, or their list, are missing."""
+        if not self.missing and not self.named:
+            raise self._without_chapters()
+        if len(self.missing) >= len(self.named):
             of = len(self.missing) + len(self.named)
             raise InputError(
                 f"{self.path}: {len(self.missing)} of {of} chapters that the EPUB "

@@ -46,7 +46,7 @@ NAVIGATION = "navigation"
 
 _PART_OF_TAG = dict.fromkeys(
     ("head", "script", "style", "template", "noscript", "svg", "button",
-     "select", "textarea", "iframe", "object", "audio", "video", "canvas",
+     "select", "datalist", "textarea", "iframe", "object", "audio", "video", "canvas",
      "epub:case"), UNSEEN
 ) | {"nav": NAVIGATION, "footer": NAVIGATION, "form": NAVIGATION, "dialog": NAVIGATION,
      "aside": NOTES,
@@ -134,15 +134,31 @@ def read_html(data: bytes, path: Path) -> LaidOutText:
 def decode_markup(data: bytes, path: Path) -> tuple[str, str]:
     """Return HTML, or XML, and its encoding: by its mark, by what it says, or else as
     other texts."""
-    told = re.search(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", data[:2000])
-    name = encoding_told(told[1].decode("ascii", "replace")) if told else ""
-    try:
+    head = re.sub(rb"<!--.*?(?:-->|\Z)", b"", data[:2000], flags=re.DOTALL)
+    labels = []
+    for pattern in (_XML_ENCODING, _CHARSET):
+        told = pattern.search(head)
+        labels.append(told[1].decode("ascii", "replace") if told else "")
+    if ".htm" in path.name.lower():
+        labels.reverse()  # browsers take HTML by its own words first
+    elif not labels[0] and b"\0" not in head:
+        labels[0] = "utf-8"
+    for label in labels:
+        name = encoding_told(label)
         # a mark says more, and what can be read to here is no UTF-16
-        if name and not (has_mark(data) or name.startswith(("utf-16", "utf-32"))):
+        if not name or has_mark(data) or name.startswith(("utf-16", "utf-32")):
+            continue
+        try:
             return data.decode(name), shown_encoding(name)
-    except (UnicodeError, LookupError):  # such as of idna, and of hex
-        pass
+        except (UnicodeError, LookupError):  # such as of idna, and of hex
+            continue
     return decode(data, path)
+
+
+_CHARSET = re.compile(
+    rb"""<meta\b[^>]*?\bcharset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE
+)
+_XML_ENCODING = re.compile(rb"""\A\s*<\?xml[^>]*?\bencoding\s*=\s*["']([\w.:-]+)""")
 
 
 def styles_in(markup: str) -> str:

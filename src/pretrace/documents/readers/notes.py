@@ -40,4 +40,4 @@ what changes took out."""
 
 def close_gaps(text: str) -> str:
     """Take the gaps out of a text; of the blanks before and after one, one stays."""
-    return re.sub(rf"(?<=\s)(?:{GAP}+ )+|{GAP}", "", text)
+    return re.sub(rf"(?<!\S)(?:{GAP}+ )+|{GAP}", "", text)

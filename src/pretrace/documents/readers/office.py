@@ -23,7 +23,7 @@ from pretrace.documents.readers.notes import (
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import writable
 
-CONTENTS, OTHER_SIGNS = "contents", "signs of other fonts"
+CONTENTS = "contents"
 
 Puts = dict[str, bool]
 """What a style, or a text itself, puts on or off."""
@@ -48,6 +48,31 @@ def _with_parents(styles: Mapping[Key, tuple[str | None, Puts]]) -> dict[Key, Pu
     return whole
 
 
+# signs of fonts
+
+UNKNOWN_SIGN = "\uf000"
+"""The first of the characters that fonts such as Wingdings have in their own way."""
+
+
+def _is_symbol(font: str | None) -> bool:
+    return (font or "").strip("'\"").lower().startswith("symbol")
+
+
+def _in_font(text: str, is_symbol: bool) -> str:
+    """Return a text with the signs of the font Symbol, if it is in it, as characters."""
+    return text.translate(_SYMBOLS) if is_symbol else text
+
+
+_SYMBOLS: dict[int, str] = {}
+for _first, _signs in {
+    0x20: " !∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾"  # noqa: RUF001
+    "αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼",  # noqa: RUF001
+    0xA0: "€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑",  # noqa: RUF001
+}.items():
+    _SYMBOLS |= dict(enumerate(_signs, 0xF000 + _first))
+"""Signs of the font Symbol, by the numbers that word processors give them."""
+
+
 # DOCX
 
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
@@ -57,6 +82,7 @@ _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallba
 _PARAGRAPH, _RUN, _TEXT, _FIELD = f"{_W}p", f"{_W}r", f"{_W}t", f"{_W}sdt"
 _SIGNS = {
     f"{_W}tab": "\t",
+    f"{_W}ptab": "\t",
     f"{_W}br": "\n",
     f"{_W}cr": "\n",
     f"{_W}noBreakHyphen": "-",
@@ -177,18 +203,16 @@ def _strings_of_docx(
                     yield paragraphs[-1], "", UNSEEN
             elif tag == _PARAGRAPH:
                 paragraphs.append(element)
-            elif tag == _EQUATION and paragraphs:
+            elif tag == _EQUATION or element.get("ProgID", "").startswith("Equation"):
                 skipped = element
-                yield around, " ".join(element.itertext()) or "?", EQUATIONS
+                string = " ".join(element.itertext()) or "?"
+                yield element if around is None else around, string, EQUATIONS
             elif tag in _LEFT_OUT:
                 left_as.append(_LEFT_OUT[tag])
             elif paragraphs and tag in _WRITTEN and element.getparent().tag == _RUN:
-                part = _left_as(element.getparent(), around, styles)
-                string = _SIGNS.get(tag, element.text or "")
-                if tag == _SYMBOL:
-                    string = _sign_of(element)
-                    if not string:
-                        string, part = "?", OTHER_SIGNS
+                run = element.getparent()
+                part = _left_as(run, around, styles)
+                string = _string_of(element, run)
                 yield around, string, left_as[-1] if left_as else part
         elif tag == _PARAGRAPH:
             paragraphs.pop()
@@ -248,29 +272,18 @@ def _left_as(run: Any, paragraph: Any, styles: Mapping[Key, Puts]) -> str | None
     return None
 
 
-def _sign_of(symbol: Any) -> str:
-    """Return the character of a sign that is given with its font; "" of one that only
-    the font knows."""
-    try:
-        code = int(symbol.get(f"{_W}char", ""), 16)
-    except ValueError:
-        return ""
-    if not 0xF000 <= code <= 0xF0FF:
-        return chr(code) if code < 0xD800 else ""
-    if symbol.get(f"{_W}font", "").lower() != "symbol":
-        return ""
-    for first, signs in _SYMBOLS.items():
-        if first <= code - 0xF000 < first + len(signs):
-            return signs[code - 0xF000 - first]
-    return ""
+def _string_of(element: Any, run: Any) -> str:
+    """Return the text of a string or a sign in a run."""
+    if element.tag == _SYMBOL:
+        code = element.get(f"{_W}char", "")
+        sign = chr(int(code, 16)) if _CODE.fullmatch(code) else UNKNOWN_SIGN
+        return _in_font(sign, _is_symbol(element.get(f"{_W}font")))
+    text = _SIGNS.get(element.tag, element.text or "")
+    fonts = run.find(f"{_W}rPr/{_W}rFonts")
+    return _in_font(text, fonts is not None and _is_symbol(fonts.get(f"{_W}ascii")))
 
 
-_SYMBOLS = {
-    0x20: " !∀#∃%&∋()∗+,−./0123456789:;<=>?≅ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖ[∴]⊥_‾"  # noqa: RUF001
-    "αβχδεφγηιϕκλμνοπθρστυϖωξψζ{|}∼",  # noqa: RUF001
-    0xA0: "€ϒ′≤⁄∞ƒ♣♦♥♠↔←↑→↓°±″≥×∝∂•÷≠≡≈…⏐⎯↵ℵℑℜ℘⊗⊕∅∩∪⊃⊇⊄⊂⊆∈∉∠∇®©™∏√⋅¬∧∨⇔⇐⇑⇒⇓◊〈®©™∑",  # noqa: RUF001
-}
-"""Code of the first sign -> signs of the font Symbol."""
+_CODE = re.compile(r"[0-9A-Fa-f]{1,3}|[0-9A-CE-Fa-ce-f][0-9A-Fa-f]{3}")
 
 
 # ODT
@@ -363,13 +376,17 @@ def _odt_styles(root: Any) -> dict[Key, tuple[str | None, Puts]]:
                 puts[UNSEEN] = display == "none"
             if lines - {None}:
                 puts[DELETED] = "none" not in lines
+            for key in _FONTS.intersection(properties.keys()):
+                puts[_SYMBOL] = _is_symbol(properties.get(key))
         key = (style.get(f"{_STYLE_NS}family"), style.get(f"{_STYLE_NS}name"))
         styles[key] = (style.get(f"{_STYLE_NS}parent-style-name"), puts)
     return styles
 
 
+_FONTS = {f"{_STYLE_NS}font-name", f"{_ODT_NS.format('xsl-fo-compatible')}font-family"}
 _STRIKES_ODT = ("text-line-through-style", "text-line-through-type")
 _DISPLAY = f"{_TEXT_NS}display"
+_HIDES = f"{_TEXT_NS}hidden-paragraph[@{_TEXT_NS}is-hidden='true']"
 _FAMILIES = dict.fromkeys(_ODT_PARAGRAPHS, "paragraph") | {f"{_TEXT_NS}span": "text"}
 
 
@@ -386,9 +403,11 @@ def _strings_of_odt(
         tag = element.tag
         if event == "start":
             part, puts = around[-1]
-            if part is None:
+            is_hidden = element.get(f"{_TEXT_NS}is-hidden")
+            if part is None and is_hidden != "false":
                 part = _ODT_LEFT_OUT.get(tag)
-            if tag == _SECTION and element.get(_DISPLAY) == "none":
+            is_off = tag == _SECTION and element.get(_DISPLAY) == "none"
+            if is_off or is_hidden == "true" or element.find(_HIDES) is not None:
                 part = UNSEEN
             key = (_FAMILIES.get(tag, ""), element.get(f"{_TEXT_NS}style-name"))
             puts = puts | styles.get(key, {})
@@ -406,6 +425,7 @@ def _strings_of_odt(
             around.pop()
             string = _collapsed(element.tail)
         if paragraphs and string:
+            string = _in_font(string, around[-1][1].get(_SYMBOL, False))
             yield paragraphs[-1], string, _left_as_in(around)
 
 
@@ -424,7 +444,22 @@ def _collapsed(string: str | None) -> str:
 # RTF
 
 _LINE_BREAK = "\v"
+
+
+def _sign_of_field(field: re.Match[str]) -> str:
+    """Return a field of RTF that is a sign of a font, after the sign."""
+    sign = _in_font(chr(0xF000 + int(field["code"])), _is_symbol(field["font"]))
+    return rf"{{\uc1\u{ord(sign)}?}}{field[0]}"
+
+
 _UNTOLD = (
+    (
+        re.compile(
+            r"\{\\\*\\fldinst[^}]{0,200}?\bSYMBOL (?P<code>\d{1,2}|1\d\d|2[0-4]\d|25[0-5])\b"
+            r'(?:[^}"]{0,100}"(?P<font>[^"]{0,100})")?'
+        ),
+        _sign_of_field,
+    ),
     # the signs before the lines of a list
     (re.compile(r"\\listtext(?![a-z])"), r"\\pntext"),
     (re.compile(r"HYPERLINK"), "LINK"),  # of which striprtf writes the address, too
@@ -434,7 +469,7 @@ _UNTOLD = (
     (re.compile(r"\\line(?![a-z]) ?"), _LINE_BREAK),
     (re.compile(r"\\_"), "-"),  # a hyphen at which no line ends
 )
-"""Words of RTF that striprtf takes for text -> words that it knows to be none."""
+"""Words of RTF that striprtf takes for text, or leaves out -> words that it knows."""
 
 _ABOUT_RTF = r"\{{\\{} ([^{{}}]*)\}}"
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from pretrace.documents.languages import is_latin
 from pretrace.documents.layout import (
     PAGE_NUMBER,
     PAGES_REPEATED,
@@ -154,12 +153,11 @@ def _check_has_words(pages: Sequence[Sequence[_Line]], path: Path) -> tuple[int,
             "probably scanned. Read its text first, as by: ocrmypdf IN.pdf OUT.pdf"
         )
     text = " ".join(line.text for line in chain.from_iterable(pages))
-    letters = [*filter(str.isalpha, text)]
-    if len(letters) > MOST_LETTERS * len(text.split()) and is_latin(letters[:1000]):
+    letters = sum(map(str.isalpha, text)) / max(words, 1)
+    if letters > MOST_LETTERS:
         raise InputError(
-            f"{path}: the text of the PDF has no spaces between words, "
-            f"{len(letters) / len(text.split()):.0f} letters a word; print it anew, or "
-            "save it as plain text."
+            f"{path}: the text of the PDF has no spaces between words, {letters:.0f} "
+            "letters a word; print it anew, or save it as plain text."
         )
     distinct = {_digitless(page) for page in pages}
     if len(pages) >= PAGES_REPEATED and len(distinct) == 1:
