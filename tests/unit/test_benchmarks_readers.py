@@ -11,6 +11,7 @@ import pytest
 from made_up_books import docx, encrypted_pdf, epub, pdf, prose, wrapped
 from pretrace.benchmarks.user_rows import rows_of_works
 from pretrace.documents.formats import conversion_of, read_document
+from pretrace.documents.readers.pdf import _check_has_words, _Line, _Piece
 from pretrace.documents.works import read_work, report_of, works_in
 from pretrace.runtime.errors import InputError
 from pretrace.studies.audit.works import cut_of_sides, side_of
@@ -1103,6 +1104,17 @@ DRAWN = {
 def test_a_pdf_is_read_as_it_looks(tmp_path, name):
     reading = read_document(pdf(tmp_path / "a.pdf", [DRAWN[name]]))
     assert reading.text == "What is seen of a page are these ten words."
+
+
+@pytest.mark.parametrize(
+    "sentence", [*SENTENCES.values(), "བོད་ཀྱི་སྐད་ཡིག་ནི་གནའ་བོའི་སྐད་ཡིག་ཡིན།"]
+)
+def test_a_pdf_is_glued_only_if_its_script_has_spaces(tmp_path, sentence):
+    page = [_Line([_Piece(sentence, 9, 700)])] * 10
+    assert _check_has_words([page], tmp_path)[0] > 9
+    glued = [_Line([_Piece("ηχώρατουποταμούκαιτουπαλιούμύλου", 9, 700)])] * 10
+    with pytest.raises(InputError, match="no spaces between words, 32 letters a word"):
+        _check_has_words([glued], tmp_path)
 
 
 def test_a_hyphen_before_a_blank_at_the_end_of_a_line_keeps_it(tmp_path):

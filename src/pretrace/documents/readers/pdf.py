@@ -153,7 +153,9 @@ def _check_has_words(pages: Sequence[Sequence[_Line]], path: Path) -> tuple[int,
             "probably scanned. Read its text first, as by: ocrmypdf IN.pdf OUT.pdf"
         )
     text = " ".join(line.text for line in chain.from_iterable(pages))
-    letters = sum(map(str.isalpha, text)) / max(words, 1)
+    # the second is of Tibetan, which has signs between its words
+    most = max(words, len(re.findall(r"\w+", text)), 1)
+    letters = sum(map(str.isalpha, text)) / most
     if letters > MOST_LETTERS:
         raise InputError(
             f"{path}: the text of the PDF has no spaces between words, {letters:.0f} "
