@@ -174,7 +174,7 @@ class ApiAnswerer:
         none."""
         if not self._client.dialect.logprobs:
             return letter_of_text(body)
-        letter_ids = {}
+        letter_ids: dict[int, str] = {}
         for letter, ids in self._endpoint.logit_bias or ():
             letter_ids |= dict.fromkeys(ids, letter)
         return letter_of_logprobs(body, self.tokenizer, letter_ids)
@@ -375,9 +375,9 @@ def letter_of_logprobs(
         others = [top.logprob for top in tops if top.name != made]
         least = math.exp(min(others)) if others else 1.0
         if min(least, 1 - listed) > _NEXT_TO_NOTHING * total:
-            letter = letter_in(reply.text) or likeliest
-            reason = None if letter else "no letter among the most probable tokens"
-            return Letters(None, letter, reason)
+            answer = letter_in(reply.text) or likeliest
+            reason = None if answer else "no letter among the most probable tokens"
+            return Letters(None, answer, reason)
     if likeliest is None:
         return Letters(None, None, "no letter among the most probable tokens")
     a, b, c, d = (shares.get(letter, 0.0) / total for letter in OPTION_LETTERS)

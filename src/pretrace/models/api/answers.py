@@ -134,7 +134,7 @@ def choice_of(body: Any) -> JsonObject:
         # Google's, where a prompt is not answered
         error = error or body.get("promptFeedback") or body.get("prompt_feedback")
     if names_filter(error):
-        return choice | {"finish_reason": "content_filter"}
+        return {**choice, "finish_reason": "content_filter"}
     if error:
         raise MalformedAnswerError(f"an error: {shorten(message_of(error))}")
     if not choice:
