@@ -9,6 +9,7 @@ from math import comb
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from pretrace.evaluation.metrics import FEWEST_DOCUMENTS
 from pretrace.evaluation.roc import Flags, Floats, Whole
@@ -126,7 +127,9 @@ def _components(shared: list[Whole]) -> Whole:
             return numbers
 
 
-def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Floats]:
+def resample(
+    groups: Groups, resamples: int, seed: int
+) -> Iterator[NDArray[np.float32]]:
     """Yield weights of shape (texts, part of the resamples), part by part: how often
     each text was drawn.
 
