@@ -9,10 +9,9 @@ from math import comb
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from pretrace.evaluation.metrics import FEWEST_DOCUMENTS
-from pretrace.evaluation.roc import Flags, Floats, Whole
+from pretrace.evaluation.roc import Flags, Floats, Weights, Whole
 
 LEAST_DOCUMENTS = 10
 """Fewer documents of a class are too few for tests between methods, and for settings
@@ -127,9 +126,7 @@ def _components(shared: list[Whole]) -> Whole:
             return numbers
 
 
-def resample(
-    groups: Groups, resamples: int, seed: int
-) -> Iterator[NDArray[np.float32]]:
+def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Weights]:
     """Yield weights of shape (texts, part of the resamples), part by part: how often
     each text was drawn.
 
