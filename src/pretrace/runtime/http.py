@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.logs import Progress, log
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx2
 
 USER_AGENT = "pretrace (research on pretraining data; one request at a time)"
@@ -84,8 +87,23 @@ def _seconds(value: str) -> float | None:
     return None
 
 
+@cache
+def certificates() -> "ssl.SSLContext":
+    """Read the certificates that this machine trusts, once a process: each client would
+    read them again, which takes longer than its requests on loopback."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
+
+
 class NotFoundError(InputError):
     """The server has no such file (HTTP 404)."""
+
+
+def _client() -> "httpx2.Client":
+    import httpx2
+
+    return httpx2.Client(follow_redirects=True, timeout=60, verify=certificates())
 
 
 def check_address(url: str) -> int:
@@ -97,10 +115,8 @@ def check_address(url: str) -> int:
     import httpx2
 
     try:
-        with httpx2.Client(
-            follow_redirects=True, timeout=60, headers={"User-Agent": USER_AGENT}
-        ) as client:
-            answer = client.head(url)
+        with _client() as client:
+            answer = client.head(url, headers={"User-Agent": USER_AGENT})
     except httpx2.HTTPError as error:
         raise InputError(
             f"{url} is not reached: {type(error).__name__}: {error}"
@@ -166,7 +182,7 @@ class Fetcher:
             headers["If-Range"] = mark.read_text(encoding="utf-8")
         try:
             with (
-                httpx2.Client(follow_redirects=True, timeout=60) as client,
+                _client() as client,
                 client.stream("GET", url, headers=headers) as answer,
             ):
                 if answer.status_code == 416:

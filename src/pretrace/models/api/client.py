@@ -33,6 +33,7 @@ from pretrace.models.api.faults import FailedRequestError, fault_of, is_filter
 from pretrace.models.api.store import AnswerStore, BudgetUsedUpError, StoredAnswer
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject, digest, writable
+from pretrace.runtime.http import certificates
 from pretrace.runtime.logs import log
 
 OF_MODEL = (
@@ -215,7 +216,9 @@ class _Asking:
             timeout=self.endpoint.timeout,
             max_retries=0,  # retries are counted, logged and paid for here
             # a redirect could take texts to another host
-            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
+            http_client=openai.DefaultAsyncHttpxClient(
+                follow_redirects=False, verify=certificates()
+            ),
         ) as client:
             is_told = self.client.is_known or not self.endpoint.chat
             is_alone = self.endpoint.cost(1, 1) or not is_told
