@@ -225,6 +225,7 @@ FAULTY = {
     "an error beside a choice": message("The cor") | {"error": UPSTREAM},
     "an error in a choice": message("The cor", error=UPSTREAM),
     "no text and no token": message("") | {"usage": NOTHING},
+    "no text, and no token alone": message("") | {"usage": {"completion_tokens": 0}},
     "no text and no reason": message(" ", finish_reason=None),
     **{
         reason: message("The cor", finish_reason=reason)
@@ -251,12 +252,17 @@ def at_the_other_endpoint(answer):
 
 
 def as_events(answer):
-    """A chat's answer as a stream, which a server may send to any request."""
-    if isinstance(answer, dict):
+    """A chat's answer as a stream, which a server may send to any request; its last
+    event tells the error and the usage."""
+    events = [answer]
+    if isinstance(answer, dict) and "choices" in answer:
         answer = copy.deepcopy(answer)
-        for choice in answer.get("choices") or ():
+        for choice in answer["choices"] or ():
             choice["delta"] = choice.pop("message", {})
-    return f": PROCESSING\n\ndata: {json.dumps(answer)}\n\ndata: [DONE]\n\n"
+        last = {key: answer.pop(key) for key in ("error", "usage") if key in answer}
+        events = [answer, {"choices": []} | last]
+    lines = [f"data: {json.dumps(event)}" for event in events]
+    return "\n\n".join([": PROCESSING", *lines, "data: [DONE]", ""])
 
 
 WAYS = {

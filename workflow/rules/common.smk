@@ -18,6 +18,7 @@ from pretrace.studies import Plan, load_study
 from pretrace.studies.estimate import measured, order_of_length
 from pretrace.studies.failures import ways_on
 from pretrace.studies.job_minutes import minutes_of, minutes_of_fill
+from pretrace.studies.priorities import FIRST
 from pretrace.studies.workflow import (
     announce,
     fill_defaults,
