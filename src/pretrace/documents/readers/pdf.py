@@ -125,8 +125,8 @@ def _line(pieces: Sequence[Sequence[Any]]) -> _Line:
     own = []
     for text, size, _, height in pieces:
         own.append(_Piece(text, size, height))
-    [_, _, left, height] = pieces[0] if pieces else ["", 0.0, 0.0, 0.0]
-    return _Line(own, left, height)
+    _, _, left, height = pieces[0] if pieces else ("", 0.0, 0.0, 0.0)
+    return _Line(own, float(left), float(height))
 
 
 def _words_of(page: Sequence[_Line]) -> int:
