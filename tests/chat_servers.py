@@ -138,13 +138,14 @@ def streaming(responder: Responder, *, to: int | None = None) -> Responder:
         [choice] = answer.pop("choices")
         usage = answer.pop("usage")
         words = choice["message"]["content"].split()
-        deltas = [{"role": "assistant", "content": ""}]
+        # the end of a line in Unicode, and none of a stream
+        deltas = [{"role": "assistant", "content": "\u2028"}]
         deltas += [{"content": f"{word} "} for word in words]
         choices = [{"delta": delta, "finish_reason": None} for delta in deltas]
         choices.append({"delta": {}, "finish_reason": choice["finish_reason"]})
         events = [answer | {"choices": [event]} for event in choices]
         events.append({"choices": [], "usage": usage})
-        lines = [f"data: {json.dumps(event)}" for event in events]
+        lines = [f"data: {json.dumps(event, ensure_ascii=False)}" for event in events]
         return "\n\n".join([*lines, "data: [DONE]", ""][:to])
 
     return respond

@@ -15,7 +15,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from unittest import mock
 
+import httpcore2
 import pytest
 
 from loopback import Loopback, client_at, completion
@@ -25,6 +27,7 @@ from pretrace.models.api.endpoint import ApiRequest
 from pretrace.models.api.faults import FailedRequestError
 from pretrace.models.api.store import AnswerStore
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.http import certificates
 
 KEY = "sk-a-very-secret-key-4711"
 
@@ -90,6 +93,17 @@ def test_equal_requests_are_asked_once_unless_they_are_wanted_again(tmp_path):
         assert sum(progress) == 3
         client.ask([replace(request, again=1)], text_of)
         assert server.requests == 2
+
+
+def test_certificates_are_read_once_whatever_is_asked(tmp_path, monkeypatch):
+    reading = mock.Mock(wraps=httpcore2.default_ssl_context)
+    monkeypatch.setattr(httpcore2, "default_ssl_context", reading)
+    certificates.cache_clear()
+    with Loopback(echoed) as server:
+        for count in (1, 2):
+            ask(server.url, tmp_path / "a.sqlite", count=count)
+    assert server.requests == 2
+    assert reading.call_count == 1
 
 
 @pytest.mark.parametrize("fault", ["429", "500", "cut", "malformed", "no choices"])

@@ -171,6 +171,7 @@ def test_rotary_embeddings_are_stretched_as_the_file_says(facts, further, tmp_pa
         ({"llama.attention.scale": 8.0}, r"llama\.attention\.scale"),
         ({"llama.expert_count": 8}, r"llama\.expert_count"),
         ({f"{SCALING}type": "longrope", f"{SCALING}factor": 2.0}, r"rope\.scaling"),
+        ({f"{SCALING}type": "dynamic"}, r"rope\.scaling\.type"),
         ({f"{SCALING}yarn_beta_fast": 20.0}, r"rope\.scaling\.yarn_beta_fast"),
         ({"llama.attention.sliding_window": 16}, r"attention\.sliding_window"),
         ({"tokenizer.ggml.model": "bert"}, r"tokenizer\.ggml\.model is 'bert'"),

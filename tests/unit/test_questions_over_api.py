@@ -174,7 +174,13 @@ def test_a_letter_that_a_list_leaves_out_is_unknown(
 
 
 @pytest.mark.parametrize(
-    "said", [{"id": 32}, {"bytes": [32, 65]}, {"name": "token_id:32"}]
+    "said",
+    [
+        {"id": 32},
+        {"bytes": [32, 65]},
+        {"bytes": [*"\u0120A".encode()]},
+        {"name": "token_id:32"},
+    ],
 )
 def test_the_id_or_the_bytes_of_a_token_decide_what_it_is(answerer, said):
     listed = [{"token": name, "logprob": value} for name, value in BIASED.items()]
@@ -185,6 +191,26 @@ def test_the_id_or_the_bytes_of_a_token_decide_what_it_is(answerer, said):
         model = answerer(server.url, top_logprobs=4, logit_bias=BIAS)
         [read] = letters_of(model, PROMPTS[:1])
     assert read.probabilities == pytest.approx(SHARES, abs=1e-3)
+
+
+OF_A_THOUGHT = chat_logprobs(**{"<think>": 1.0, "A": 1e-9})
+READ_IN_THE_TEXT = {
+    "thoughts in the text": ({"content": "<think>A? No.</think>B"}, OF_A_THOUGHT, "B"),
+    "thoughts beside it": ({"reasoning_content": "A? No."}, OF_A_THOUGHT, "B"),
+    "an empty list": ({}, chat_logprobs(), "B"),
+    "no list and no text": ({"content": ""}, None, None),
+}
+
+
+@pytest.mark.parametrize("way", READ_IN_THE_TEXT)
+def test_a_letter_is_the_texts_where_the_list_is_not_of_its_place(answerer, way):
+    told, logprobs, letter = READ_IN_THE_TEXT[way]
+    answer = message("B", logprobs=logprobs)
+    answer["choices"][0]["message"] |= told
+    with Loopback(lambda *asked: answer) as server:
+        [read] = letters_of(answerer(server.url, top_logprobs=4), PROMPTS[:1])
+    reason = None if letter else "no text in the answer"
+    assert read == Letters(None, letter, reason)
 
 
 @pytest.mark.parametrize("by", [0.02, 1.0])

@@ -162,8 +162,8 @@ def test_an_api_is_asked_at_a_low_temperature_each_round_anew_and_a_second_run_a
     def respond(path, body):
         bodies.append(body)
         # looks whole, but its last paraphrase may not be
-        cut = {"finish_reason": "length"}
-        return message(GOOD, **cut) if len(bodies) == 1 else message(GOOD)
+        reason = "length" if body["max_tokens"] < 200 else "stop"
+        return message(GOOD, finish_reason=reason)
 
     with Loopback(respond) as server:
         for _ in range(2):
@@ -173,7 +173,7 @@ def test_an_api_is_asked_at_a_low_temperature_each_round_anew_and_a_second_run_a
                 view = paraphrase(benchmark_of(TEXT), writer, PROMPTS, "tested")
             assert tuple(view["text"]) == THREE
             assert len(bodies) == 2
-    assert bodies[0] == bodies[1]
+    assert bodies[1] == bodies[0] | {"max_tokens": 2 * bodies[0]["max_tokens"]}
     assert bodies[0]["temperature"] == 0.1
     assert bodies[0]["messages"][0]["content"].endswith(f"Example A: {TEXT}")
 
@@ -182,7 +182,12 @@ def test_a_checkpoint_writes_the_same_in_the_same_round_alone(tmp_path):
     register_local(
         tiny_models.tiny_model("gpt_neox", tmp_path / "tiny"), tmp_path / "tiny.json"
     )
-    prompts = [Prompt("The state"), Prompt("In 1934 the"), Prompt("word " * 400)]
+    prompts = [
+        Prompt("The state"),
+        Prompt("In 1934 the"),
+        Prompt("word " * 400),
+        Prompt(" the" * 126),
+    ]
 
     def written(which, again):
         with writer_by({"dtype": "float32"}, tmp_path) as writer:
@@ -192,6 +197,7 @@ def test_a_checkpoint_writes_the_same_in_the_same_round_alone(tmp_path):
     together = written(prompts, 0)
     shutil.move(tmp_path / "answers", tmp_path / "before")
     assert written(prompts[1:2], 0) == together[1:2]
+    assert together[3] == Reply(None, "cut at the highest number of tokens")
     assert together[2] == Reply(None, "longer than the model's context", skipped=True)
     for reply in together[:2]:
         assert reply.text

@@ -63,6 +63,7 @@ def test_every_job_of_a_study_is_planned_in_the_environment_of_the_pins(unrun, c
     ) == ["envs/pretrace.yaml"]
 
 
+@pytest.mark.full
 def test_a_job_finds_the_library_in_an_environment_that_has_none(unrun, conda):
     table = "results/benchmarks/smoke~texts.parquet"
     script = unrun.path / "scripts" / "build_benchmark.py"

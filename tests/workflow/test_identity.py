@@ -9,6 +9,8 @@ from collections.abc import Callable
 import pytest
 from projects import NOTHING, Project, jobs_of
 
+pytestmark = pytest.mark.full
+
 ALL = ("study=smoke/smoke.yaml", "resamples=200")
 PAGE = {"record_provenance", "render_report", "check_artifacts", "all"}
 RENDERED = {"render_table", "render_figure"} | PAGE
@@ -135,7 +137,6 @@ def test_results_copied_without_times_into_another_clone_are_not_made_again(
     assert planned(clone) == set()
 
 
-@pytest.mark.full
 def test_flipped_labels_of_an_older_time_give_the_other_metrics_without_the_memory(
     smoke,
 ):

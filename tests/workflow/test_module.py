@@ -71,12 +71,10 @@ def run_elsewhere(folder: Path, library: Project, *arguments: str) -> str:
     )
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("source", "renaming", "prefix"),
-    [
-        ("address", " as pre_*", "pre_"),
-        pytest.param("folder", "", "", marks=pytest.mark.full),
-    ],
+    [("address", " as pre_*", "pre_"), ("folder", "", "")],
 )
 def test_a_workflow_that_uses_this_one_as_a_module_keeps_its_rules_and_local_rules(
     source, renaming, prefix, unrun, elsewhere, served

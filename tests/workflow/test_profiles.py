@@ -238,6 +238,7 @@ if not Path("killed").exists():
 """
 
 
+@pytest.mark.full
 def test_what_a_killed_run_left_is_made_again_by_the_same_command(unrun):
     script = unrun.path / "scripts" / "build_benchmark.py"
     script.write_text(script.read_text(encoding="utf-8") + KILLED, encoding="utf-8")
@@ -248,6 +249,7 @@ def test_what_a_killed_run_left_is_made_again_by_the_same_command(unrun):
     assert "1 of 1 steps (100%) done" in unrun.run(*command).stdout
 
 
+@pytest.mark.full
 def test_the_default_profile_prints_a_line_a_job(unrun):
     shutil.copy2(
         PROFILES / "default" / "profile.yaml", unrun.path / "profiles" / "default"

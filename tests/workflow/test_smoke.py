@@ -10,6 +10,8 @@ import pytest
 from projects import NOTHING, jobs_of, plant
 from small_study import results
 
+pytestmark = pytest.mark.full
+
 
 def test_every_target_of_the_contract_is_there(finished):
     results = finished.path / "results"
@@ -79,7 +81,6 @@ def test_the_first_results_are_announced(finished):
     assert all((finished.path / path).is_file() for path in paths)
 
 
-@pytest.mark.full
 def test_the_study_is_the_same_bytes_from_scratch_on_one_core(finished, unrun):
     plant(unrun)
     unrun.run(
@@ -121,7 +122,6 @@ def test_one_more_table_or_figure_is_one_more_job(smoke):
     assert NOTHING in smoke.smoke("--dry-run").stdout
 
 
-@pytest.mark.full
 def test_jobs_to_start_are_looked_for_once_for_each_job_that_ended(smoke):
     for path in (smoke.path / "results" / "smoke" / "figures").iterdir():
         path.unlink()

@@ -29,6 +29,7 @@ rule gather_documents:
         "results/logs/gather_documents/{benchmark}.log",
     wildcard_constraints:
         benchmark=alternatives(PLAN.names_from("benchmarks", "answers")),
+    priority: benchmark.priority
     conda:
         "../../envs/pretrace.yaml"
     params:

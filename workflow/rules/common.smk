@@ -6,20 +6,19 @@ from functools import cache
 from inspect import signature
 from pathlib import Path
 
-from snakemake.common import overwrite_function_params
 from snakemake.io import is_flagged
 
 from pretrace import config_folder
 from pretrace.evaluation.statistics import STATISTICS
-from pretrace.runtime.ahead import Ahead, DrawingJob
+from pretrace.runtime.ahead import Ahead
 from pretrace.runtime.code import code_digest
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.identity import Identities, Job
-from pretrace.runtime.logs import say
 from pretrace.studies import Plan, load_study
 from pretrace.studies.estimate import measured, order_of_length
-from pretrace.studies.failures import FailedJob, ways_on
+from pretrace.studies.failures import ways_on
 from pretrace.studies.job_minutes import minutes_of, minutes_of_fill
+from pretrace.studies.priorities import FIRST
 from pretrace.studies.workflow import (
     announce,
     fill_defaults,
@@ -32,7 +31,6 @@ IDENTITIES = Identities(is_job="PRETRACE_JOB" in os.environ)
 fill_defaults(config)
 PLAN = plan_workflow(config, config_folder())
 STUDY = PLAN.study
-RENDERING = ("render_table", "render_figure")
 AHEAD = Ahead(Path("results", STUDY.name))
 
 
@@ -73,12 +71,10 @@ envvars:
 def asked():
     """The plan of what the command asks for: of artifacts by their paths, what `only`
     with their names plans."""
-    settings = workflow.dag_settings
-    if settings is None:  # Snakemake lints the rules
-        return PLAN
-    if not settings.target_jobs:  # this is not such a job
-        os.environ["PRETRACE_ONLY"] = ",".join(PLAN.artifacts_at(settings.targets))
-        by_pair = PLAN.asks_for_pairs(settings.targets)
+    targets = targets_of_command()
+    if targets is not None:  # this is not such a job
+        os.environ["PRETRACE_ONLY"] = ",".join(PLAN.artifacts_at(targets))
+        by_pair = PLAN.asks_for_pairs(targets)
         os.environ["PRETRACE_BY_PAIR"] = "yes" if by_pair else ""
     named = os.environ["PRETRACE_ONLY"]
     if named:
@@ -111,14 +107,7 @@ class Lookup:
         return Lookup(of_wildcards)
 
 
-def tell_parameters(function):
-    """Give a function of rules the names of its parameters. Snakemake asks for them
-    three times a job; to work them out anew takes a tenth of the time of planning."""
-    overwrite_function_params(function, signature(function).parameters)
-    return function
-
-
-overwrite_function_params(Lookup, signature(lambda wildcards: None).parameters)
+tell_parameters(Lookup, lambda wildcards: None)
 pair = Lookup(lambda wildcards: asked().pair(wildcards.model, wildcards.benchmark))
 model = Lookup(lambda wildcards: asked().model(wildcards.model))
 benchmark = Lookup(lambda wildcards: asked().benchmark(wildcards.benchmark))
@@ -216,79 +205,6 @@ def longest_first(wildcards):
     slugs = model.slug(wildcards), of_benchmark
     waited = pair.priority(wildcards) if of_benchmark else model.priority(wildcards)
     return waited + lengths_of_jobs().get(slugs, 0)
-
-
-def partition_file(wildcards=None):
-    """The file of the partitions that jobs go to, if they go to a cluster with Slurm
-    and it is named."""
-    settings = workflow.executor_settings
-    return getattr(settings, "partition_config", None) or os.environ.get(
-        "SNAKEMAKE_SLURM_PARTITIONS"
-    )
-
-
-def lift_rate_limit():
-    """Start jobs without Snakemake's own limit of 100 a second; a limit that the
-    command names stays.
-
-    With a limit, each job that ended makes Snakemake look for jobs to start once more
-    each second, to the end of the run: after 600 jobs 600 times a second.
-    """
-    limit = workflow.scheduling_settings.max_jobs_per_timespan
-    if limit is not None and (limit.max_jobs, limit.timespan) == (100, 1):
-        workflow.scheduler.job_rate_limiter = None
-
-
-def tell_copied_results():
-    """Say in one line how many results Snakemake has no record of, in place of its own
-    two, which name every rule."""
-    dag = workflow.dag
-    jobs = [job for job in dag.jobs if dag.reason(job).no_metadata]
-    copied = [job for job in jobs if not dag.needrun(job)]
-    if copied:
-        say(
-            f"{len(copied)} results have no record in .snakemake. What they were made "
-            "from stands in themselves, so they are reused. Copy .snakemake with "
-            "results/ to end this line."
-        )
-
-
-def drawing_jobs():
-    """Yield the jobs of this run that render, but for those of the study's first
-    artifacts, which wait for nothing."""
-    dag = workflow.dag
-    for job in dag.needrun_jobs():
-        if job.rule.name not in RENDERING or job.priority:
-            continue
-        made_in_run = []
-        for earlier, files in dag.dependencies[job].items():
-            if dag.needrun(earlier):
-                made_in_run += map(str, files)
-        yield DrawingJob(
-            dict(job.params.items()),
-            [str(path) for path in job.output],
-            str(job.input.identity),
-            [str(path) for path in job.input],
-            made_in_run,
-        )
-
-
-def failed_jobs():
-    """Yield the jobs of this run that failed, with the tables and figures that wait for
-    them."""
-    depending = workflow.dag.depending
-    for failed in workflow.scheduler.failed:
-        for job in getattr(failed, "jobs", [failed]):
-            waiting = set()
-            for later in workflow.dag.bfs(depending, job):
-                if later.rule.name in RENDERING:
-                    waiting.add(later.wildcards.artifact)
-            yield FailedJob(
-                job.rule.name,
-                dict(job.wildcards.items()),
-                str(job.log[0]) if job.log else "no log",
-                frozenset(waiting),
-            )
 
 
 def each_attempt(amount):

@@ -11,6 +11,7 @@ rule stream_shard:
         "results/logs/stream_shard/{corpus}/{shard}.log",
     wildcard_constraints:
         corpus=alternatives(PLAN.names_from("corpora", "hub")),
+    priority: corpus.priority
     localrule: not STUDY.settings.nodes_download
     conda:
         "../../envs/pretrace.yaml"

@@ -22,6 +22,8 @@ rule fetch_package:
         "results/logs/fetch_package/{file}.log",
     wildcard_constraints:
         file=alternatives(download.file for download in STUDY.downloads.values()),
+    # it waits for the network, and all else waits for it
+    priority: FIRST
     localrule: True
     conda:
         "../../envs/pretrace.yaml"

@@ -108,6 +108,7 @@ rule import_answers:
         "results/logs/import_answers/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
         model=alternatives(PLAN.names_from("models", "answers")),
+    priority: pair.priority
     conda:
         "../../envs/pretrace.yaml"
     params:

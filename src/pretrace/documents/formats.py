@@ -116,7 +116,8 @@ def read_document(path: Path) -> LaidOutText:
     whole = reading.text.replace("\0", "").encode(errors="ignore").decode()
     # only the font knows what these characters are, such as the ticks of Wingdings
     whole, signs = re.subn("[\uf000-\uf0ff]", GAP, whole)
-    reading.left_out["signs of other fonts"] += signs
+    if signs:
+        reading.left_out["signs of other fonts"] = signs
     text, hyphens = joined_hyphens(close_gaps(whole))
     if kind == ".pdf":
         text = unwrap_print(text)

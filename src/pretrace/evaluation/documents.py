@@ -9,7 +9,7 @@ import numpy as np
 
 from pretrace.evaluation.comparison import Tested
 from pretrace.evaluation.metrics import ACCURACIES, AUC_AS_PUBLISHED, FEWEST_DOCUMENTS
-from pretrace.evaluation.roc import Flags, Floats, ratio
+from pretrace.evaluation.roc import Flags, Floats, Weights, ratio
 from pretrace.evaluation.scores import RankedUnits
 from pretrace.evaluation.selection import Estimand
 from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, interval
@@ -37,7 +37,7 @@ class Measured(NamedTuple):
 
 
 def document_metrics(
-    units: RankedUnits, estimands: Iterable[Estimand], weights: Floats
+    units: RankedUnits, estimands: Iterable[Estimand], weights: Weights
 ) -> Iterator[Measured]:
     """Yield the metrics of documents alone.
 

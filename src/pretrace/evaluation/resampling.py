@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.metrics import FEWEST_DOCUMENTS
-from pretrace.evaluation.roc import Flags, Floats, Whole
+from pretrace.evaluation.roc import Flags, Floats, Weights, Whole
 
 LEAST_DOCUMENTS = 10
 """Fewer documents of a class are too few for tests between methods, and for settings
@@ -126,7 +126,7 @@ def _components(shared: list[Whole]) -> Whole:
             return numbers
 
 
-def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Floats]:
+def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Weights]:
     """Yield weights of shape (texts, part of the resamples), part by part: how often
     each text was drawn.
 

@@ -3,6 +3,7 @@ its texts."""
 
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,8 @@ from pretrace.methods.statistics import Floats
 
 Flags = NDArray[np.bool_]
 Whole = NDArray[np.intp]
+Weights = NDArray[np.floating[Any]]
+"""How often each text is drawn: whole numbers, of float64 or float32."""
 
 
 def ratio(numerator: Floats, denominator: Floats, empty: float = np.nan) -> Floats:
@@ -83,7 +86,7 @@ class Ranking:
         parts = [[len(self.members)], self.members, self.nonmembers]
         return np.concatenate([*parts, self.above, self.at_least]).tobytes()
 
-    def counts(self, weights: Floats) -> tuple[Floats, Floats]:
+    def counts(self, weights: Weights) -> tuple[Floats, Floats]:
         """Return numerators (metrics, resamples) and pairs (resamples,): a metric is
         numerator / pairs.
 
@@ -126,7 +129,7 @@ class Ranking:
         return numerators, pairs
 
 
-def _cumulative(weights: Floats) -> Floats:
+def _cumulative(weights: Weights) -> Floats:
     """Return sums of the first 0, 1, ... n rows: shape (n + 1, resamples).
 
     In square blocks of rows, because np.cumsum walks down one column at a time and is

@@ -7,7 +7,15 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pretrace.evaluation.roc import Flags, Floats, Ranking, Whole, ranks_of, ratio
+from pretrace.evaluation.roc import (
+    Flags,
+    Floats,
+    Ranking,
+    Weights,
+    Whole,
+    ranks_of,
+    ratio,
+)
 from pretrace.evaluation.scores import RankedUnits
 from pretrace.evaluation.significance import CROSS_FITTED, expansion
 from pretrace.methods.settings import Column
@@ -99,7 +107,7 @@ class Rankings:
         return len(ranking.members), len(ranking.nonmembers)
 
     def metrics(
-        self, keys: Iterable[RankingKey], weights: Floats
+        self, keys: Iterable[RankingKey], weights: Weights
     ) -> dict[RankingKey, Floats]:
         """Return every metric of each ranking under weights of shape (texts,
         resamples): (metrics, resamples).
@@ -115,7 +123,7 @@ class Rankings:
             metrics[key] = of_ranking[id(ranking)]
         return metrics
 
-    def values(self, estimands: Sequence[Estimand], weights: Floats) -> Floats:
+    def values(self, estimands: Sequence[Estimand], weights: Weights) -> Floats:
         """Return every estimand under weights of shape (texts, resamples): shape
         (estimands, resamples)."""
         metrics = self.metrics((estimand.ranking for estimand in estimands), weights)

@@ -219,6 +219,6 @@ def _check_effect(wrapped: Any, folder: Path, checkpoint: Checkpoint) -> None:
     if torch.equal(logits, base):
         raise InputError(
             f"{folder} changes no prediction of {checkpoint.path}: it is not trained "
-            "(its matrices lora_B are zero), or its settings switch it off. Name an "
-            "adapter that acts, or the model alone."
+            "(its matrices lora_A or lora_B are zero), or its settings switch it off. "
+            "Name an adapter that acts, or the model alone."
         )

@@ -189,7 +189,7 @@ def _stretching(
             "original_max_position_embeddings": longest,
         }
         return stretched, keys if is_alone else set()
-    if kind == "none" or factor in (0.0, 1.0):
+    if kind == "none" or (factor in (0.0, 1.0) and kind in ("linear", "yarn")):
         has_one_length = longest == own.get(_TRAINED, longest)
         return {}, keys | {_TRAINED} if has_one_length else keys
     if kind == "linear":

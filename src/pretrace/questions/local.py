@@ -19,6 +19,7 @@ from pretrace.passes.memory import attempt
 from pretrace.passes.prompt_prefix import Ids
 from pretrace.passes.requests import gpu_version_of
 from pretrace.questions.answering import (
+    CUT,
     OPTION_LETTERS,
     Advance,
     Letters,
@@ -223,12 +224,15 @@ class LocalAnswerer:
         ids = self._ids(prompt)
         if not self._fitting([ids], more=1):
             return Reply(None, TOO_LONG, skipped=True)
+        room = most
         if self._target.context is not None:
-            most = min(most, self._target.context - len(ids))
+            room = min(most, self._target.context - len(ids))
         torch.manual_seed(seed_of(prompt.plain, again))
         [added] = generate(
-            self._model, self.tokenizer, [ids], most, PARAPHRASE_TEMPERATURE
+            self._model, self.tokenizer, [ids], room, PARAPHRASE_TEMPERATURE
         )
+        if len(added) == room < most:
+            return Reply(None, CUT)
         return Reply(self._text(added))
 
     def _ids(self, prompt: Prompt) -> Ids:

@@ -16,6 +16,7 @@ from pretrace.models.api.answers import (
     MalformedAnswerError,
     NoLogprobsError,
     choice_of,
+    has_thoughts,
     is_cut,
     is_cut_in_thought,
     is_filtered,
@@ -174,7 +175,7 @@ class ApiAnswerer:
         none."""
         if not self._client.dialect.logprobs:
             return letter_of_text(body)
-        letter_ids = {}
+        letter_ids: dict[int, str] = {}
         for letter, ids in self._endpoint.logit_bias or ():
             letter_ids |= dict.fromkeys(ids, letter)
         return letter_of_logprobs(body, self.tokenizer, letter_ids)
@@ -339,10 +340,12 @@ class _Listed(NamedTuple):
         """Return what the token writes: by its bytes, by its id if the model's
         tokenizer is there, else by its name, as text or as the vocabulary spells it."""
         if self.data is not None:
-            return self.data.decode(errors="replace")
-        if self.id is not None and tokenizer is not None:
-            return str(tokenizer.decode([self.id]))
-        return self.name.translate(BLANKS)
+            text = self.data.decode(errors="replace")
+        elif self.id is not None and tokenizer is not None:
+            text = str(tokenizer.decode([self.id]))
+        else:
+            text = self.name
+        return text.translate(BLANKS)
 
 
 def letter_of_logprobs(
@@ -355,12 +358,15 @@ def letter_of_logprobs(
     that is not next to nothing, it is unknown: the answer is then the letter of the
     text, without probabilities. Servers that list what a model finds likeliest before a
     `logit_bias` (vLLM, llama.cpp) leave letters out; vLLM puts the token that was made
-    before them, however unlikely.
+    before them, however unlikely. Of a model that thinks first, the letter is the
+    text's, too.
     """
     reply = reply_of(body)
     if reply.text is None:
         return Letters(None, None, reply.reason)
     made, tops = _first_logprobs(choice_of(body), reply.text)
+    if not tops or has_thoughts(body):  # the first token is then a thought's
+        return letter_of_text(body)
     shares: dict[str, float] = {}
     for top in tops:
         letter = top.text(tokenizer).strip()
@@ -375,9 +381,9 @@ def letter_of_logprobs(
         others = [top.logprob for top in tops if top.name != made]
         least = math.exp(min(others)) if others else 1.0
         if min(least, 1 - listed) > _NEXT_TO_NOTHING * total:
-            letter = letter_in(reply.text) or likeliest
-            reason = None if letter else "no letter among the most probable tokens"
-            return Letters(None, letter, reason)
+            answer = letter_in(reply.text) or likeliest
+            reason = None if answer else "no letter among the most probable tokens"
+            return Letters(None, answer, reason)
     if likeliest is None:
         return Letters(None, None, "no letter among the most probable tokens")
     a, b, c, d = (shares.get(letter, 0.0) / total for letter in OPTION_LETTERS)

@@ -10,7 +10,7 @@ from typing import Annotated
 import pandas as pd
 from pydantic import Field
 
-from pretrace.questions.answering import Answerer, Prompt
+from pretrace.questions.answering import CUT, Answerer, Prompt
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import Progress, log
 from pretrace.runtime.schema import Keys
@@ -109,8 +109,10 @@ def _paraphrases(
     texts: list[str], answerer: Answerer, prompts: ParaphrasePrompts, name: str
 ) -> dict[str, tuple[str, ...]]:
     """Return text -> its three paraphrases, where usable; malformed answers are asked
-    for again."""
+    for again, and those that were cut with twice the tokens."""
     usable = {}
+    # three paraphrases take fewer tokens in any language
+    most = {text: 64 + 2 * len(text.encode()) for text in texts}
     for again in range(ROUNDS):
         left = [text for text in texts if text not in usable]
         if not left:
@@ -123,12 +125,13 @@ def _paraphrases(
                 again + 1,
             )
         requests = [prompts.prompt(text) for text in left]
-        # three paraphrases take fewer tokens in any language
-        most = [64 + 2 * len(text.encode()) for text in left]
+        tokens = [most[text] for text in left]
         with Progress(name, total=len(left), unit="passages") as progress:
-            replies = answerer.write(requests, most, again, progress.update)
+            replies = answerer.write(requests, tokens, again, progress.update)
         for text, reply in zip(left, replies, strict=True):
             paraphrases = paraphrases_in(reply.text or "", text)
             if paraphrases:
                 usable[text] = paraphrases
+            if reply.reason == CUT:
+                most[text] *= 2
     return usable

@@ -324,7 +324,8 @@ def answer_notes(artifact: Artifact, results: Results) -> list[str]:
         answers = results.read("answers", pair)
         name = f"{panel.title_of(panel.model)} on {panel.title_of(panel.benchmark)}"
         for (task, setting), rows in answers.groupby(["task", "setting"]):
-            asked = f"{len(rows):,} answers to {method_label(task)} {setting}".strip()
+            label = method_label(str(task))
+            asked = f"{len(rows):,} answers to {label} {setting}".strip()
             without = rows["reason"].isin(WITHOUT_TEXT)
             if without.any():
                 verdict = "These are not judged"

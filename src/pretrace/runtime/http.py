@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.logs import Progress, log
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx2
 
 USER_AGENT = "pretrace (research on pretraining data; one request at a time)"
@@ -28,7 +31,8 @@ _SLOW_FOR, _LEAST_BYTES = 60.0, 10_000
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPAN = re.compile(r"(?:[\d.]+(?:ms|[smhd]))+")
 _SPAN_PART = re.compile(r"([\d.]+)(ms|[smhd])")
-_USED_UP = re.compile(r"(?:r|remaining)=0\b.*?\b(?:t|reset)=(\d+)", re.IGNORECASE)
+_USED_UP = re.compile(r"\b(?:r|remaining)=0\b", re.IGNORECASE)
+_RESET = re.compile(r"\b(?:t|reset)=(\d+)", re.IGNORECASE)
 _POLICIES = re.compile(r',\s*(?=")')
 _EPOCH = 10**9  # a larger number of seconds is a moment since 1970
 _EPOCH_MS = 10**11
@@ -55,8 +59,9 @@ def asked_wait(headers: Mapping[str, str]) -> float | None:
         if "ratelimit" in name and "reset" in name and is_used_up:
             waits.append(_seconds(value))
     for policy in _POLICIES.split(told.get("ratelimit", "")):
-        if used_up := _USED_UP.search(policy):
-            waits.append(float(used_up[1]))
+        reset = _RESET.search(policy)
+        if reset and _USED_UP.search(policy):
+            waits.append(float(reset[1]))
     return max((wait for wait in waits if wait is not None), default=None)
 
 
@@ -84,8 +89,23 @@ def _seconds(value: str) -> float | None:
     return None
 
 
+@cache
+def certificates() -> "ssl.SSLContext":
+    """Read the certificates that this machine trusts, once a process: each client would
+    read them again, which takes longer than its requests on loopback."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
+
+
 class NotFoundError(InputError):
     """The server has no such file (HTTP 404)."""
+
+
+def _client() -> "httpx2.Client":
+    import httpx2
+
+    return httpx2.Client(follow_redirects=True, timeout=60, verify=certificates())
 
 
 def check_address(url: str) -> int:
@@ -97,10 +117,8 @@ def check_address(url: str) -> int:
     import httpx2
 
     try:
-        with httpx2.Client(
-            follow_redirects=True, timeout=60, headers={"User-Agent": USER_AGENT}
-        ) as client:
-            answer = client.head(url)
+        with _client() as client:
+            answer = client.head(url, headers={"User-Agent": USER_AGENT})
     except httpx2.HTTPError as error:
         raise InputError(
             f"{url} is not reached: {type(error).__name__}: {error}"
@@ -166,7 +184,7 @@ class Fetcher:
             headers["If-Range"] = mark.read_text(encoding="utf-8")
         try:
             with (
-                httpx2.Client(follow_redirects=True, timeout=60) as client,
+                _client() as client,
                 client.stream("GET", url, headers=headers) as answer,
             ):
                 if answer.status_code == 416:

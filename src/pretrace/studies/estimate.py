@@ -184,7 +184,7 @@ def tokenizer_here(plan: Plan, benchmark: str) -> Path | None:
 def measured(plan: Plan) -> dict[str, str]:
     """Return the tables of the benchmarks of the user's own files and of those whose
     texts go to APIs, by slug."""
-    slugs = set()
+    slugs: set[str] = set()
     for job in jobs_of(plan, {}):
         if not job.model.is_local:
             slugs.update(job.benchmarks)
@@ -292,7 +292,7 @@ def assumptions(plan: Plan, known: Counted) -> list[str]:
             sizeless.add(job.model.slug)
     uncounted = set()
     unmeasured = set()
-    read = set()
+    read: set[str] = set()
     for job in jobs:
         read.update(job.benchmarks)
     for slug in read - known.keys():

@@ -94,6 +94,7 @@ characters."""
 
 _SYMBOL = f"{_W}sym"
 _EQUATION = "{http://schemas.openxmlformats.org/officeDocument/2006/math}oMath"
+_OLD_OBJECT = "{urn:schemas-microsoft-com:office:office}OLEObject"
 _WRITTEN = {_TEXT, f"{_W}delText", _SYMBOL, *_SIGNS}
 """Tags of strings and signs, in runs."""
 
@@ -203,7 +204,9 @@ def _strings_of_docx(
                     yield paragraphs[-1], "", UNSEEN
             elif tag == _PARAGRAPH:
                 paragraphs.append(element)
-            elif tag == _EQUATION or element.get("ProgID", "").startswith("Equation"):
+            elif tag == _EQUATION or (
+                tag == _OLD_OBJECT and element.get("ProgID", "").startswith("Equation")
+            ):
                 skipped = element
                 string = " ".join(element.itertext()) or "?"
                 yield element if around is None else around, string, EQUATIONS

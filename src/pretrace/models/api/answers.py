@@ -33,7 +33,7 @@ _FAULTS = re.compile(
 `error`, z.AI's `network_error`, DeepSeek's `insufficient_system_resource`, vLLM's
 `abort`."""
 
-_CUT = ("length", "max_tokens")
+_CUT = re.compile("(max_|model_)?length|max_(.+_)?tokens", re.I)
 """Words of a `finish_reason` of an answer whose tokens were used up."""
 
 _TAG = "(?:think|thinking|thought|reasoning)"
@@ -41,7 +41,12 @@ _THOUGHTS = re.compile(rf"\s*(?:<{_TAG}>|<\|channel\|>analysis)")
 _END_OF_THOUGHTS = re.compile(rf"</{_TAG}>|<\|channel\|>final<\|message\|>")
 """How servers mark thoughts that they leave in an answer."""
 
+_THOUGHT_KEYS = ("reasoning_content", "reasoning")
+"""Where servers put thoughts beside an answer's content."""
+
 _EVENT, _LAST_EVENT = "data:", "[DONE]"
+_LINE_END = re.compile("\r\n?|\n")
+"""Of events. Texts in JSON may have other ends of lines, such as U+2028."""
 
 Body = JsonObject
 
@@ -49,6 +54,14 @@ Body = JsonObject
 class MalformedAnswerError(ValueError):
     """An answer that lacks what every answer to its request has; it is asked for
     again."""
+
+
+class ErrorAnswerError(MalformedAnswerError):
+    """An error in place of an answer, or beside it; `details`: what it says."""
+
+    def __init__(self, error: Any) -> None:
+        super().__init__(f"an error: {shorten(message_of(error))}")
+        self.details = _object(error)
 
 
 class ImpossibleAnswerError(MalformedAnswerError):
@@ -66,7 +79,8 @@ def body_of(raw: str) -> Body:
     Raises:
         MalformedAnswerError: it is neither.
     """
-    lines = raw.splitlines()
+    raw = raw.removeprefix("\ufeff")
+    lines = _LINE_END.split(raw)
     events = [line[len(_EVENT) :].strip() for line in lines if line.startswith(_EVENT)]
     try:
         body: Any = _put_together(events) if events else json.loads(raw)
@@ -83,7 +97,7 @@ def _put_together(events: Sequence[str]) -> Body:
     """Return the answer that a stream's events make, as one that comes at once: of
     either endpoint, with the log-probabilities of its first token."""
     whole = {}
-    message = {"content": "", "refusal": ""}
+    message = dict.fromkeys(("content", "refusal", *_THOUGHT_KEYS), "")
     text = ""
     reason = None
     logprobs = None
@@ -93,16 +107,23 @@ def _put_together(events: Sequence[str]) -> Body:
             reason = reason or ("stop" if has_text else None)
             break
         part = json.loads(event)
+        about = _object(part)
+        choices = about.get("choices")
         # the last event has the usage alone
-        is_usage = isinstance(part, dict) and part.get("choices") == []
+        is_usage = choices == [] or (not choices and bool(about.get("usage")))
         choice = {} if is_usage else choice_of(part)
         delta = _object(choice.get("delta"))
+        if not delta and not message["content"]:
+            # of a server that does not stream; MiniMax repeats the whole at the end
+            delta = _object(choice.get("message"))
         for key in message:
             message[key] += text_in(delta.get(key)) or ""
         text += text_in(choice.get("text")) or ""
         reason = choice.get("finish_reason") or reason
-        logprobs = logprobs or choice.get("logprobs")
-        whole.update({key: value for key, value in part.items() if value})
+        told = _object(choice.get("logprobs"))
+        if logprobs is None and any(told.values()):
+            logprobs = told
+        whole.update({key: value for key, value in about.items() if value})
     if reason is None:
         raise MalformedAnswerError("a stream that breaks off")
     message["content"] += text
@@ -134,9 +155,9 @@ def choice_of(body: Any) -> JsonObject:
         # Google's, where a prompt is not answered
         error = error or body.get("promptFeedback") or body.get("prompt_feedback")
     if names_filter(error):
-        return choice | {"finish_reason": "content_filter"}
+        return {**choice, "finish_reason": "content_filter"}
     if error:
-        raise MalformedAnswerError(f"an error: {shorten(message_of(error))}")
+        raise ErrorAnswerError(error)
     if not choice:
         raise MalformedAnswerError("no choices")
     reason = str(choice.get("finish_reason") or "")
@@ -154,12 +175,13 @@ def check_answer(body: Any) -> None:
     if has_reason or choice.get("prompt_logprobs"):
         return
     if not (text_of(choice) or "").strip():
+        counted = _object(_object(body).get("usage")).get("completion_tokens")
         used = tokens_used(body)
         is_ended = isinstance(choice.get("finish_reason"), str)
         holder = choice if "text" in choice else _object(choice.get("message"))
         content = holder.get("text", holder.get("content"))
         is_text = isinstance(content, str | list | None)
-        if not is_text or not is_ended or (used is not None and used[1] == 0):
+        if not is_text or not is_ended or (used[1] if used else counted) == 0:
             raise MalformedAnswerError("no text and no token of an answer")
 
 
@@ -212,9 +234,18 @@ def without_thoughts(text: str) -> str:
     return "" if _THOUGHTS.match(answer) else answer
 
 
+def has_thoughts(body: Body) -> bool:
+    """Return whether a model thought before the first word of its answer."""
+    choice = choice_of(body)
+    message = _object(choice.get("message"))
+    text = text_of(choice) or ""
+    is_marked = any(message.get(key) for key in _THOUGHT_KEYS)
+    return is_marked or thought_tokens(body) > 0 or without_thoughts(text) != text
+
+
 def is_cut(choice: JsonObject) -> bool:
     """Return whether a choice ends because its tokens were used up."""
-    return str(choice.get("finish_reason")).lower() in _CUT
+    return _CUT.fullmatch(str(choice.get("finish_reason"))) is not None
 
 
 def is_cut_in_thought(choice: JsonObject) -> bool:

@@ -15,6 +15,7 @@ import openai
 
 from pretrace.models.api.answers import (
     Body,
+    ErrorAnswerError,
     ImpossibleAnswerError,
     MalformedAnswerError,
     NoLogprobsError,
@@ -29,10 +30,16 @@ from pretrace.models.api.answers import (
 )
 from pretrace.models.api.dialect import Dialect
 from pretrace.models.api.endpoint import NANO, ApiRequest, Endpoint
-from pretrace.models.api.faults import FailedRequestError, fault_of, is_filter
+from pretrace.models.api.faults import (
+    FailedRequestError,
+    fault_of,
+    fault_told,
+    is_filter,
+)
 from pretrace.models.api.store import AnswerStore, BudgetUsedUpError, StoredAnswer
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject, digest, writable
+from pretrace.runtime.http import certificates
 from pretrace.runtime.logs import log
 
 OF_MODEL = (
@@ -215,7 +222,9 @@ class _Asking:
             timeout=self.endpoint.timeout,
             max_retries=0,  # retries are counted, logged and paid for here
             # a redirect could take texts to another host
-            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
+            http_client=openai.DefaultAsyncHttpxClient(
+                follow_redirects=False, verify=certificates()
+            ),
         ) as client:
             is_told = self.client.is_known or not self.endpoint.chat
             is_alone = self.endpoint.cost(1, 1) or not is_told
@@ -416,6 +425,9 @@ class _Asking:
             raise FailedRequestError(
                 self._without_key(str(error)), temporary=False, paid=True
             ) from None
+        except ErrorAnswerError as error:
+            problem = f"a malformed answer ({self._without_key(str(error))})"
+            raise fault_told(error.details, problem) from None
         except (
             MalformedAnswerError,
             ValueError,

@@ -22,7 +22,7 @@ class Benchmark(Registered[BenchmarkEntry]):
     def priority(self) -> int:
         """Texts come before models: a job that fills the store reads those that are
         ready."""
-        return super().priority + FIRST - 1
+        return super().priority + FIRST - 2
 
     @property
     def table(self) -> str:
