@@ -379,8 +379,8 @@ def _odt_styles(root: Any) -> dict[Key, tuple[str | None, Puts]]:
                 puts[UNSEEN] = display == "none"
             if lines - {None}:
                 puts[DELETED] = "none" not in lines
-            for key in _FONTS.intersection(properties.keys()):
-                puts[_SYMBOL] = _is_symbol(properties.get(key))
+            for font in _FONTS.intersection(properties.keys()):
+                puts[_SYMBOL] = _is_symbol(properties.get(font))
         key = (style.get(f"{_STYLE_NS}family"), style.get(f"{_STYLE_NS}name"))
         styles[key] = (style.get(f"{_STYLE_NS}parent-style-name"), puts)
     return styles
