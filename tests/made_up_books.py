@@ -125,6 +125,11 @@ def pages_of(
     ]
 
 
+def content_of(lines: Sequence[str]) -> str:
+    shown = "".join(f"({re.sub(ESCAPED, ESCAPE, line)}) Tj T*\n" for line in lines)
+    return f"BT /F 10 Tf 12 TL 50 780 Td\n{shown}ET"
+
+
 def pdf(
     path: Path,
     pages: Sequence[Sequence[str]],
@@ -149,10 +154,7 @@ def pdf(
     ]
     kids = []
     for lines in pages:
-        shown = "".join(f"({re.sub(ESCAPED, ESCAPE, line)}) Tj T*\n" for line in lines)
-        content = f"BT /F 10 Tf 12 TL 50 780 Td\n{shown}ET"
-        if isinstance(lines, str):
-            content = lines
+        content = lines if isinstance(lines, str) else content_of(lines)
         about, stream = change(len(objects) + 1, content.encode("cp1252"))
         head = f"<< {about} /Length {len(stream)} >>\nstream\n".encode()
         objects.append(head + stream + b"\nendstream")

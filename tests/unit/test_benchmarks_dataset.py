@@ -12,6 +12,7 @@ import subprocess
 import sys
 import zipfile
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
@@ -359,8 +360,16 @@ BESIDE = {
 }
 
 
-@pytest.mark.parametrize("ending", ["jsonl", "csv", "parquet", "zip"])
-@pytest.mark.parametrize("beside", BESIDE)
+ENDINGS = ["jsonl", "csv", "parquet", "zip"]
+# each kind once, each ending twice
+IN_TURN = [*zip(BESIDE, ENDINGS * 2, strict=True)]
+REST = [case for case in product(BESIDE, ENDINGS) if case not in IN_TURN]
+
+
+@pytest.mark.parametrize(
+    ("beside", "ending"),
+    [*IN_TURN, *(pytest.param(*case, marks=pytest.mark.full) for case in REST)],
+)
 def test_rows_are_read_whatever_is_beside_them(hub, tmp_path, warnings, beside, ending):
     """In a folder, in a zip archive, on the hub, and while planning."""
     others = dict.fromkeys(BESIDE[beside], b"Some note.")

@@ -458,18 +458,22 @@ def test_zero_and_false_are_names(tmp_path, column, write):
         made.comma_separated: "csv",
         made.parquet: "parquet",
     }
-    path = tmp_path / f"t.{endings[write]}"
     entry = DataSet(source="dataset", path=str(tmp_path))
+    expected = {}
     for name, values in NUMBERS.items():
         for value in values:
+            number = len(expected)
             shown = (
                 "false" if value is False and write is made.comma_separated else value
             )
-            rows = [{"text": "a b", "label": 1, column: shown}]
+            rows = [{"text": f"text {number}", "label": 1, column: shown}]
+            path = tmp_path / f"{number}.{endings[write]}"
             path.write_bytes(write(rows))
-            own = texts_of(given_rows(path)), load(entry, [tmp_path], 0)
-            for [text] in own:
-                assert getattr(text, column) == name, value
+            expected[f"text {number}"] = name
+            [text] = texts_of(given_rows(path))
+            assert getattr(text, column) == name, value
+    loaded = load(entry, [tmp_path], 0)
+    assert {text.text: getattr(text, column) for text in loaded} == expected
 
 
 def test_numbers_are_names_and_missing_values_of_any_type_are_none(tmp_path):

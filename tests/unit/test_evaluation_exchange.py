@@ -231,8 +231,15 @@ FAMILIES = {
 }
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("sizes", [[6] * 16, [3] * 4 + [12] * 12, [20] * 4 + [4] * 12])
+SIZES = [[6] * 16, [3] * 4 + [12] * 12, [20] * 4 + [4] * 12]
+PAIRED = [*zip(SIZES, FAMILIES, strict=True)]
+REST = [case for case in product(SIZES, FAMILIES) if case not in PAIRED]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "family"),
+    [*PAIRED, *(pytest.param(*case, marks=pytest.mark.full) for case in REST)],
+)
 def test_false_alarms_stay_at_their_level(family, sizes):
     """The full tables are in tests/bench/SIZE_AND_POWER.md, by tests/bench/bench_audit.py."""
     rng = np.random.default_rng(8)

@@ -221,6 +221,7 @@ def test_a_file_that_no_place_offers_is_named_and_no_password_is_shown(
         # the hub's, and the older form of the draft
         ({"RateLimit": '"api";r=0;t=255'}, 255),
         ({"RateLimit": '"pages";r=9;t=9, "api";r=0;t=255'}, 255),
+        ({"RateLimit": '"api";t=255;r=0'}, 255),
         ({"RateLimit": "limit=10, remaining=0, reset=50"}, 50),
         ({"RateLimit": '"api";r=4;t=255'}, None),
     ],

@@ -11,11 +11,11 @@ from made_up_questions import letters_of, replies_of
 
 from chat_servers import chat, limited, refusing, streaming, thinking, without
 from loopback import Loopback, client_at, message
-from pretrace.models.api.answers import tokens_used
+from pretrace.models.api.answers import body_of, check_answer, tokens_used
 from pretrace.models.api.dialect import ROOMS
 from pretrace.models.api.store import AnswerStore
 from pretrace.questions.answering import Prompt, Reply
-from pretrace.questions.over_api import ApiAnswerer
+from pretrace.questions.over_api import ApiAnswerer, worded_reply_of
 from pretrace.runtime.errors import InputError
 
 PROMPTS = [Prompt(f"Which of {number}?") for number in range(6)]
@@ -366,9 +366,32 @@ def test_a_server_that_only_streams_is_read_and_one_that_breaks_off_is_asked_aga
         assert again[0].answer == "D"
 
 
-def test_what_google_says_of_a_wait_and_of_an_error_is_read(tmp_path):
+PART = {"choices": [{"delta": {"content": "B"}}]}
+LAST = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
+USAGE = {"usage": {"prompt_tokens": 9, "completion_tokens": 1}}
+STREAMS = {
+    "a mark of byte order": [PART, LAST],
+    "usage beside no list of choices": [PART, LAST, {"choices": None} | USAGE],
+    "usage alone": [PART, LAST, USAGE],
+    "the whole message": [message("B")],
+    "the whole message after its parts": [PART, message("B")],
+}
+
+
+@pytest.mark.parametrize("way", STREAMS)
+def test_a_stream_is_one_answer_however_its_events_are_cut(way):
+    mark = "\ufeff" * ("byte order" in way)
+    lines = [f"data: {json.dumps(event)}" for event in STREAMS[way]]
+    body = body_of(mark + "\r\n\r\n".join([*lines, "data: [DONE]", ""]))
+    check_answer(body)
+    assert worded_reply_of(body) == Reply("B")
+
+
+@pytest.mark.parametrize("with_status_200", [False, True])
+def test_what_google_says_of_a_wait_and_of_an_error_is_read(tmp_path, with_status_200):
     limit = {"code": 429, "message": "Quota.", "details": [{"retryDelay": "0.3s"}]}
-    waits = [[{"error": limit}]] * 4
+    waits = [json.dumps({"error": limit}) if with_status_200 else [{"error": limit}]]
+    waits *= 4
     answered = chat(plain)
     with Loopback(lambda *asked: waits.pop() if waits else answered(*asked)) as server:
         letters, _ = letters_at(server.url, tmp_path / "a.sqlite", attempts=2)

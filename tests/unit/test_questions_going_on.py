@@ -44,6 +44,8 @@ TITLES = {"book": BOOK} | {
     f"draft {number}": prose(1500, f"draft {number}") for number in range(KNOWN)
 }
 
+FEW = {"book": BOOK, "draft": TITLES["draft 1"]}
+
 
 def benchmark(texts=TITLES, asked=("book",)):
     rows = [
@@ -124,7 +126,7 @@ def test_a_book_that_is_recited_to_a_point_is_given_back_to_it_and_no_known_work
 def test_a_model_that_does_not_give_the_text_back_gives_back_nothing(
     tmp_path, model, requests, refused
 ):
-    summary, rows, _ = asked_of(chat(model), tmp_path)
+    summary, rows, _ = asked_of(chat(model), tmp_path, FEW)
     own = work(summary)
     assert own["given_back"] == 0
     assert own["requests"] == requests
@@ -166,8 +168,7 @@ def test_a_work_that_is_refused_whole_is_not_compared_and_a_refusal_is_final(tmp
 def test_an_answer_without_a_word_is_told_and_its_place_asked_again(
     tmp_path, respond, reason
 ):
-    texts = {"book": BOOK, "draft": TITLES["draft 1"]}
-    summary, rows, _ = asked_of(respond, tmp_path, texts)
+    summary, rows, _ = asked_of(respond, tmp_path, FEW)
     own = work(summary)
     assert own["requests"] == own["unanswered"] == PLACES * TRIES
     assert own["refused"] == 0
@@ -186,9 +187,8 @@ def test_a_model_that_says_something_before_and_after_a_recital_goes_on_in_it(tm
     def polite(prompt):
         return f"Certainly:\n\n{recite(prompt)}\n\n[End of what I may quote here.]"
 
-    texts = {"book": BOOK, "draft": TITLES["draft 1"]}
-    plain, _, _ = asked_of(chat(recite), tmp_path / "plain", texts)
-    summary, _, _ = asked_of(chat(polite), tmp_path / "polite", texts)
+    plain, _, _ = asked_of(chat(recite), tmp_path / "plain", FEW)
+    summary, _, _ = asked_of(chat(polite), tmp_path / "polite", FEW)
     for key in ("given_back", "longest"):
         assert work(summary)[key] == work(plain)[key]
 
@@ -196,9 +196,9 @@ def test_a_model_that_says_something_before_and_after_a_recital_goes_on_in_it(tm
 def test_a_second_run_asks_nothing_again_and_says_the_same(tmp_path):
     book = chat(reciting({"book": BOOK}, to=0.3))
     with Loopback(book) as server:
-        first, rows, _ = asked_of(book, tmp_path, url=server.url)
+        first, rows, _ = asked_of(book, tmp_path, FEW, url=server.url)
         requests = server.requests
-        again, same, _ = asked_of(book, tmp_path, url=server.url)
+        again, same, _ = asked_of(book, tmp_path, FEW, url=server.url)
         assert server.requests == requests == len(rows)
     pd.testing.assert_frame_equal(rows, same)
     pd.testing.assert_frame_equal(
@@ -213,7 +213,7 @@ def test_prompts_hold_what_is_before_a_place_and_nothing_that_follows(tmp_path):
         prompts.append(prompt)
         return "Nothing."
 
-    asked_of(chat(model), tmp_path, {"book": BOOK, "draft": TITLES["draft 1"]})
+    asked_of(chat(model), tmp_path, FEW)
     words = BOOK.split()
     of_book = {prompt for prompt in prompts if '"Book" by A. Writer' in prompt}
     assert len(of_book) == PLACES
@@ -229,12 +229,11 @@ def test_where_the_budget_ends_the_places_it_says_so_and_where_it_ends_the_going
 ):
     price = {"input": 0.0, "output": 1_000_000.0}  # a dollar a token
     book = chat(reciting({"book": BOOK}, words=80))
-    texts = {"book": BOOK, "draft": TITLES["draft 1"]}
     with pytest.raises(InputError, match="raise budget_usd"):
-        asked_of(book, tmp_path / "little", texts, price=price, budget_usd=300)
+        asked_of(book, tmp_path / "little", FEW, price=price, budget_usd=300)
     # 6 places of 80 words, 18 answers of two; then 800 are put aside for each that goes on
     summary, rows, _ = asked_of(
-        book, tmp_path / "more", texts, price=price, budget_usd=1500
+        book, tmp_path / "more", FEW, price=price, budget_usd=1500
     )
     assert summary.iloc[0]["cut_short"]
     assert work(summary)["given_back"] == PLACES * 80
@@ -246,10 +245,9 @@ def test_where_the_budget_ends_the_places_it_says_so_and_where_it_ends_the_going
 
 def test_a_reasoning_model_gives_back_as_much(tmp_path):
     book = chat(reciting({"book": BOOK}, to=0.4))
-    texts = {"book": BOOK, "draft": TITLES["draft 1"]}
-    plain, _, _ = asked_of(book, tmp_path / "plain", texts)
+    plain, _, _ = asked_of(book, tmp_path / "plain", FEW)
     thoughtful, _, _ = asked_of(
-        without(thinking(book, 2_000), "max_tokens"), tmp_path / "thoughtful", texts
+        without(thinking(book, 2_000), "max_tokens"), tmp_path / "thoughtful", FEW
     )
     assert work(plain)["given_back"] == work(thoughtful)["given_back"] > 500
 

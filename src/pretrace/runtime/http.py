@@ -31,7 +31,8 @@ _SLOW_FOR, _LEAST_BYTES = 60.0, 10_000
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _SPAN = re.compile(r"(?:[\d.]+(?:ms|[smhd]))+")
 _SPAN_PART = re.compile(r"([\d.]+)(ms|[smhd])")
-_USED_UP = re.compile(r"(?:r|remaining)=0\b.*?\b(?:t|reset)=(\d+)", re.IGNORECASE)
+_USED_UP = re.compile(r"\b(?:r|remaining)=0\b", re.IGNORECASE)
+_RESET = re.compile(r"\b(?:t|reset)=(\d+)", re.IGNORECASE)
 _POLICIES = re.compile(r',\s*(?=")')
 _EPOCH = 10**9  # a larger number of seconds is a moment since 1970
 _EPOCH_MS = 10**11
@@ -58,8 +59,9 @@ def asked_wait(headers: Mapping[str, str]) -> float | None:
         if "ratelimit" in name and "reset" in name and is_used_up:
             waits.append(_seconds(value))
     for policy in _POLICIES.split(told.get("ratelimit", "")):
-        if used_up := _USED_UP.search(policy):
-            waits.append(float(used_up[1]))
+        reset = _RESET.search(policy)
+        if reset and _USED_UP.search(policy):
+            waits.append(float(reset[1]))
     return max((wait for wait in waits if wait is not None), default=None)
 
 

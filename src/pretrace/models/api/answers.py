@@ -56,6 +56,14 @@ class MalformedAnswerError(ValueError):
     again."""
 
 
+class ErrorAnswerError(MalformedAnswerError):
+    """An error in place of an answer, or beside it; `details`: what it says."""
+
+    def __init__(self, error: Any) -> None:
+        super().__init__(f"an error: {shorten(message_of(error))}")
+        self.details = _object(error)
+
+
 class ImpossibleAnswerError(MalformedAnswerError):
     """An answer with numbers that cannot be what they stand for; asking again does not
     help."""
@@ -71,6 +79,7 @@ def body_of(raw: str) -> Body:
     Raises:
         MalformedAnswerError: it is neither.
     """
+    raw = raw.removeprefix("\ufeff")
     lines = _LINE_END.split(raw)
     events = [line[len(_EVENT) :].strip() for line in lines if line.startswith(_EVENT)]
     try:
@@ -98,10 +107,15 @@ def _put_together(events: Sequence[str]) -> Body:
             reason = reason or ("stop" if has_text else None)
             break
         part = json.loads(event)
+        about = _object(part)
+        choices = about.get("choices")
         # the last event has the usage alone
-        is_usage = isinstance(part, dict) and part.get("choices") == []
+        is_usage = choices == [] or (not choices and bool(about.get("usage")))
         choice = {} if is_usage else choice_of(part)
         delta = _object(choice.get("delta"))
+        if not delta and not message["content"]:
+            # of a server that does not stream; MiniMax repeats the whole at the end
+            delta = _object(choice.get("message"))
         for key in message:
             message[key] += text_in(delta.get(key)) or ""
         text += text_in(choice.get("text")) or ""
@@ -109,7 +123,7 @@ def _put_together(events: Sequence[str]) -> Body:
         told = _object(choice.get("logprobs"))
         if logprobs is None and any(told.values()):
             logprobs = told
-        whole.update({key: value for key, value in part.items() if value})
+        whole.update({key: value for key, value in about.items() if value})
     if reason is None:
         raise MalformedAnswerError("a stream that breaks off")
     message["content"] += text
@@ -143,7 +157,7 @@ def choice_of(body: Any) -> JsonObject:
     if names_filter(error):
         return {**choice, "finish_reason": "content_filter"}
     if error:
-        raise MalformedAnswerError(f"an error: {shorten(message_of(error))}")
+        raise ErrorAnswerError(error)
     if not choice:
         raise MalformedAnswerError("no choices")
     reason = str(choice.get("finish_reason") or "")

@@ -15,6 +15,7 @@ import openai
 
 from pretrace.models.api.answers import (
     Body,
+    ErrorAnswerError,
     ImpossibleAnswerError,
     MalformedAnswerError,
     NoLogprobsError,
@@ -29,7 +30,12 @@ from pretrace.models.api.answers import (
 )
 from pretrace.models.api.dialect import Dialect
 from pretrace.models.api.endpoint import NANO, ApiRequest, Endpoint
-from pretrace.models.api.faults import FailedRequestError, fault_of, is_filter
+from pretrace.models.api.faults import (
+    FailedRequestError,
+    fault_of,
+    fault_told,
+    is_filter,
+)
 from pretrace.models.api.store import AnswerStore, BudgetUsedUpError, StoredAnswer
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject, digest, writable
@@ -419,6 +425,9 @@ class _Asking:
             raise FailedRequestError(
                 self._without_key(str(error)), temporary=False, paid=True
             ) from None
+        except ErrorAnswerError as error:
+            problem = f"a malformed answer ({self._without_key(str(error))})"
+            raise fault_told(error.details, problem) from None
         except (
             MalformedAnswerError,
             ValueError,

@@ -91,6 +91,13 @@ def fault_of(error: openai.OpenAIError) -> FailedRequestError:
     return FailedRequestError(f"{type(error).__name__}: {error}", temporary=False)
 
 
+def fault_told(details: JsonObject, message: str) -> FailedRequestError:
+    """Translate an error that came with status 200, by its object."""
+    after = _wait_in(details)
+    is_limit = after is not None or str(details.get("code")) == str(_TOO_MANY)
+    return FailedRequestError(message, paid=not is_limit, after=after, limited=is_limit)
+
+
 def is_filter(error: openai.APIStatusError) -> bool:
     """Return whether a server refuses to have a prompt answered for what it says: an
     answer, too."""
