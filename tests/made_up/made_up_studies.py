@@ -5,10 +5,11 @@ from pathlib import Path
 
 import yaml
 
+from pretrace.runtime.schema import read_yaml
 from pretrace.studies import load_study
 
 ROOT = Path(__file__).parents[2]
-CONFIG = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
+CONFIG = read_yaml(ROOT / "config" / "config.yaml")
 RUN = {"model": "smollm2-135m", "benchmark": "sotu"}
 FREE = {
     "base_url": "http://h/v1",

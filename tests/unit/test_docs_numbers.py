@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-import yaml
 
+from pretrace.runtime.schema import read_yaml
 from pretrace.studies import Plan, load_study
 from pretrace.studies.estimate import jobs_of
 
@@ -102,12 +102,8 @@ def ablations_of_the_guide():
 
 
 def test_the_guides_table_of_ablations_is_what_only_plans():
-    config = yaml.safe_load(
-        (ROOT / "config" / "config.yaml").read_text(encoding="utf-8")
-    )
-    registered = yaml.safe_load(
-        (ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8")
-    )
+    config = read_yaml(ROOT / "config" / "config.yaml")
+    registered = read_yaml(ROOT / "config" / "artifacts.yaml")
     listed = list(ablations_of_the_guide())
     names = set()
     for entry in registered.values():

@@ -17,6 +17,7 @@ from made_up_studies import CONFIG, ROOT, checkpoint
 from spoiling import damaged, limited, refuses, spoiled, tiers
 
 from pretrace.methods import METHODS
+from pretrace.runtime.schema import read_yaml
 from pretrace.studies import Plan, Study, load_study
 
 VALUES: tuple[Any, ...] = (
@@ -115,8 +116,7 @@ def mine() -> dict[str, Any]:
 
 
 BASES = {"mine": mine()} | {
-    name: yaml.safe_load((ROOT / "config" / "studies" / f"{name}.yaml").read_text())
-    | {"study": "mine"}
+    name: read_yaml(ROOT / "config" / "studies" / f"{name}.yaml") | {"study": "mine"}
     for name in ("embedded", "frontier", "paper")
 }
 

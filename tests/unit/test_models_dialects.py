@@ -397,9 +397,14 @@ def test_what_google_says_of_a_wait_and_of_an_error_is_read(tmp_path, with_statu
         letters, _ = letters_at(server.url, tmp_path / "a.sqlite", attempts=2)
     assert [letter.answer for letter in letters] == ["B"] * len(PROMPTS)
     wrong = [{"error": {"code": 404, "message": "No such model."}}]
+    says = r"refuses a request \(status 404: No such model\."
+    if with_status_200:
+        unpaid = {"code": "insufficient_quota", "message": "No credit."}
+        wrong = json.dumps({"error": unpaid})
+        says = r"refuses a request \(.*No credit\."
     with (
         Loopback(lambda *asked: wrong) as server,
-        pytest.raises(InputError, match=r"status 404: No such model\."),
+        pytest.raises(InputError, match=says),
     ):
         letters_at(server.url, tmp_path / "b.sqlite")
 

@@ -10,7 +10,6 @@ from typing import Any
 import pandas as pd
 import pytest
 import torch
-import yaml
 from made_up_jobs import target_of
 from made_up_speeches import numbered, split_benchmark
 
@@ -30,10 +29,11 @@ from pretrace.models.training.stream import held_out, training_stream, windows
 from pretrace.models.training.tokenizer import SEPARATOR, train_tokenizer
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, read_parquet
+from pretrace.runtime.schema import read_yaml
 
 ROOT = Path(__file__).parents[2]
 REGISTRY = {
-    kind: yaml.safe_load((ROOT / "config" / f"{kind}.yaml").read_text(encoding="utf-8"))
+    kind: read_yaml(ROOT / "config" / f"{kind}.yaml")
     for kind in ("models", "benchmarks", "corpora", "downloads")
 }
 TRAINED = {

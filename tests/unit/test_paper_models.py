@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 import transformers
-import yaml
 from made_up_jobs import expected_statistics
 from made_up_questions import answerer_on
 
@@ -19,12 +18,13 @@ from pretrace.passes.engine import Engine
 from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import Request
 from pretrace.questions.answering import Prompt
+from pretrace.runtime.schema import read_yaml
 from simulated_gpu import SimulatedGPUs
 
 REGISTRY = Path(__file__).parents[2] / "config" / "models.yaml"
 ENTRIES = {
     slug: entry
-    for slug, entry in yaml.safe_load(REGISTRY.read_text(encoding="utf-8")).items()
+    for slug, entry in read_yaml(REGISTRY).items()
     if entry["source"] == "hub"
 }
 READ = (

@@ -14,7 +14,7 @@ from pretrace.questions.controls import longest_option, odd_one_out
 from pretrace.questions.job import similar
 from pretrace.questions.prompts import Wording
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.schema import read_keys
+from pretrace.runtime.schema import read_keys, read_yaml
 
 PROMPTS = Path(__file__).parents[2] / "config" / "prompts" / "de_cop.yaml"
 
@@ -233,7 +233,7 @@ def test_the_papers_prompt_is_sent_as_printed():
 def test_a_wrong_file_of_prompts_is_named_by_its_key(
     tmp_path, section, key, text, words
 ):
-    given = yaml.safe_load(PROMPTS.read_text(encoding="utf-8"))
+    given = read_yaml(PROMPTS)
     given[section][key] = text
     (tmp_path / "de_cop.yaml").write_text(yaml.safe_dump(given))
     with pytest.raises(InputError, match=words):

@@ -22,7 +22,6 @@ import pandas as pd
 import pytest
 import test_evaluation_audit
 import test_render_reproduction
-import yaml
 from made_up_results import BENCHMARK, MODEL
 from test_extraction import EXTRACTION, texts_of, windows_table
 
@@ -34,12 +33,11 @@ from pretrace.render.frames import csv_text
 from pretrace.render.results import Results
 from pretrace.render.tables.table import Table, markdown
 from pretrace.runtime.files import write_json, write_parquet
+from pretrace.runtime.schema import read_yaml
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
-REGISTERED = yaml.safe_load(
-    (ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8")
-)
+REGISTERED = read_yaml(ROOT / "config" / "artifacts.yaml")
 PAIR = (MODEL, BENCHMARK)
 
 

@@ -2,10 +2,10 @@
 
 import pandas as pd
 import pytest
-import yaml
 from made_up_studies import FREE, ROOT, checkpoint, load_written, study
 
 from pretrace.benchmarks import benchmark_entry
+from pretrace.runtime.schema import read_yaml
 from pretrace.studies import Plan
 from pretrace.studies.estimate import (
     assumptions,
@@ -20,7 +20,7 @@ from pretrace.studies.priorities import FIRST
 from pretrace.studies.workload import TOKENS_A_WORD, slices_read
 from tiny_models import tiny_tokenizer
 
-MODELS = yaml.safe_load((ROOT / "config" / "models.yaml").read_text(encoding="utf-8"))
+MODELS = read_yaml(ROOT / "config" / "models.yaml")
 API = FREE | {
     "endpoint": "completions",
     "price": {"input": 1.0, "output": 10.0},

@@ -91,12 +91,11 @@ def panel(*written, **keys):
     )
 
 
+EMBEDDED = load_study(CONFIG | {"study": "embedded"}, ROOT / "config").models.entries
+
+
 def registered(slug):
-    return (
-        load_study(CONFIG | {"study": "embedded"}, ROOT / "config")
-        .models.entries[slug]
-        .to_json(defaults=False)
-    )
+    return EMBEDDED[slug].to_json(defaults=False)
 
 
 REFUSED = [

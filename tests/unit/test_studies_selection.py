@@ -4,20 +4,16 @@ models that are gone."""
 from pathlib import Path
 
 import pytest
-import yaml
 from made_up_studies import CONFIG, RUN, load_written, study
 
 from pretrace.methods import INPUTS, METHODS
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import read_yaml
 from pretrace.studies import Plan, load_study
 
 PAPER = CONFIG | {"study": "paper"}
 PAPER_STUDY = load_study(PAPER)
-SLUGS = list(
-    yaml.safe_load(Path("config/studies/paper.yaml").read_text(encoding="utf-8"))[
-        "artifacts"
-    ]
-)
+SLUGS = list(read_yaml(Path("config/studies/paper.yaml"))["artifacts"])
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
 
-from pretrace.documents.layout import LaidOutText, count_words
+from pretrace.documents.layout import BOOK, LaidOutText, count_words
 from pretrace.documents.markup import Tag, read_markup
 from pretrace.documents.readers import limits
 from pretrace.documents.readers.encodings import (
@@ -39,6 +39,13 @@ _BLOCKS = {
 """Tags that are paragraphs, or around them; a cell of a table is one, as in documents
 of word processors."""
 
+_HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
+_OF_TEXT = {
+    "blockquote", "dd", "dl", "dt", "figcaption", "figure", "hr", "li", "ol", "p", "pre",
+    "ul", *_HEADINGS,
+}  # fmt: skip
+"""Blocks that stand beside each other in a text; others are around parts of a page."""
+
 NAVIGATION = "navigation"
 """Menus, banners and forms."""
 
@@ -67,7 +74,8 @@ _NAME_OF_NAVIGATION = re.compile(
     r"(?!(?:has|with|without|no|is|not)[-_])(?:.*[-_])?(?:cookies?|consent|gdpr|onetrust|nav|navbar|navigation|menu"
     r"|breadcrumbs?|sidebar|share|sharing|social|newsletter|subscribe|advert|adverts|advertisement|popup|modal|related"
     r"|toolbar|pagination|masthead|skip|skiplink|editsection|comments|disqus|site-?header|(?:site-?)?footer"
-    r"|recommended|recommendations|trending|taboola|outbrain)"
+    r"|recommended|recommendations|trending|taboola|outbrain|ads?|promo|sponsored|signup|login|paywall|donate|respond"
+    r"|comment-?list|byline|copyright|author[-_]*(?:bio|info|box))"
     r"(?:[-_].*|banner|bar|box|notice|list|links?|overlay|area)?"
     r"|no-?print|d-print-none|catlinks"
     r"|.*(?:cookieb|cookiec|cookien|cookiep|usercentrics|didomi|truste|iubenda|cmplz).*"
@@ -101,6 +109,16 @@ LINKED = 0.9
 """Share of the words of a list that are links, at least, if the list surrounds the text
 of a page."""
 
+SENTENCE = 10
+"""Words of a paragraph, at least, that shows where the text of a page is."""
+
+FEW_LINKED = 0.1
+"""Share of its words that are links, at most."""
+
+LEAST_OF_PAGE = 0.25
+"""Share of the words that is left of a page, at least, between its first and its last
+such paragraph; if less is, all stay."""
+
 MOST = 0.5
 """Share of the words of a file, or a book, that is never left out, whatever its tags
 are called."""
@@ -122,6 +140,7 @@ def read_html(data: bytes, path: Path) -> LaidOutText:
         reading = lay_out(markup, path, leaving)
     if reading.words_of_main > MOST * count_words(reading.text):
         reading = lay_out(markup, path, replace(leaving, around_main=True))
+    reading.leave_out_surroundings()
     reading.encoding = encoding
     return reading
 
@@ -280,12 +299,15 @@ class _Place:
     are left out as, if they are.
 
     `part_number` is the number of the tag that is left out.
-    `block` numbers the innermost block, `list_number` the outermost list; 0 for none.
+    `block` numbers the innermost block, `box` the innermost around paragraphs,
+    `list_number` the outermost list; 0 for none.
     `numbering` is what a class says that numbers are of, `page` the number that an id
     has.
     """
 
     block: int = 0
+    box: int = 0
+    is_heading: bool = False
     part: str | None = None
     part_number: int = 0
     numbering: str = ""
@@ -314,6 +336,8 @@ class _Place:
         part = leaving.part_of(tag, number) if self.part is None else self.part
         return _Place(
             block=number if tag.name in _BLOCKS else self.block,
+            box=number if tag.name in _BLOCKS - _OF_TEXT else self.box,
+            is_heading=self.is_heading or tag.name in _HEADINGS,
             part=part,
             part_number=self.part_number if part == self.part else number,
             numbering=self.numbering or kind_of_number,
@@ -340,6 +364,25 @@ class _Place:
 
 
 @dataclass
+class _Paragraph:
+    """A paragraph that was read, and where: its text, words, and those in links."""
+
+    place: _Place
+    written: StringIO = field(default_factory=StringIO)
+    words: int = 0
+    linked: int = 0
+
+    @property
+    def is_of_text(self) -> bool:
+        """Whether it is long enough, with few links, to be of the text of a page."""
+        return self.words >= SENTENCE and self.linked <= FEW_LINKED * self.words
+
+    @property
+    def is_link(self) -> bool:
+        return self.linked > MOST * self.words
+
+
+@dataclass
 class LaidOutMarkup(LaidOutText):
     """What was read of markup, and how many words of it are in its main part.
 
@@ -347,10 +390,55 @@ class LaidOutMarkup(LaidOutText):
     the words of each list, by its number, and `linked_in_lists` those that are links.
     """
 
+    paragraphs: list[_Paragraph] = field(default_factory=list)
     words_of_main: int = 0
     left_at: Counter[int] = field(default_factory=Counter)
     in_lists: Counter[int] = field(default_factory=Counter)
     linked_in_lists: Counter[int] = field(default_factory=Counter)
+
+    def join_paragraphs(self) -> None:
+        """Make the text of the paragraphs."""
+        written = [paragraph.written.getvalue() for paragraph in self.paragraphs]
+        text = re.sub(r"[^\S\n]+", " ", "\n\n".join(written))
+        text = re.sub(r" *\n *", "\n", text)
+        self.text = re.sub(r"\n{3,}", "\n\n", text).strip()
+
+    def leave_out_surroundings(self) -> None:
+        """Leave out what surrounds the text of a page without a name that says so:
+        links, and what is before its first or after its last paragraph of text. What
+        stands beside text in one box stays, and so does a headline. A page without
+        menus and links, and a book, stay as they are."""
+        boxes = set()
+        has_links = self.left_out[NAVIGATION] > 0
+        words = 0
+        for paragraph in self.paragraphs:
+            words += paragraph.words
+            has_links = has_links or paragraph.is_link
+            if paragraph.is_of_text:
+                boxes.add(paragraph.place.box)
+        if not (has_links and boxes) or words >= BOOK:
+            return
+        kept = []
+        for paragraph in self.paragraphs:
+            if paragraph.place.box in boxes or not paragraph.is_link:
+                kept.append(paragraph)
+        places = []
+        for number, paragraph in enumerate(kept):
+            if paragraph.is_of_text:
+                places.append(number)
+        begin, last = places[0], places[-1]
+        while begin > 0 and kept[begin - 1].place.box == kept[begin].place.box:
+            begin -= 1
+        if begin > 0 and kept[begin - 1].place.is_heading:
+            begin -= 1
+        while last + 1 < len(kept) and kept[last + 1].place.box == kept[last].place.box:
+            last += 1
+        kept = kept[begin : last + 1]
+        words_kept = sum(paragraph.words for paragraph in kept)
+        if words_kept >= LEAST_OF_PAGE * words:
+            self.paragraphs = kept
+            self.left_out[NAVIGATION] += words - words_kept
+            self.join_paragraphs()
 
     def parts_with_most(self, words: int) -> frozenset[int]:
         """Return the number of the tag that was left out with most of the `words`, if
@@ -409,14 +497,13 @@ def lay_out(
     """Return the text of markup, a block a paragraph; `notes` are the places of notes
     that earlier files lead to."""
     notes = notes or NotePlaces()
-    reading = LaidOutMarkup("", "")
-    written = StringIO()
     last = _Place()
+    reading = LaidOutMarkup("", "", paragraphs=[_Paragraph(last)])
     note = 0  # the block of the note that is being read
     for part, place in _placed(markup, path, leaving, notes):
         if isinstance(part, Tag):
             if part.name == "br" and part.begins and place.part is None:
-                written.write("\n")
+                reading.paragraphs[-1].written.write("\n")
             # an anchor with which a block begins
             if part.begins and place.block != last.block and notes.has(part):
                 note = place.block
@@ -440,10 +527,16 @@ def lay_out(
             reading.removed[f"{numbered} numbers"] += 1
         else:
             if place.block != last.block and part.strip():
-                written.write("\n\n")
                 last = place
-            written.write(part if place.keeps_lines else part.replace("\n", " "))
+                reading.paragraphs.append(_Paragraph(place))
+            paragraph = reading.paragraphs[-1]
+            paragraph.written.write(
+                part if place.keeps_lines else part.replace("\n", " ")
+            )
             words = count_words(part)
+            paragraph.words += words
+            if place.href:
+                paragraph.linked += words
             if place.in_main:
                 reading.words_of_main += words
             if place.list_number:
@@ -451,9 +544,7 @@ def lay_out(
             if place.list_number and place.href:
                 reading.linked_in_lists[place.list_number] += words
     del reading.left_out[UNSEEN]
-    text = re.sub(r"[^\S\n]+", " ", written.getvalue())
-    text = re.sub(r" *\n *", "\n", text)
-    reading.text = re.sub(r"\n{3,}", "\n\n", text).strip()
+    reading.join_paragraphs()
     return reading
 
 

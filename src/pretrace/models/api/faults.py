@@ -94,8 +94,16 @@ def fault_of(error: openai.OpenAIError) -> FailedRequestError:
 def fault_told(details: JsonObject, message: str) -> FailedRequestError:
     """Translate an error that came with status 200, by its object."""
     after = _wait_in(details)
-    is_limit = after is not None or str(details.get("code")) == str(_TOO_MANY)
-    return FailedRequestError(message, paid=not is_limit, after=after, limited=is_limit)
+    code = str(details.get("code"))
+    is_limit = after is not None or code == str(_TOO_MANY)
+    is_over_soon = code not in _NOT_OVER_SOON
+    return FailedRequestError(
+        message,
+        temporary=is_over_soon,
+        paid=is_over_soon and not is_limit,
+        after=after,
+        limited=is_limit,
+    )
 
 
 def is_filter(error: openai.APIStatusError) -> bool:
