@@ -379,14 +379,14 @@ def _odt_styles(root: Any) -> dict[Key, tuple[str | None, Puts]]:
                 puts[UNSEEN] = display == "none"
             if lines - {None}:
                 puts[DELETED] = "none" not in lines
-            for font in _FONTS.intersection(properties.keys()):
-                puts[_SYMBOL] = _is_symbol(properties.get(font))
+            for font in filter(None, map(properties.get, _FONTS)):
+                puts[_SYMBOL] = _is_symbol(font)
         key = (style.get(f"{_STYLE_NS}family"), style.get(f"{_STYLE_NS}name"))
         styles[key] = (style.get(f"{_STYLE_NS}parent-style-name"), puts)
     return styles
 
 
-_FONTS = {f"{_STYLE_NS}font-name", f"{_ODT_NS.format('xsl-fo-compatible')}font-family"}
+_FONTS = (f"{_STYLE_NS}font-name", f"{_ODT_NS.format('xsl-fo-compatible')}font-family")
 _STRIKES_ODT = ("text-line-through-style", "text-line-through-type")
 _DISPLAY = f"{_TEXT_NS}display"
 _HIDES = f"{_TEXT_NS}hidden-paragraph[@{_TEXT_NS}is-hidden='true']"
