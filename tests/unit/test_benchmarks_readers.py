@@ -270,6 +270,8 @@ KEPT_AROUND = {
     "a short paragraph beside the text": "<nav>Menu</nav><p>Mills</p>{}",
     "a box of a page without menus": "<div>Mills</div>{}",
     "most of a page": f"<nav>Menu</nav>{'<div>Mills</div>' * 900}{{}}",
+    "links in cells beside cells of text": "<nav>Menu</nav><table><tr><td><a href=#>"
+    "Mills</a></td><td>{}</td></tr></table>",
     "a part of a book": f"<nav>Menu</nav><div>Mills</div>{{}}<div><p>{KNOWN * 4}</p></div>",
     "a text without long paragraphs": "<nav>Menu</nav><div>Mills</div><div>They went.</div>",
 }

@@ -44,7 +44,7 @@ of word processors."""
 _HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 _OF_TEXT = {
     "blockquote", "dd", "dl", "dt", "figcaption", "figure", "hr", "li", "ol", "p", "pre",
-    "ul", *_HEADINGS,
+    "td", "th", "tr", "ul", *_HEADINGS,
 }  # fmt: skip
 """Blocks that stand beside each other in a text; others are around parts of a page."""
 
