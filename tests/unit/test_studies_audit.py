@@ -570,7 +570,7 @@ def test_the_command_of_the_guide_prints_the_hash_of_each_seal(tmp_path):
         time="2026-11-24 10:00:00",
     )
     (tmp_path / "seals.json").write_text(json.dumps(seals))
-    guide = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "audit_details.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"`python3 -c '(import hashlib[^']*)'", guide)
     command = [
         sys.executable,
