@@ -88,7 +88,7 @@ def prepared(folder: Path) -> Project:
         encoding="utf-8",
     )
     (project.path / "faults").mkdir()
-    for rule in ("build_benchmark", "run_passes"):
+    for rule in ("build_benchmark", "run_passes", "fill_store"):
         script = project.path / "scripts" / f"{rule}.py"
         imports, work = re.split(
             r"^(?=with )", script.read_text(encoding="utf-8"), maxsplit=1, flags=re.M

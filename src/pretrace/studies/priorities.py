@@ -17,19 +17,20 @@ the rest it can draw."""
 
 
 @cache
-def before_first(study: Study) -> frozenset[tuple[str, str]]:
-    """Return what the study's first artifacts wait for: (kind, slug) of models,
-    benchmarks and corpora; pairs."""
-    pairs = place_among_first(study)
-    waited = set()
-    for pair in pairs:
+def before_first(study: Study) -> dict[tuple[str, str], int]:
+    """Return what the study's first artifacts wait for, (kind, slug) of models,
+    benchmarks and corpora, and pairs, each with the place of the first of these
+    artifacts."""
+    places = place_among_first(study)
+    waited = dict(places)
+    for pair, place in sorted(places.items(), key=lambda item: item[1]):
+        model, benchmark = pair
+        own = {("benchmarks", benchmark), ("models", model), *_made_from(study, model)}
         for run in study.runs_by_pair.get(pair, []):
-            waited |= {("corpora", corpus) for corpus in run.corpora}
-    for model, benchmark in pairs:
-        waited.add(("benchmarks", benchmark))
-        waited.add(("models", model))
-        waited |= _made_from(study, model)
-    return frozenset(waited | pairs.keys())
+            own |= {("corpora", corpus) for corpus in run.corpora}
+        for part in own:
+            waited.setdefault(part, place)
+    return waited
 
 
 @cache
@@ -71,7 +72,11 @@ def _made_from(study: Study, model: str) -> set[tuple[str, str]]:
     return parts
 
 
-def priority(study: Study, *waited: str) -> int:
-    """Return `FIRST` if the study's first artifacts wait for `waited`, a pair's slugs or
-    (kind, slug), else `BEFORE_RENDERING`."""
-    return FIRST if waited in before_first(study) else BEFORE_RENDERING
+def priority(study: Study, kind: str, slug: str) -> int:
+    """Return the priority of a job by what it makes, (kind, slug), or of a pair (model, benchmark):
+    `FIRST` or more for the study's first artifacts, the first of them the most, else
+    `BEFORE_RENDERING`."""
+    place = before_first(study).get((kind, slug))
+    if place is None:
+        return BEFORE_RENDERING
+    return FIRST + len(study.first) - 1 - place
