@@ -73,9 +73,9 @@ def _made_from(study: Study, model: str) -> set[tuple[str, str]]:
 
 
 def priority(study: Study, kind: str, slug: str) -> int:
-    """Return the priority of a job by what it makes, (kind, slug), or of a pair (model, benchmark):
-    `FIRST` or more for the study's first artifacts, the first of them the most, else
-    `BEFORE_RENDERING`."""
+    """Return the priority of a job by what it makes, a kind and a slug, or the slugs of a
+    pair: `FIRST` or more for the study's first artifacts, the first of them the most,
+    else `BEFORE_RENDERING`."""
     place = before_first(study).get((kind, slug))
     if place is None:
         return BEFORE_RENDERING
