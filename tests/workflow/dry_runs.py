@@ -74,6 +74,8 @@ def _become_snakemake(request: dict) -> None:
         status = 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
+        if isinstance(end.code, str):  # as Python does at the end of a process
+            print(end.code, file=sys.stderr)
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
