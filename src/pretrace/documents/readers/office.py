@@ -3,7 +3,7 @@ RTF."""
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -148,20 +148,13 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
     reading = LaidOutText(
         "", "DOCX", title=about.title or "", author=about.author or ""
     )
-    blocks: dict[Any, list[str]] = {}
     body = document.element.body
     if body.find(f".//{_W}altChunk") is not None:
         raise InputError(
             f"{path}: the file holds others in formats of their own; open it in a word "
             "processor, and save it again."
         )
-    for paragraph, string, left_as in _strings_of_docx(body, styles):
-        if left_as is None:
-            blocks.setdefault(paragraph, []).append(string)
-            continue
-        blocks.setdefault(paragraph, []).append(GAP)
-        if left_as != UNSEEN:
-            reading.left_out[left_as] += count_words(string)
+    blocks = _blocks(_strings_of_docx(body, styles), reading)
     texts = []
     begun = ""  # of paragraphs that the next one goes on
     for paragraph, strings in blocks.items():
@@ -177,6 +170,23 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
             reading.left_out[NOTES] += count_words(notes)
     reading.text = "\n\n".join(filter(None, texts))
     return reading
+
+
+def _blocks(
+    strings: Iterable[tuple[Any, str, str | None]], reading: LaidOutText
+) -> dict[Any, list[str]]:
+    """Return the strings of each paragraph, with a gap for each that is left out; these
+    are counted in `reading`."""
+    blocks: dict[Any, list[str]] = {}
+    for paragraph, string, left_as in strings:
+        block = blocks.setdefault(paragraph, [])
+        if left_as is None:
+            block.append(string)
+            continue
+        block.append(GAP)
+        if left_as != UNSEEN:
+            reading.left_out[left_as] += count_words(string)
+    return blocks
 
 
 def _strings_of_docx(
@@ -349,15 +359,8 @@ def read_odt(data: bytes, path: Path) -> LaidOutText:
     reading = LaidOutText(
         "", "ODT", title=about.get("title", ""), author=about.get("initial-creator", "")
     )
-    blocks: dict[Any, list[str]] = {}
     body = root.find(f"{_OFFICE_NS}body")
-    for paragraph, string, left_as in _strings_of_odt(body, _with_parents(styles)):
-        if left_as is None:
-            blocks.setdefault(paragraph, []).append(string)
-            continue
-        blocks.setdefault(paragraph, []).append(GAP)
-        if left_as != UNSEEN:
-            reading.left_out[left_as] += count_words(string)
+    blocks = _blocks(_strings_of_odt(body, _with_parents(styles)), reading)
     texts = []
     for strings in blocks.values():
         block = close_gaps("".join(strings))
