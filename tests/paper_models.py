@@ -403,14 +403,30 @@ def _byte_level(kind: str, size: int) -> Any:
     return tokenizer
 
 
+def put_blank_first(tokenizer: Any) -> None:
+    """Have a tokenizer write blanks as `▁` and put one before a text, as SentencePiece
+    does for LLaMA and Mistral."""
+    from tokenizers import decoders, normalizers
+
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    )
+    tokenizer.decoder = decoders.Sequence(
+        [
+            decoders.Replace("▁", " "),
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            decoders.Strip(" ", 1, 0),
+        ]
+    )
+
+
 def _sentencepiece(size: int) -> Any:
     """Llama's: SentencePiece's BPE with bytes for what it does not know, and <s> before
     a text."""
     from tokenizers import (
         Tokenizer,
-        decoders,
         models,
-        normalizers,
         pre_tokenizers,
         processors,
         trainers,
@@ -438,17 +454,7 @@ def _sentencepiece(size: int) -> Any:
     parts["model"] |= {"byte_fallback": True, "fuse_unk": True, "unk_token": "<unk>"}
     parts["pre_tokenizer"] = None
     tokenizer = Tokenizer.from_str(json.dumps(parts))
-    tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
-    )
-    tokenizer.decoder = decoders.Sequence(
-        [
-            decoders.Replace("▁", " "),
-            decoders.ByteFallback(),
-            decoders.Fuse(),
-            decoders.Strip(" ", 1, 0),
-        ]
-    )
+    put_blank_first(tokenizer)
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", 1)]
     )

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 import transformers
 from made_up_jobs import NAMES, benchmark_of, request, target_of
-from tokenizers import Tokenizer, decoders, models, normalizers
+from tokenizers import Tokenizer, models
 
 from echo_server import EchoServer
 from llama_server import llama_server
 from loopback import Loopback, client_at
+from paper_models import put_blank_first
 from pretrace.models.api.logprobs import check_likeliest
 from pretrace.models.api.store import AnswerStore
 from pretrace.passes import job
@@ -362,17 +363,7 @@ def with_blank_first():
     vocabulary = ["<unk>", "<s>", "</s>", *WORDS, *"Theunios."]
     pieces = [(piece, -1.0 * number) for number, piece in enumerate(vocabulary)]
     tokenizer = Tokenizer(models.Unigram(pieces, unk_id=0))
-    tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")]
-    )
-    tokenizer.decoder = decoders.Sequence(
-        [
-            decoders.Replace("\u2581", " "),
-            decoders.ByteFallback(),
-            decoders.Fuse(),
-            decoders.Strip(" ", 1, 0),
-        ]
-    )
+    put_blank_first(tokenizer)
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, bos_token="<s>", unk_token="<unk>"
     )
