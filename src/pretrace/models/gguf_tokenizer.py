@@ -41,6 +41,9 @@ _ASCII_WORD = r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+"
 _MARKED_WORD = r"[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+"
 _NO_BLANK = r" ?[^(\s|.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+"
 _THREE_DIGITS = "[0-9][0-9][0-9]"
+_LLAMA3_WITH_BOS = (
+    "llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano"
+)
 _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "gpt-2 phi-2 jina-es jina-de jina-v2-es jina-v2-de jina-v1-en jina-v2-code "
@@ -53,8 +56,7 @@ _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
         (r"\p{N}", _GPT2),
     ),
     (
-        "llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 "
-        "jina-v5-nano dbrx smaug-bpe glm4 glm5 chatglm-bpe",
+        f"{_LLAMA3_WITH_BOS} dbrx smaug-bpe glm4 glm5 chatglm-bpe",
         (_LLAMA3,),
     ),
     (
@@ -173,9 +175,7 @@ PATTERNS = {name: rule for names, rule in _RULES for name in names.split()}
 """By the names of `tokenizer.ggml.pre`. Not among them: what is no text's bytes (gemma4,
 whitespace, ...), and rules by which llama.cpp itself cuts digits otherwise than the
 released tokenizers (afmoe, kimi-k2, tiny_aya, youtu)."""
-_BOS_UNLESS_SAID = {*_RULES[2][0].split(), "tekken", "chameleon"} - {
-    "dbrx", "smaug-bpe", "glm4", "glm5", "chatglm-bpe",
-}  # fmt: skip
+_BOS_UNLESS_SAID = {*_LLAMA3_WITH_BOS.split(), "tekken", "chameleon"}
 """Files with these rules mean a BOS token if they do not say so."""
 _WHOLE_WORDS = (_BOS_UNLESS_SAID - {"chameleon"}) | {
     "minicpm5", "granite-embed-multi-97m",
