@@ -171,10 +171,12 @@ _RULES: tuple[tuple[str, tuple[str, ...]], ...] = (
         ),
     ),
 )
-PATTERNS = {name: rule for names, rule in _RULES for name in names.split()}
+PATTERNS: dict[str, tuple[str, ...]] = {}
 """By the names of `tokenizer.ggml.pre`. Not among them: what is no text's bytes (gemma4,
 whitespace, ...), and rules by which llama.cpp itself cuts digits otherwise than the
 released tokenizers (afmoe, kimi-k2, tiny_aya, youtu)."""
+for _names, _rule in _RULES:
+    PATTERNS |= dict.fromkeys(_names.split(), _rule)
 _BOS_UNLESS_SAID = {*_LLAMA3_WITH_BOS.split(), "tekken", "chameleon"}
 """Files with these rules mean a BOS token if they do not say so."""
 _WHOLE_WORDS = (_BOS_UNLESS_SAID - {"chameleon"}) | {

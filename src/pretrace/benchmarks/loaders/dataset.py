@@ -268,7 +268,9 @@ def _chosen_files(folder: Path, entry: DataSet, cache: str) -> ChosenFiles:
         others[split] = [
             file for file in named.get(split, []) if file not in own[split]
         ]
-    read = {file for named in (*own.values(), *others.values()) for file in named}
+    read: set[Path] = set()
+    for paths in (*own.values(), *others.values()):
+        read.update(paths)
     for other in configs.values():
         for paths in _files_of_patterns(shown, other, folder).values():
             read.update(paths)

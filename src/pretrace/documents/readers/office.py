@@ -100,7 +100,7 @@ _WRITTEN = {_TEXT, f"{_W}delText", _SYMBOL, *_SIGNS}
 
 _PLACEHOLDER = f"{_W}sdtPr/{_W}showingPlcHdr"
 """What a field of a form has that nobody filled in."""
-_HIDDEN_ROW = f"{_W}trPr/{_W}hidden"
+_ROW, _HIDDEN = f"{_W}tr", f"{_W}trPr/{_W}hidden"
 _GOES_ON = (
     f"{_W}pPr/{_W}rPr/{_W}del",
     f"{_W}pPr/{_W}rPr/{_W}moveFrom",
@@ -206,17 +206,17 @@ def _strings_of_docx(
         elif event == "start":
             around = paragraphs[-1] if paragraphs else None
             is_unseen = tag == _RUN and _left_as(element, around, styles) == UNSEEN
-            is_unseen = is_unseen or element.find(_HIDDEN_ROW) is not None
+            is_hidden = tag == _ROW and element.find(_HIDDEN) is not None
             is_unfilled = tag == _FIELD and element.find(_PLACEHOLDER) is not None
-            if tag == _FALLBACK or is_unseen or is_unfilled:
+            program = element.get("ProgID", "") if tag == _OLD_OBJECT else ""
+            is_old_equation = program.startswith("Equation")
+            if tag == _FALLBACK or is_unseen or is_hidden or is_unfilled:
                 skipped = element
                 if paragraphs:
                     yield paragraphs[-1], "", UNSEEN
             elif tag == _PARAGRAPH:
                 paragraphs.append(element)
-            elif tag == _EQUATION or (
-                tag == _OLD_OBJECT and element.get("ProgID", "").startswith("Equation")
-            ):
+            elif tag == _EQUATION or is_old_equation:
                 skipped = element
                 string = " ".join(element.itertext()) or "?"
                 yield element if around is None else around, string, EQUATIONS

@@ -65,7 +65,9 @@ class _Line:
 
 def read_pdf(data: bytes, path: Path) -> LaidOutText:
     file = _letters_of(data, path)
-    pages = [[_line(pieces) for pieces in page] for page in file["pages"]]
+    pages = []
+    for page in file["pages"]:
+        pages.append([_line(pieces) for pieces in page])
     words, empty = _check_has_words(pages, path)
     size = _usual_size(pages)
     texts = []

@@ -42,7 +42,8 @@ def letters_of(data: bytes, most: int) -> dict[str, Any]:
     for page in document:
         _hide_unseen(page)
         pages.append(_lines_of(page))
-        count += sum(len(piece[0]) for line in pages[-1] for piece in line)
+        for line in pages[-1]:
+            count += sum(len(text) for text, *_ in line)
         if count > most:
             raise MemoryError
         page.close()
