@@ -61,13 +61,9 @@ class Job(NamedTuple):
         its inputs."""
         return {
             "code": self.code,
-            "settings": _digests_of(self.settings),
+            "settings": {name: digest(value) for name, value in self.settings.items()},
             "inputs": sorted(set(self.inputs)),
         }
-
-
-def _digests_of(settings: JsonObject) -> dict[str, str]:
-    return {name: digest(value) for name, value in settings.items()}
 
 
 def job_digest(about: JsonObject) -> str:
