@@ -32,6 +32,7 @@ from pretrace.render.figures.drawing import (
     chance_of,
     draw_facets,
     draw_intervals,
+    tell_values,
 )
 from pretrace.render.frames import estimate_rows, of_panels, records_of
 from pretrace.render.names import (
@@ -63,8 +64,8 @@ def draw_dots(
     """Return the figure: a colour and marker a series, a line a place, from the top;
     all facets have one scale.
 
-    Rows of a facet's frame are dots `line, series, value, low, high`. `widths`: as of
-    `draw_facets`.
+    Rows of a facet's frame are dots `line, series, value, low, high`, and `told` names
+    each. `widths`: as of `draw_facets`.
     """
     drawn = []
     names: list[str] = []
@@ -82,8 +83,6 @@ def draw_dots(
         axis.set_xlim(low - margin, high + margin)
         return _draw(axis, facet, styles)
 
-    most = max(len(facet.ticks) for facet in facets)
-    height = 0.75 + 0.17 * most if most <= NAMED else 3.0
     same_lines = all(facet.ticks == facets[0].ticks for facet in facets)
     longest = max(map(len, names), default=0)
     beside = EDGE + LETTER * longest
@@ -94,7 +93,6 @@ def draw_dots(
         widths=widths,
         share_y=same_lines,
         beside=beside,
-        height=height,
     )
 
 
@@ -116,6 +114,7 @@ def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> Handles:
         else:
             look["markeredgewidth"] = 0
         [handle] = axis.plot(dots["value"], y, **look, zorder=4)
+        tell_values(axis, y, dots, facet.quantity, level=True)
         handles[series] = handle
     axis.set_yticks([])
     if is_named:
@@ -166,7 +165,9 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
         for control, style in CONTROL_STYLES.items():
             if control in levels:
                 across[marked_label(control)] = float(levels[control]), style
-        dots = frame.assign(line=frame.index, series=frame["label"].map(CLASSES))
+        series = frame["label"].map(CLASSES)
+        told = frame["document"] + ", " + series
+        dots = frame.assign(line=frame.index, series=series, told=told)
         beside = {}
         for row in records_of(of_document(artifact, panel, dots)):
             value = with_interval(estimate(row))
@@ -176,11 +177,12 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
         facet = Facet(
             "\n".join(panel.lines),
             dots,
-            "share of right answers, 95 % interval",
+            "share of right answers",
             f"{len(frame)} documents, by accuracy in their class",
             ticks=dict(reversed(lines.items())),
             across=across,
             beside=beside,
+            height=3.0,
         )
         facets.append(facet)
     styles = {
@@ -237,7 +239,9 @@ def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
         readings.append(_chance_of_first(seeing, first, documents, ends))
         series = frame["placebo"].map({True: PLACEBO, False: OWN})
         series = series.mask(frame["document"].isin(ends), ENDS)
-        dots = frame.assign(line=frame["method"], series=series)
+        told = frame["method"].map(marked_label) + ", "
+        told += frame["document"].where(is_placebo, OWN) + " as the non-members"
+        dots = frame.assign(line=frame["method"], series=series, told=told)
         dots = dots.assign(low=np.nan, high=np.nan)
         ranks = {}
         for row in records_of(own):
@@ -249,6 +253,7 @@ def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
             ticks={method: marked_label(method) for method in own["method"]},
             across=chance_of(metric),
             beside=ranks,
+            height=0.75 + 0.17 * len(own),
         )
         facets.append(facet)
     figure = draw_dots(facets, RANK_STYLES)
@@ -316,7 +321,9 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
     placebos = frame.assign(series=ON_PLACEBOS, value=mean)
     placebos = placebos.assign(low=mean - sd, high=mean + sd)
     dots = pd.concat([own, placebos.dropna(subset="value")])
-    dots = dots.assign(line=dots["method"])
+    told = dots["method"].map(method_label)
+    told += dots["series"].map({ON_PLACEBOS: f", {ON_PLACEBOS}"}).fillna("")
+    dots = dots.assign(line=dots["method"], told=told)
     facets = []
     for place, panel in enumerate(panels):
         shown = dots[dots["panel"] == place]
@@ -330,7 +337,7 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
         facet = Facet(
             panel.heading,
             shown,
-            f"{metric_label(artifact.metric)}, {settings} settings",
+            f"{metric_label(artifact.metric)} at {settings} settings",
             ticks={method: method_label(method) for method in methods},
             across=chance_of(artifact.metric),
             height=0.6 + 0.125 * len(methods),

@@ -8,6 +8,7 @@ from functools import partial
 from math import exp, log
 from operator import itemgetter
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import matplotlib as mpl
@@ -28,6 +29,7 @@ from pretrace.render.figures.drawing import (
     PAGE,
     Drawing,
     Look,
+    Values,
     letter,
     sheet,
     wrap_title,
@@ -314,6 +316,7 @@ def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
         is_grey = np.isnan(row["power"])
         fills.append(UNLIKELY if is_grey else COLORS(NORM(row["power"])))
     axis.add_collection(PatchCollection(boxes, facecolors=fills, linewidths=0))
+    _tell(axis, frame[~np.isnan(powers)])
     documents = records_of(frame.drop_duplicates("row").sort_values("row"))
     ticks = {row["row"]: _short(row["document"]) for row in documents}
     headings: dict[int, int] = {}  # the name of a class is above those of its documents
@@ -330,6 +333,19 @@ def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
     axis.spines["left"].set_visible(False)
     lowest = documents[-1]["row"] + 0.6
     axis.set(xlim=(0, longest), ylim=(lowest, -0.5), xlabel="token")
+
+
+def _tell(axis: Axes, stretches: pd.DataFrame) -> None:
+    """Tell the place, the probability and the words of each coloured stretch."""
+    texts = []
+    for row in records_of(stretches):
+        words = shorten(row["passage"], 80, placeholder=" ...")
+        p = exp(row["log_p_top"])
+        place = f"{row['document']}, token {row['start']:,}"
+        texts.append(f"{place}: probability {p:.2g}. {words}".removesuffix(". "))
+    x = stretches["start"], stretches["end"]
+    y = stretches["row"] - 0.4, stretches["row"] + 0.4
+    axis.add_artist(Values(x, y, texts))
 
 
 def _passages(windows: pd.DataFrame) -> Iterator[str]:

@@ -30,8 +30,9 @@ from pretrace.render.figures.drawing import (
     draw_intervals,
     line_styles,
     nth_style,
+    tell_values,
 )
-from pretrace.render.frames import long_frame, number_record, of_panels
+from pretrace.render.frames import long_frame, number_record, of_panels, records_of
 from pretrace.render.names import (
     CLASSES,
     PARAMETER_LABELS,
@@ -69,8 +70,8 @@ def draw_lines(
     `legends`: each facet has a legend of its own lines, above them. A line and points
     of one name share its sample.
 
-    Rows of a facet's frame are points `series, x, value, low, high`; a row without x is
-    a horizontal line.
+    Rows of a facet's frame are points `series, x, value, low, high`, and `told` names
+    each; a row without x is a horizontal line.
     """
     handles: Handles = {}
     for series, name in names.items():
@@ -121,12 +122,14 @@ def _draw_series(
     axis: Axes, facet: Facet, styles: Mapping[Any, LineStyle]
 ) -> list[float]:
     """Draw a facet's lines; return the places on x that have a point."""
-    frame = facet.frame
-    for row in frame[frame["x"].isna()].to_dict("records"):
+    is_level = facet.frame["x"].isna()
+    levels, frame = facet.frame[is_level], facet.frame[~is_level]
+    places = sorted(frame["x"].unique())
+    for row in records_of(levels):
         level = replace(styles[row["series"]], width=0.9)
         axis.axhline(row["value"], **level.line, zorder=1.5)
-    frame = frame[frame["x"].notna()]
-    places = sorted(frame["x"].unique())
+    for place in places:  # a line can be pointed at over each tick
+        tell_values(axis, place, levels, facet.quantity)
     gap = min((b - a for a, b in pairwise(places)), default=1.0)
     lines = [series for series in styles if (frame["series"] == series).any()]
     banded = len(lines) <= FEW_LINES if facet.banded is None else facet.banded
@@ -145,6 +148,7 @@ def _draw_series(
             markeredgewidth=0.0 if style.marker in THIN else 0.4,
             zorder=3,
         )
+        tell_values(axis, x, points, facet.quantity)
         if not banded:
             draw_intervals(axis, x, points, style.color)
             continue
@@ -191,7 +195,8 @@ def method_lines(artifact: Artifact, results: Results) -> Drawing:
         for facet in facets:
             hidden += hidden_lines(facet, names)
     drawn = frame["x"].isna().map({True: "level", False: "line"})
-    data = long_frame(frame.drop(columns=["series", "x"]).assign(drawn=drawn))
+    frame = frame.drop(columns=["series", "x", "told"])
+    data = long_frame(frame.assign(drawn=drawn))
     cautions = []
     if artifact.options.unit == "document":
         cautions = results.cautions(artifact.panels)
@@ -252,7 +257,6 @@ def _draw_apart(
             part = replace(
                 facet,
                 title=name if len(facets) == 1 else f"{name}\n{facet.title}",
-                y_label=facet.y_label.replace(", with", ",\nwith"),
                 frame=own,
                 banded=False,
                 height=1.45,
@@ -293,26 +297,33 @@ def place_facet(
         ticks[place] = panel.title_of(value)
         own = results.by("method", artifact, panel, selection=selection)
         for method, row in own.items():
-            rows.append(_point(artifact, panel, method, row, x, place, value))
+            told = f"{marked_label(method)}, {ticks[place]}"
+            about = {"told": told, "over": x, "x": place, "x_value": value}
+            rows.append(_point(artifact, panel, method, row, about))
     without = {"model": "models", "subset": "", "length": None}
     shared = panels[0].replaced(**{x: without[x]})
     if x == "model":
         shared = shared.replaced(label=None)
     title = shared.name.removeprefix("models on ")
     label = f"length of the text ({shared.length_unit})" if x == "length" else x
-    return _metric_facet(artifact, title, label, rows, ticks)
+    return _metric_facet(artifact, title, label, rows, ticks=ticks)
 
 
 def _parameter_facet(
     artifact: Artifact, results: Results, x: str, panels: Sequence[Panel]
 ) -> Facet:
     (panel,) = panels
+    label = PARAMETER_LABELS.get(x, x)
     rows = []
     for value, method, row in results.along_parameter(artifact, panel, x):
         place = float(value) if value else None
-        rows.append(_point(artifact, panel, method, row, x, place, place))
-    facet = _metric_facet(artifact, panel.name, PARAMETER_LABELS.get(x, x), rows, {})
-    return replace(facet, upright=UPRIGHT.get(x, {}))
+        told = marked_label(method)
+        if value:
+            told += f", {label} {value}"
+        about = {"told": told, "over": x, "x": place, "x_value": place}
+        rows.append(_point(artifact, panel, method, row, about))
+    upright = UPRIGHT.get(x, {})
+    return _metric_facet(artifact, panel.name, label, rows, upright=upright)
 
 
 UPRIGHT = {"gamma": {"without the member prefix": 0.0}}
@@ -321,39 +332,25 @@ marks them."""
 
 
 def _point(
-    artifact: Artifact,
-    panel: Panel,
-    method: str,
-    row: Any,
-    over: str,
-    place: float | None,
-    value: Any,
+    artifact: Artifact, panel: Panel, method: str, row: Any, about: Record
 ) -> Record:
-    about = {
+    """Return the point of a method's line: its row, and its place `about`."""
+    shown = {
         "series": method,
-        "x": place,
         "method": method,
         "control": is_control(method),
         "metric": artifact.metric,
-        "over": over,
-        "x_value": value,
     }
-    return panel.record | about | number_record(row)
+    return panel.record | shown | about | number_record(row)
 
 
 def _metric_facet(
-    artifact: Artifact,
-    title: str,
-    x_label: str,
-    rows: Sequence[Any],
-    ticks: Mapping[float, str],
+    artifact: Artifact, title: str, label: str, rows: Sequence[Any], **marks: Any
 ) -> Facet:
     frame = pd.DataFrame(rows).astype({"x": float, "low": float, "high": float})
-    label = metric_label(artifact.metric)
-    between = " " if len(label) < 10 else "\n"
-    y_label = f"{label},{between}with 95 % interval"
     across = chance_of(artifact.metric, LEVEL_STYLE)
-    return Facet(title, frame, x_label, y_label, ticks, across)
+    quantity = metric_label(artifact.metric)
+    return Facet(title, frame, quantity, label, across=across, **marks)
 
 
 SHIFTS = {
@@ -377,6 +374,9 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
     `options.across.separator` a panel is shown once for each of these separators
     between shots.
     """
+    names = {}
+    for label, kind in SHIFTS:
+        names[label, kind] = f"texts: {CLASSES[label]}; prefix: {PREFIX_LABELS[kind]}"
     panels = results.panels(artifact)
     facets = []
     frames = []
@@ -386,19 +386,17 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
         frame = frame.sort_values(order, ascending=[True, True, False])
         pairs = list(zip(frame["label"], frame["prefix"], strict=True))
         series = pd.Series(pairs, frame.index, dtype=object)
-        points = frame.assign(series=series, x=frame["shots"].astype(float))
+        told = series.map(names) + ", shots: " + frame["shots"].astype(str)
+        x = frame["shots"].astype(float)
         facet = Facet(
             panel.name,
-            points,
+            frame.assign(series=series, x=x, told=told),
+            "signed Wasserstein distance (nats a token)",
             "shots in the prefix",
-            "signed Wasserstein distance\n(nats a token), with 95 % interval",
             across={"no shift": (0.0, LEVEL_STYLE)},
         )
         facets.append(facet)
         frames.append(frame[SHIFT_COLUMNS])
-    names = {}
-    for label, kind in SHIFTS:
-        names[label, kind] = f"texts: {CLASSES[label]}; prefix: {PREFIX_LABELS[kind]}"
     data = of_panels(frames, panels).rename(columns={"n": "n_texts"})
     return Drawing(draw_lines(facets, SHIFTS, names), data)
 

@@ -24,13 +24,14 @@ from pretrace.render.figures.drawing import (
     draw_legend,
     letter,
     sheet,
+    tell_values,
     wrap_title,
 )
-from pretrace.render.frames import of_panels
+from pretrace.render.frames import of_panels, records_of
 from pretrace.render.names import CLASSES
 from pretrace.render.published import PUBLISHED_KEYS, rates, read_papers
 from pretrace.render.results import Results
-from pretrace.render.tables.reproduction import compared_of
+from pretrace.render.tables.reproduction import compared_of, place_of
 
 EPS = 2
 """SURP's default threshold: a surprising token is predicted with an entropy below 2
@@ -160,6 +161,11 @@ def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
                 draw_intervals(axis, published, points, line.color)
                 look = line.marked | {"markerfacecolor": "none", "markeredgewidth": 0.6}
                 [drawn_points] = axis.plot(published, points["value"], **look)
+                told = [
+                    f"{place_of(row)}, published {row['published']:.3g}"
+                    for row in records_of(points)
+                ]
+                tell_values(axis, published, points.assign(told=told), "measured")
                 handles[f"as the {protocol}"] = drawn_points
             shown = len(own[[*PUBLISHED_KEYS]].drop_duplicates())
             axis.set(aspect="equal", xlim=(0, 1), ylim=(0, 1), xlabel="published")
