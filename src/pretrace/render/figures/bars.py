@@ -2,7 +2,6 @@
 place and letter."""
 
 from collections.abc import Mapping, Sequence
-from textwrap import wrap
 
 import numpy as np
 import pandas as pd
@@ -33,6 +32,7 @@ from pretrace.render.frames import number_record, of_panels, records_of
 from pretrace.render.names import (
     CALIBRATION_LABELS,
     CLASSES,
+    chance_level,
     marked_label,
     method_label,
     metric_label,
@@ -43,7 +43,7 @@ from pretrace.runtime.errors import nearest
 # all of four options are chosen equally often
 EVEN = {"one in four": (0.25, CHANCE_STYLE)}
 SHARE_RIGHT = "share of right answers"
-TITLE = 32  # letters of a line over one of two facets
+ABOVE = 0.18  # of the height of the bars: room for their values
 # inches that a value takes over its bar; over a narrower one it is turned
 WRITTEN = 0.22
 
@@ -57,8 +57,9 @@ def draw_bars(
     *,
     subject: str = "",
     label: str = "",
+    base: float = 0.0,
 ) -> Drawing:
-    """Return groups of bars from zero: a facet a panel, a fill a series. `across`:
+    """Return groups of bars from `base`: a facet a panel, a fill a series. `across`:
     levels by name.
 
     Rows of a frame are bars `group, series, value, low, high`; without series, a bar a
@@ -66,10 +67,10 @@ def draw_bars(
     """
     frame = pd.concat(frames)
     series = list(dict.fromkeys(frame["series"])) if "series" in frame else []
-    highest = float(frame[["value", "high"]].astype(float).max().max())
-    for level, _ in across.values():
-        highest = max(highest, level)
-    lines = wrap(subject.replace("_", " "), TITLE)
+    values = frame[["value", "low", "high"]].astype(float)
+    ends = [*values.min(), *values.max(), *(level for level, _ in across.values())]
+    lowest, highest = np.nanmin(ends), np.nanmax(ends)
+    lines = [subject.replace("_", " ")] if subject else []
     facets = []
     for panel, own in zip(panels, frames, strict=True):
         title = "\n".join([*panel.lines, *lines])
@@ -80,8 +81,9 @@ def draw_bars(
         facets.append(facet)
 
     def draw(axis: Axes, facet: Facet) -> Handles:
-        _draw(axis, facet, series)
-        axis.set_ylim(0, min(1.12, highest * 1.18))
+        _draw(axis, facet, series, base)
+        margin = ABOVE * (highest - base)
+        axis.set_ylim(min(base, lowest - margin), min(1.12, highest + margin))
         handles = {}
         for place, name in enumerate(series):
             handles[name] = Patch(**nth_fill(place))
@@ -92,7 +94,7 @@ def draw_bars(
     return Drawing(figure, data, " ".join(results.cautions(panels)))
 
 
-def _draw(axis: Axes, facet: Facet, series: Sequence[str]) -> None:
+def _draw(axis: Axes, facet: Facet, series: Sequence[str], base: float) -> None:
     frame = facet.frame
     groups = list(dict.fromkeys(frame["group"]))
     own = [name for name in series if frame["series"].eq(name).any()]
@@ -107,7 +109,8 @@ def _draw(axis: Axes, facet: Facet, series: Sequence[str]) -> None:
             from_middle = own.index(row["series"]) - (len(own) - 1) / 2
             place += from_middle * width
         places.append(place)
-        axis.bar(place, row["value"], width=width * 0.94, **nth_fill(number))
+        look = {"width": width * 0.94, "bottom": base, **nth_fill(number)}
+        axis.bar(place, row["value"] - base, **look)
         bar = pd.DataFrame([row])[["value", "low", "high"]].astype(float)
         draw_intervals(axis, [place], bar, "black", ground=True)
         top = bar[["value", "high"]].max(axis=1).iloc[0]
@@ -124,8 +127,9 @@ def _draw(axis: Axes, facet: Facet, series: Sequence[str]) -> None:
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
         )
     sides = np.array(places) - width / 2, np.array(places) + width / 2
-    tops = frame[["value", "high"]].astype(float).max(axis=1)
-    axis.add_artist(Values(sides, (0.0, tops), titles(frame, facet.quantity)))
+    ends = frame[["value", "low", "high"]].astype(float).assign(base=base)
+    heights = ends.min(axis=1), ends.max(axis=1)
+    axis.add_artist(Values(sides, heights, titles(frame, facet.quantity)))
     axis.set_xticks(range(len(groups)), groups)
     axis.set_xlim(-0.6, len(groups) - 0.4)
 
@@ -156,7 +160,8 @@ def ablation_bars(artifact: Artifact, results: Results) -> Drawing:
         frames.append(pd.DataFrame(rows))
     label = f"parts of {method_label(method)}"
     quantity, across = metric_label(metric), chance_of(metric)
-    drawn = draw_bars(results, panels, frames, quantity, across, label=label)
+    base = chance_level(metric) or 0.0
+    drawn = draw_bars(results, panels, frames, quantity, across, label=label, base=base)
     settings = []
     shown = pd.concat(frames).drop_duplicates(["group", "setting"])
     for row in records_of(shown):

@@ -20,8 +20,11 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
+from matplotlib.textpath import text_to_path
+from matplotlib.transforms import blended_transform_factory
 from numpy.typing import ArrayLike
 
 from pretrace.evaluation.averages import estimate
@@ -150,10 +153,17 @@ def sheet(width: float, height: float) -> Iterator[Figure]:
         figure.set_layout_engine("none")
 
 
-LETTER, LINE, EDGE, AROUND = 0.053, 0.11, 0.45, 0.7
-"""Inches: the mean width of a title's letter, the height of its line, and the usual
-size of what is left of axes, and of what is above and below them: titles, labels and
-the numbers of the scale."""
+LINE, EDGE, AROUND = 0.11, 0.45, 0.7
+"""Inches: the height of a title's line, and the usual size of what is left of axes, and
+of what is above and below them: titles, labels and the numbers of the scale."""
+
+
+@cache
+def text_width(text: str) -> float:
+    """Return how wide a line of text is drawn (inches)."""
+    font = FontProperties(family=fonts(), size=7)
+    width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
+    return width / 72
 
 
 def axes_width(axis: Axes) -> float:
@@ -169,24 +179,46 @@ def axes_width(axis: Axes) -> float:
 def wrap_title(title: str, width: float) -> str:
     """Return a title with further line breaks, so that no line is wider than `width`
     inches, and lines equally long."""
-    letters = max(20, int(width / LETTER))
-    lines = []
+    parts = []
     for line in title.split("\n"):
-        fewest = len(wrap(line, letters))
-        narrow = 1
-        while len(wrap(line, narrow)) != fewest:
-            narrow += 1
-        lines += wrap(line, narrow)
-    return "\n".join(lines)
+        letters = max(len(line), SHORTEST)
+        while (
+            letters > SHORTEST and max(map(text_width, broken(line, letters))) > width
+        ):
+            letters -= 1
+        fewest = len(broken(line, letters))
+        while letters > SHORTEST and len(broken(line, letters - 1)) == fewest:
+            letters -= 1
+        parts += broken(line, letters)
+    return "\n".join(parts)
+
+
+def set_title(axis: Axes, title: str) -> None:
+    """Write a title above axes; above the only ones of a row it begins at the figure's
+    edge, so that it has the most room."""
+    place = axis.get_subplotspec()
+    if place is None or place.get_gridspec().ncols > 1:
+        axis.set_title(title, loc="left", fontsize=7)
+        return
+    figure = axis.get_figure(root=True)
+    assert figure is not None
+    text = axis.set_title(title, loc="left", fontsize=7, x=0.01)
+    of_edge = blended_transform_factory(figure.transFigure, axis.transAxes)
+    text.set_transform(of_edge + axis.titleOffsetTrans)
+
+
+broken = partial(wrap, break_on_hyphens=False)
+SHORTEST = 12
+"""Letters of a line of a title, at least."""
 
 
 def legend_columns(labels: Sequence[str], width: float) -> int:
     """Return how many entries of a legend fit next to each other in a figure of this
     width (inches)."""
-    letters = np.array([*map(len, labels)])
+    widths = np.array([text_width(label) + 0.65 for label in labels])
     for columns in range(len(labels), 1, -1):
-        parts = np.array_split(letters, columns)
-        if sum(0.055 * part.max() + 0.68 for part in parts) <= width:
+        parts = np.array_split(widths, columns)
+        if sum(part.max() for part in parts) <= width:
             return columns
     return 1
 
@@ -299,6 +331,44 @@ def tell_values(
     ends = np.fmin(low, value), np.fmax(high, value)
     x, y = (ends, (places, places)) if level else ((places, places), ends)
     axis.add_artist(Values(x, y, titles(frame, quantity)))
+
+
+NAME_LINE = 0.115
+"""Inches of a line of a name beside a point."""
+
+
+def name_points(axis: Axes, points: pd.DataFrame, beside: float) -> None:
+    """Write the `name` of points (`x`, `value`) in their `color`, each with a line to its
+    point, none over another.
+
+    `beside`: where on x the names begin, as part of the axes' width. The limits of the
+    axes are final.
+    """
+    figure = axis.get_figure(root=True)
+    assert figure is not None
+    height = figure.get_figheight() / axis.get_subplotspec().get_gridspec().nrows
+    line = NAME_LINE / (height - AROUND)
+    points = points.sort_values("value", ascending=False)
+    low, high = axis.get_ylim()
+    ceiling = 1.0
+    places = []
+    for row in records_of(points):
+        lines = 1 + row["name"].count("\n")
+        place = min((row["value"] - low) / (high - low), ceiling - line * lines / 2)
+        places.append(place)
+        ceiling = place - line * lines / 2
+    for place, row in zip(places, records_of(points), strict=True):
+        axis.annotate(
+            row["name"],
+            (row["x"], row["value"]),
+            (beside, place + max(0.0, -ceiling)),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=6,
+            color=row["color"],
+            arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": GREY},
+            annotation_clip=False,
+        )
 
 
 def letter(number: int) -> str:
@@ -470,11 +540,12 @@ def draw_facets(
     if len(facets) == 4:
         columns = min(2, columns)  # a square, with no row of one
     width = widths[columns - 1]
+    room = width / columns - (beside if columns > 1 else LINE)
     texts = []
     rows = []
     for number, facet in enumerate(facets):
         title = letter(number) + facet.title if len(facets) > 1 else facet.title
-        texts.append(wrap_title(title, width / columns - beside))
+        texts.append(wrap_title(title, room))
         further_lines = texts[-1].count("\n") - facet.title.count("\n")
         height = facet.height + LINE * further_lines
         if number % columns == 0:
@@ -493,7 +564,7 @@ def draw_facets(
             axis = grid.flat[number]
             levels = facet.draw_levels(axis, level=level)
             handles |= draw(axis, facet) | levels
-            axis.set_title(texts[number], loc="left", fontsize=7)
+            set_title(axis, texts[number])
             labels = [facet.label, facet.value_label]
             x_label, own = reversed(labels) if level else labels
             axis.set_xlabel(x_label)

@@ -14,17 +14,24 @@ from pretrace.methods.settings import written_parameters
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.drawing import (
     COLUMN,
+    LINE,
     PAGE,
     Drawing,
     Look,
     Values,
     draw_legend,
+    set_title,
     sheet,
     titles,
     wrap_title,
 )
 from pretrace.render.frames import long_frame, records_of
-from pretrace.render.names import EMPTY, PARAMETER_LABELS, metric_label
+from pretrace.render.names import (
+    EMPTY,
+    PARAMETER_LABELS,
+    chance_level,
+    metric_label,
+)
 from pretrace.render.results import Results
 
 FARTHEST = 0.25
@@ -40,14 +47,15 @@ def heatmap(artifact: Artifact, results: Results) -> Drawing:
     frames = [_cells(artifact, results, panel, x, y) for panel in panels]
     frame = pd.concat(frames, ignore_index=True)
     quantity = metric_label(artifact.metric)
+    chance = chance_level(artifact.metric) or 0.5
     columns, rows = frames[0][x].nunique(), frames[0][y].nunique()
     width = PAGE if columns > 8 else COLUMN
     height = 0.95 + 0.21 * rows
     with sheet(width, height * len(panels)) as figure:
         grid = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
         for axis, panel, own in zip(grid, panels, frames, strict=True):
-            image = _draw(axis, own, x, y, quantity, artifact.chance)
-            axis.set_title(wrap_title(panel.name, width - 1.2), loc="left")
+            image = _draw(axis, own, x, y, quantity, chance)
+            set_title(axis, wrap_title(panel.name, width - LINE))
             axis.set_xlabel(PARAMETER_LABELS.get(x, x))
             axis.set_ylabel(PARAMETER_LABELS.get(y, y))
         place: Look = {"fraction": 0.03, "pad": 0.015, "aspect": 24}
