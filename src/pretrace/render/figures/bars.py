@@ -70,10 +70,9 @@ def draw_bars(
     values = frame[["value", "low", "high"]].astype(float)
     ends = [*values.min(), *values.max(), *(level for level, _ in across.values())]
     lowest, highest = np.nanmin(ends), np.nanmax(ends)
-    lines = [subject.replace("_", " ")] if subject else []
     facets = []
     for panel, own in zip(panels, frames, strict=True):
-        title = "\n".join([*panel.lines, *lines])
+        title = f"{panel.name}\n{subject}".replace("_", " ").strip()
         told = own["group"]
         if series:
             told = told + ", " + own["series"]

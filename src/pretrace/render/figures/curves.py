@@ -144,7 +144,7 @@ def _draw_roc(
         points = frame[frame["method"] == method]
         axis.plot(points["fpr"], points["tpr"], **style.line)
         rates = np.geomspace(max(smallest, 0.01), 1, POINTED)
-        last = points["fpr"].searchsorted(rates, side="right") - 1
+        last = np.unique(points["fpr"].searchsorted(rates, side="right") - 1)
         texts = []
         for row in records_of(points.iloc[last]):
             texts.append(
@@ -168,7 +168,7 @@ def _draw_roc(
         side.set_minor_locator(NullLocator())
 
 
-POINTED = 20
+POINTED = 12
 """Places of a curve at which a reader can point."""
 
 
@@ -249,7 +249,10 @@ def _draw_densities(axis: Axes, frame: pd.DataFrame) -> Handles:
         told = points.iloc[:: len(points) // POINTED + 1]
         texts = []
         for row in records_of(told):
-            texts.append(f"{CLASSES[label]}: density {row['y']:.2f} at {row['x']:.2f}")
+            place = f"{CLASSES[label]}, score {row['x']:.2f}"
+            texts.append(
+                f"{method_label(row['method'])}, {place}: density {row['y']:.2f}"
+            )
         _tell(axis, told, "x", "y", texts)
     axis.set_xlim(0, 1)
     axis.set_ylim(0, None)

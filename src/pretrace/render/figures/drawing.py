@@ -81,7 +81,8 @@ STYLE = {
     "svg.hashsalt": "pretrace",
     "figure.constrained_layout.use": True,
 }
-DPI = 300
+DPI = {"pdf": 300, "png": 300, "svg": 120}
+"""Of pixels; those in an SVG are a part of the report's page."""
 FONTS = (
     # comes with matplotlib, so that Latin text looks the same on every machine
     "DejaVu Sans",
@@ -411,9 +412,8 @@ class Drawing:
         with style():
             for suffix, metadata in _METADATA.items():
                 with atomic_path(files[suffix]) as part:
-                    self.figure.savefig(
-                        part, format=suffix, dpi=DPI, metadata=metadata, bbox_inches=box
-                    )
+                    look = {"dpi": DPI[suffix], "bbox_inches": box}
+                    self.figure.savefig(part, format=suffix, metadata=metadata, **look)
         notes = []
         lacking = undrawable(self.figure)
         if lacking:

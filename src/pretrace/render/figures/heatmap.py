@@ -13,6 +13,7 @@ from pretrace.evaluation.metrics import marks_in
 from pretrace.methods.settings import written_parameters
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.drawing import (
+    AROUND,
     COLUMN,
     LINE,
     PAGE,
@@ -57,10 +58,11 @@ def heatmap(artifact: Artifact, results: Results) -> Drawing:
             image = _draw(axis, own, x, y, quantity, chance)
             set_title(axis, wrap_title(panel.name, width - LINE))
             axis.set_xlabel(PARAMETER_LABELS.get(x, x))
-            axis.set_ylabel(PARAMETER_LABELS.get(y, y))
+            axis.set_ylabel(wrap_title(PARAMETER_LABELS.get(y, y), height - AROUND))
         place: Look = {"fraction": 0.03, "pad": 0.015, "aspect": 24}
         bar = figure.colorbar(image, ax=list(grid), extend="both", **place)
         bar.set_label(quantity)
+        bar.set_ticks([chance - 0.2, chance, chance + 0.2])
         bar.outline.set_linewidth(0.5)
         _draw_legend(figure, hatched=bool(frame["hatched"].any()))
     return Drawing(figure, frame)
