@@ -43,12 +43,13 @@ def single_texts(
     rows = []
     for record in records_of(frame):
         label = record["label"]
-        kind = "unlabelled" if pd.isna(label) else CLASSES[int(label)].rstrip("s")
+        kind: str = "unlabelled" if pd.isna(label) else CLASSES[int(label)].rstrip("s")
         cells = [Cell(words=kind)]
         cells += [Cell(words=str(record[key])) for key in told]
         for method in methods:
             cells.append(_cell(record[method], record[f"rank_{method}"]))
-        begins = f"{record['text'][:BEGINNING]} ..." if quoted else ""
+        text = record["text"] if quoted else ""
+        begins = text[:BEGINNING] + " ..." * (len(text) > BEGINNING)
         rows.append(Row(record["text_id"], tuple(cells), detail=begins))
     heads = ["class", *told, *map(method_label, methods)]
     block = Block("", "text", tuple((head,) for head in heads), tuple(rows))
