@@ -14,7 +14,7 @@ from pretrace.evaluation.averages import (
     over_draws,
     test_record,
 )
-from pretrace.evaluation.metrics import marks_in
+from pretrace.evaluation.metrics import RANKS_AS, marks_in
 from pretrace.evaluation.significance import holm, simultaneous
 from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import Artifact, Panel
@@ -224,6 +224,11 @@ def estimate_record(place: int, panel: Panel, row: Record, **about: Any) -> Esti
     its numbers."""
     record = {**keys_of(place, panel, row), "average": "", **about}
     return cast(EstimateRow, record | number_record(row))
+
+
+def is_another(frame: pd.DataFrame) -> "pd.Series[bool]":
+    """Tell which estimates are at a setting that ranks the texts as another method."""
+    return frame["marks"].fillna("").str.contains(RANKS_AS, regex=False)
 
 
 def for_the_best(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

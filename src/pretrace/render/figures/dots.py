@@ -14,7 +14,7 @@ from pretrace.evaluation.metrics import FEW_DOCUMENTS, marks_in
 from pretrace.evaluation.placebos import ends_of_time, first_of_any
 from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.estimates import beside_controls, for_the_best
+from pretrace.render.estimates import beside_controls, for_the_best, is_another
 from pretrace.render.figures.bars import EVEN, of_document
 from pretrace.render.figures.drawing import (
     BLUE,
@@ -363,7 +363,7 @@ def _headline_frame(
     frame = beside_null(frame)
     if artifact.options.splits:
         frame = over_splits(frame, panels)
-    models = frame[~frame["control"]]
+    models = frame[~frame["control"] & ~is_another(frame)]
     best = models.groupby("panel")["value"].idxmax()
     frame["best"] = frame.index.isin(best)
     frame["above_chance"] = frame["best_low"] > artifact.chance
@@ -526,20 +526,20 @@ def _meaning(row: EstimateRow, blind: EstimateRow | None) -> str:
         return "Nothing is found, as it should be: the model read neither class."
     if blind and blind["value"] >= row["value"]:
         return (
-            "Words alone tell the classes apart better, without the model: this shows "
-            "no training."
+            "Words alone tell the classes apart better, without the model: this does "
+            "not show training."
         )
     if not row["above_chance"]:
         return "No method is surely above chance."
     if row["above_null"] is False:
-        return "A model that read neither class may do as well: this shows no training."
+        return "A model that read neither class may do as well: this does not show training."
     if row["above_placebos"] is False:
         return (
-            "Texts that the model knows alike are told apart as well: this shows no "
-            "training."
+            "Texts that the model knows alike are told apart as well: this does not "
+            "show training."
         )
     if row["beats_blind"] is False:
-        return "Words alone may do as well, without the model: this shows no training."
+        return "Words alone may do as well, without the model: this does not show training."
     return (
         "Members are found: the method is above chance and above what the controls "
         "reach without membership."

@@ -38,7 +38,11 @@ from pretrace.render.tables.table import (
     rows_of,
     table_of,
     with_false_alarms,
+    words_tell_apart,
 )
+
+FEWEST_FOR_Z = 10
+"""Placebos whose standard deviation is known well enough to measure a distance in."""
 
 
 def blind_audit(artifact: Artifact, results: Results) -> Table:
@@ -70,7 +74,8 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
         conditions(artifact, estimate_rows(frame), " ".join(more)),
         "Placebos: each document of the members in turn plays the non-members, against "
         "the other members; mean ± standard deviation of the values. z: distance of "
-        "the benchmark's value from their mean, in standard deviations. Rank: its "
+        "the benchmark's value from their mean, in standard deviations, of "
+        f"{FEWEST_FOR_Z} placebos or more: of fewer, only the rank says something. Rank: its "
         "place among them from the top; bold: the first. If the non-members' document "
         "were like the members', every rank would be equally likely.",
         "Beats words? (*): above the bag of words by the paired bootstrap, "
@@ -101,6 +106,8 @@ def _read_without_placebos(frame: pd.DataFrame) -> Iterable[str]:
 
 def _cells(record: EstimateRow) -> Iterable[tuple[str, Cell]]:
     z = number(record["z"])
+    if (record["placebos"] or 0) < FEWEST_FOR_Z:
+        z = None
     rank = number(record["rank"])
     beats = record["beats_blind"]
     beating = "no"
@@ -169,6 +176,7 @@ def _of_splits(artifact: Artifact, results: Results) -> pd.DataFrame:
     shown = estimates(artifact, results, ["held_out"])
     column = ["panel", "metric"]
     shown["bold"] = best(shown, column) & beyond_chance(shown, column)
+    shown["bold"] &= ~words_tell_apart(shown)
     ends = for_the_best(shown, ["panel"])
     shown = shown.assign(best_low=ends["low"], best_high=ends["high"])
     return beside_null(with_false_alarms(artifact, shown))
