@@ -241,4 +241,4 @@ def for_the_best(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     ends = {}
     for end in ("low", "high"):
         ends[end] = simultaneous(value, frame[end].astype(float), methods)
-    return pd.DataFrame(ends)
+    return pd.DataFrame(ends, frame.index)

@@ -302,8 +302,15 @@ def _at_least(frame: pd.DataFrame) -> str:
     design = _design(frame)
     if "read_at_least" not in design or design["documents"] < 2:
         return ""
-    of = f"{design['read_at_least']:.0f} of the {design['documents']:.0f}"
-    return f"; at least {of} are"
+    return f"; {_number_read(design)} are"
+
+
+def _number_read(design: Mapping[str, float]) -> str:
+    """Return `at least 5 of the 12`, or `all 12`."""
+    number, documents = design["read_at_least"], design["documents"]
+    if number == documents:
+        return f"all {documents:.0f}"
+    return f"at least {number:.0f} of the {documents:.0f}"
 
 
 def _units(frame: pd.DataFrame, unit: str) -> pd.DataFrame:
@@ -401,13 +408,18 @@ def _meaning_of_p(design: Mapping[str, float]) -> str:
 
 def _how_many(design: Mapping[str, float]) -> str:
     """Return how many documents in question were read, and how this is found."""
+    estimate = (
+        f" An estimate, which is too high in at most half of all cases, is "
+        f"{design['read_by_estimate']:.0f}. It may be all of them: a document that was "
+        "read need not score higher."
+    )
+    if design["read_at_least"] == design["documents"]:
+        estimate = ""
+    number = _number_read(design)
     return (
-        f"At least {design['read_at_least']:.0f} of {design['documents']:.0f} documents "
-        f"in question, with a confidence of {100 * (1 - LEVEL):.0f} %; "
-        f"{design['read_by_estimate']:.0f} by an estimate that is too high in at most "
-        "half of all cases. It may be all of them: one that was read need not score "
-        "higher. The highest are taken out one by one until p of the others is above "
-        f"{LEVEL:g}, for the estimate above 0.5."
+        f"{number[0].upper()}{number[1:]} documents in question, with a confidence of "
+        f"{100 * (1 - LEVEL):.0f} %.{estimate} The highest are taken out one by one "
+        "until those that are left are no longer surely higher than the known ones."
     )
 
 
