@@ -91,7 +91,7 @@ class EstimateRow(TypedDict, total=False):
     """Ends of the interval that pays for the choice of the best."""
     best_high: float | None
     null_value: float | None
-    """What a model that read neither class reaches on the same texts."""
+    """What models of the other splits reach by the labels of this one."""
     less_null: float | None
     """`value` less `null_value`."""
     less_null_low: float | None

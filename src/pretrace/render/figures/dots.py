@@ -50,7 +50,11 @@ from pretrace.render.phrases import (
     with_interval,
 )
 from pretrace.render.results import Results
-from pretrace.render.splits import beside_null, over_splits
+from pretrace.render.splits import (
+    beside_other_splits,
+    over_splits,
+    splits_by_label,
+)
 
 NAMED = 30  # this many lines have a name each; more are ranked side by side
 
@@ -360,7 +364,10 @@ def _headline_frame(
     frame["best_low"] = ends["low"]
     frame["best_high"] = ends["high"]
     frame["null_model"] = frame["model"].isin(artifact.null_models)
-    frame = beside_null(frame)
+    splits: list[list[int]] = []
+    if artifact.options.splits:
+        splits = splits_by_label(panels, artifact.null_models)
+    frame = beside_other_splits(frame, splits, panels, results)
     if artifact.options.splits:
         frame = over_splits(frame, panels)
     models = frame[~frame["control"] & ~is_another(frame)]
@@ -378,7 +385,7 @@ def _headline_frame(
 
 def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     """Name the best method of each panel among those above chance, and above blind,
-    placebos and null models, if there are any."""
+    placebos and models of other splits, if there are any."""
     models = frame[~frame["control"]]
     with_blind = models["panel"].isin(frame.loc[frame["method"] == BLIND, "panel"])
     beaten = models["beats_blind"].fillna(~with_blind)
@@ -399,8 +406,8 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     if found:
         sentence = (
             f"In {len(found)} of {tests} tests a method found training that no control "
-            "explains (it is above chance, the bag of words, every placebo and a model "
-            f"that read neither class, where these are shown): {'; '.join(shown)}."
+            "explains (it is above chance, the bag of words, every placebo and models "
+            f"of other splits, where these are shown): {'; '.join(shown)}."
         )
     nulls = models["panel"].nunique() - tests
     if not nulls:
@@ -492,7 +499,7 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
     return shown
 
 
-LESS_NULL = "less a model's that read neither"
+LESS_NULL = "less what models of the other splits have"
 
 
 def _rank_text(row: EstimateRow) -> str:
@@ -505,8 +512,8 @@ def _rank_text(row: EstimateRow) -> str:
 
 
 def _less_null_text(row: EstimateRow) -> str:
-    """Return how far a value lies above the null model's on the same texts, with its
-    interval if there are splits."""
+    """Return how far a value lies above that of other splits' models, with its
+    interval."""
     above = number(row["less_null"])
     if above is None:
         return ""
@@ -532,7 +539,7 @@ def _meaning(row: EstimateRow, blind: EstimateRow | None) -> str:
     if not row["above_chance"]:
         return "No method is surely above chance."
     if row["above_null"] is False:
-        return "A model that read neither class may do as well: this does not show training."
+        return "Models of other splits may do as well: this does not show training."
     if row["above_placebos"] is False:
         return (
             "Texts that the model knows alike are told apart as well: this does not "
