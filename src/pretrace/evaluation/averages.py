@@ -73,8 +73,6 @@ class EstimateRow(TypedDict, total=False):
     """Number of draws of shots that the row is a mean over."""
     placebo_mean: float | None
     placebo_sd: float | None
-    z: float | None
-    """Standard deviations above the mean of the placebos."""
     rank: float | None
     """Place among placebos; 1 is above all."""
     placebos: float | None

@@ -108,7 +108,7 @@ def _tested_rows(
 
 
 def _among_placebos(placebos: pd.DataFrame) -> EstimateRow:
-    """Return mean and SD of a row's placebos, its z and rank among them, and their
+    """Return mean and SD of a row's placebos, its rank among them, and their
     number, else None."""
     real: Record = {}
     for row in records_of(placebos):
@@ -118,7 +118,6 @@ def _among_placebos(placebos: pd.DataFrame) -> EstimateRow:
     return {
         "placebo_mean": number(real.get("mean")),
         "placebo_sd": number(real.get("sd")),
-        "z": number(real.get("z")),
         "rank": number(real.get("rank")),
         "placebos": number(real.get("placebos")),
     }
@@ -168,10 +167,6 @@ def _over_all_draws(
         of_view = row | {"view": panel.view or "original"}
         placebos = results.like("placebos", panel, of_view)
         others = placebos.loc[placebos["placebo"].astype(bool), "value"]
-        placebo_mean, placebo_sd = row["placebo_mean"], row["placebo_sd"]
-        assert placebo_mean is not None
-        assert placebo_sd is not None
-        averaged["z"] = (mean["value"] - placebo_mean) / placebo_sd
         averaged["rank"] = 1 + int((others >= mean["value"]).sum())
     return averaged
 

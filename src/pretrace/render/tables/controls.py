@@ -21,7 +21,6 @@ from pretrace.render.phrases import (
     brackets_and_dashes,
     conditions,
     exceeding_placebos,
-    format_signed,
     multiplicity_note,
     other_texts_note,
     with_interval,
@@ -41,9 +40,6 @@ from pretrace.render.tables.table import (
     with_false_alarms,
     words_tell_apart,
 )
-
-FEWEST_FOR_Z = 10
-"""Placebos whose standard deviation is known well enough to measure a distance in."""
 
 
 def blind_audit(artifact: Artifact, results: Results) -> Table:
@@ -74,9 +70,7 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
     notes = [
         conditions(artifact, estimate_rows(frame), " ".join(more)),
         "Placebos: each document of the members in turn plays the non-members, against "
-        "the other members; mean ± standard deviation of the values. z: distance of "
-        "the benchmark's value from their mean, in standard deviations, of "
-        f"{FEWEST_FOR_Z} placebos or more: of fewer, only the rank says something. Rank: its "
+        "the other members; mean ± standard deviation of the values. Rank: its "
         "place among them from the top; bold: the first. If the non-members' document "
         "were like the members', every rank would be equally likely.",
         "Beats words? (*): above the bag of words by the paired bootstrap, "
@@ -106,9 +100,6 @@ def _read_without_placebos(frame: pd.DataFrame) -> Iterable[str]:
 
 
 def _cells(record: EstimateRow) -> Iterable[tuple[str, Cell]]:
-    z = number(record["z"])
-    if (record["placebos"] or 0) < FEWEST_FOR_Z:
-        z = None
     rank = number(record["rank"])
     beats = record["beats_blind"]
     beating = "no"
@@ -124,7 +115,6 @@ def _cells(record: EstimateRow) -> Iterable[tuple[str, Cell]]:
         place = Cell(words=words, bold=rank == 1 and not record["control"])
     yield "Benchmark", cell_of({**record, "star": False})
     yield "Placebos", cell_of(placebos)
-    yield "z", Cell() if z is None else Cell(words=format_signed(z, 1))
     yield "Rank", place
     yield "Beats words?", Cell(words=beating, bold=beating == "yes")
 
