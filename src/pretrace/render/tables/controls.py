@@ -71,7 +71,7 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
         conditions(artifact, estimate_rows(frame), " ".join(more)),
         "Placebos: each document of the members in turn plays the non-members, against "
         "the other members; mean ± standard deviation of the values. Rank: its "
-        "place among them from the top; bold: the first. If the non-members' document "
+        "place among them from the top. If the non-members' document "
         "were like the members', every rank would be equally likely.",
         "Beats words? (*): above the bag of words by the paired bootstrap, "
         f"Holm-corrected over the panel's methods, p ≤ {STAR_LEVEL:g}. No test: of a "
@@ -112,7 +112,7 @@ def _cells(record: EstimateRow) -> Iterable[tuple[str, Cell]]:
     if rank:
         among = 1 + (record["placebos"] or 0)
         words = f"{rank:.0f} of {among:.0f}"
-        place = Cell(words=words, bold=rank == 1 and not record["control"])
+        place = Cell(words=words)
     yield "Benchmark", cell_of({**record, "star": False})
     yield "Placebos", cell_of(placebos)
     yield "Rank", place
