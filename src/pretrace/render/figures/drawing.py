@@ -16,15 +16,22 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib import font_manager
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
+from matplotlib.textpath import text_to_path
+from matplotlib.transforms import blended_transform_factory
+from numpy.typing import ArrayLike
 
+from pretrace.evaluation.averages import estimate
 from pretrace.questions.method_facts import is_control
-from pretrace.render.frames import csv_text
+from pretrace.render.frames import csv_text, records_of
 from pretrace.render.names import METHOD_LABELS, chance_level
+from pretrace.render.phrases import with_interval
 from pretrace.runtime.files import atomic_path, write_text
 
 # widths in inches of one column and of the whole line of a two-column page
@@ -37,6 +44,9 @@ Look = dict[str, Any]
 
 Handles = dict[str, Any]
 """The samples of a legend, by label."""
+
+Sides = tuple[ArrayLike, ArrayLike]
+"""Where something begins and where it ends, of each of several."""
 
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7",
@@ -71,7 +81,8 @@ STYLE = {
     "svg.hashsalt": "pretrace",
     "figure.constrained_layout.use": True,
 }
-DPI = 300
+DPI = {"pdf": 300, "png": 300, "svg": 120}
+"""Of pixels; those in an SVG are a part of the report's page."""
 FONTS = (
     # comes with matplotlib, so that Latin text looks the same on every machine
     "DejaVu Sans",
@@ -143,9 +154,17 @@ def sheet(width: float, height: float) -> Iterator[Figure]:
         figure.set_layout_engine("none")
 
 
-LETTER, LINE, EDGE = 0.053, 0.11, 0.45
-"""Inches: the mean width of a title's letter, the height of its line, and the usual
-width of what is left of axes: a label and the numbers of the scale."""
+LINE, EDGE, AROUND = 0.11, 0.45, 0.7
+"""Inches: the height of a title's line, and the usual size of what is left of axes, and
+of what is above and below them: titles, labels and the numbers of the scale."""
+
+
+@cache
+def text_width(text: str) -> float:
+    """Return how wide a line of text is drawn (inches)."""
+    font = FontProperties(family=fonts(), size=7)
+    width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
+    return width / 72
 
 
 def axes_width(axis: Axes) -> float:
@@ -161,24 +180,46 @@ def axes_width(axis: Axes) -> float:
 def wrap_title(title: str, width: float) -> str:
     """Return a title with further line breaks, so that no line is wider than `width`
     inches, and lines equally long."""
-    letters = max(20, int(width / LETTER))
-    lines = []
+    parts = []
     for line in title.split("\n"):
-        fewest = len(wrap(line, letters))
-        narrow = 1
-        while len(wrap(line, narrow)) != fewest:
-            narrow += 1
-        lines += wrap(line, narrow)
-    return "\n".join(lines)
+        letters = max(len(line), SHORTEST)
+        while (
+            letters > SHORTEST and max(map(text_width, broken(line, letters))) > width
+        ):
+            letters -= 1
+        fewest = len(broken(line, letters))
+        while letters > SHORTEST and len(broken(line, letters - 1)) == fewest:
+            letters -= 1
+        parts += broken(line, letters)
+    return "\n".join(parts)
+
+
+def set_title(axis: Axes, title: str) -> None:
+    """Write a title above axes; above the only ones of a row it begins at the figure's
+    edge, so that it has the most room."""
+    place = axis.get_subplotspec()
+    if place is None or place.get_gridspec().ncols > 1:
+        axis.set_title(title, loc="left", fontsize=7)
+        return
+    figure = axis.get_figure(root=True)
+    assert figure is not None
+    text = axis.set_title(title, loc="left", fontsize=7, x=0.01)
+    of_edge = blended_transform_factory(figure.transFigure, axis.transAxes)
+    text.set_transform(of_edge + axis.titleOffsetTrans)
+
+
+broken = partial(wrap, break_on_hyphens=False)
+SHORTEST = 12
+"""Letters of a line of a title, at least."""
 
 
 def legend_columns(labels: Sequence[str], width: float) -> int:
     """Return how many entries of a legend fit next to each other in a figure of this
     width (inches)."""
-    letters = np.array([*map(len, labels)])
+    widths = np.array([text_width(label) + 0.65 for label in labels])
     for columns in range(len(labels), 1, -1):
-        parts = np.array_split(letters, columns)
-        if sum(0.055 * part.max() + 0.68 for part in parts) <= width:
+        parts = np.array_split(widths, columns)
+        if sum(part.max() for part in parts) <= width:
             return columns
     return 1
 
@@ -231,6 +272,106 @@ def draw_intervals(
     draw(color, 0.8, 1.6 if ground else 0.0)
 
 
+REACH = 3.0
+"""Points around a value within which a pointer is on it."""
+
+
+class Values(Artist):
+    """Rectangles of axes with a text each, which a browser shows where a reader points.
+
+    `x` and `y`: their sides (from, to) in data. An SVG alone has them.
+    """
+
+    def __init__(self, x: Sides, y: Sides, texts: Sequence[str]) -> None:
+        super().__init__()
+        self.set_zorder(10)
+        self.set_in_layout(False)
+        x_from, y_from, x_to, y_to = np.broadcast_arrays(x[0], y[0], x[1], y[1])
+        self.starts = np.column_stack([x_from.ravel(), y_from.ravel()])
+        self.ends = np.column_stack([x_to.ravel(), y_to.ravel()])
+        self.texts = texts
+
+    def draw(self, renderer: Any) -> None:
+        writer = getattr(renderer, "writer", None)
+        if writer is None or self.axes is None:
+            return
+        to_page = self.axes.transData.transform
+        corners = zip(to_page(self.starts), to_page(self.ends), strict=True)
+        writer.start("g", fill="none", attrib={"pointer-events": "all"})
+        for text, points in zip(self.texts, corners, strict=True):
+            points = np.clip(points, self.axes.bbox.min, self.axes.bbox.max)
+            if np.isnan(points).any():  # nothing is drawn there
+                continue
+            left, bottom = points.min(axis=0) - REACH
+            right, top = points.max(axis=0) + REACH
+            box = {"x": left, "y": renderer.height - top}
+            box |= {"width": right - left, "height": top - bottom}
+            writer.start("rect", {side: f"{size:.1f}" for side, size in box.items()})
+            writer.element("title", text)
+            writer.end("rect")
+        writer.end("g")
+
+
+def titles(frame: pd.DataFrame, quantity: str) -> list[str]:
+    """Return `Min-K%, 64 words: AUC 0.73 [0.71, 0.76]` for each row, which begins with
+    its `told`."""
+    texts = []
+    for row in records_of(frame):
+        texts.append(f"{row['told']}: {quantity} {with_interval(estimate(row))}")
+    return texts
+
+
+def tell_values(
+    axis: Axes, places: Any, frame: pd.DataFrame, quantity: str, *, level: bool = False
+) -> None:
+    """Tell each value with its interval where both are drawn; arguments as of
+    `draw_intervals`."""
+    value = frame["value"].astype(float)
+    low = frame["low"].astype(float).fillna(value)
+    high = frame["high"].astype(float).fillna(value)
+    ends = np.fmin(low, value), np.fmax(high, value)
+    x, y = (ends, (places, places)) if level else ((places, places), ends)
+    axis.add_artist(Values(x, y, titles(frame, quantity)))
+
+
+NAME_LINE = 0.115
+"""Inches of a line of a name beside a point."""
+
+
+def name_points(axis: Axes, points: pd.DataFrame, beside: float) -> None:
+    """Write the `name` of points (`x`, `value`) in their `color`, each with a line to its
+    point, none over another.
+
+    `beside`: where on x the names begin, as part of the axes' width. The limits of the
+    axes are final.
+    """
+    figure = axis.get_figure(root=True)
+    assert figure is not None
+    height = figure.get_figheight() / axis.get_subplotspec().get_gridspec().nrows
+    line = NAME_LINE / (height - AROUND)
+    points = points.sort_values("value", ascending=False)
+    low, high = axis.get_ylim()
+    ceiling = 1.0
+    places = []
+    for row in records_of(points):
+        lines = 1 + row["name"].count("\n")
+        place = min((row["value"] - low) / (high - low), ceiling - line * lines / 2)
+        places.append(place)
+        ceiling = place - line * lines / 2
+    for place, row in zip(places, records_of(points), strict=True):
+        axis.annotate(
+            row["name"],
+            (row["x"], row["value"]),
+            (beside, place + max(0.0, -ceiling)),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=6,
+            color=row["color"],
+            arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": GREY},
+            annotation_clip=False,
+        )
+
+
 def letter(number: int) -> str:
     """Return `(a) ` for the first axes of a figure (0), `(b) ` for the second, and
     `(aa) ` after `(z) `."""
@@ -271,9 +412,8 @@ class Drawing:
         with style():
             for suffix, metadata in _METADATA.items():
                 with atomic_path(files[suffix]) as part:
-                    self.figure.savefig(
-                        part, format=suffix, dpi=DPI, metadata=metadata, bbox_inches=box
-                    )
+                    look = {"dpi": DPI[suffix], "bbox_inches": box}
+                    self.figure.savefig(part, format=suffix, metadata=metadata, **look)
         notes = []
         lacking = undrawable(self.figure)
         if lacking:
@@ -336,22 +476,29 @@ class Facet:
     """Axes of a figure: rows of `frame` are what is drawn, each with a `series` and
     `value, low, high`.
 
-    `ticks` name places that are not numbers. `across` are lines through all places at a
-    value, by their names in the legend; `upright` dotted ones at a place. `beside`: a
-    text at the right of a place's line. `banded`: intervals are bands (default, for few
-    lines). `height`: of the axes with their title (inches).
+    `quantity`: what the values are. `label`: of the axis of places; `ticks` name places
+    that are not numbers. `across` are lines through all places at a value, by their
+    names in the legend; `upright` dotted ones at a place. `beside`: a text at the right
+    of a place's line. `banded`: intervals are bands (default, for few lines). `height`:
+    of the axes with their title (inches).
     """
 
     title: str
     frame: pd.DataFrame
-    x_label: str = ""
-    y_label: str = ""
+    quantity: str
+    label: str = ""
     ticks: Mapping[Any, str] = field(default_factory=dict)
     across: Mapping[str, tuple[float, LineStyle]] = field(default_factory=dict)
     upright: Mapping[str, float] = field(default_factory=dict)
     beside: Mapping[Any, str] = field(default_factory=dict)
     banded: bool | None = None
-    height: float | None = None
+    height: float = 2.4
+
+    @property
+    def value_label(self) -> str:
+        """Return the label of the axis of values."""
+        has_interval = "low" in self.frame and self.frame["low"].notna().any()
+        return f"{self.quantity}, 95 % interval" if has_interval else self.quantity
 
     def draw_levels(self, axis: Axes, *, level: bool) -> dict[str, Line2D]:
         """Draw `across` and `upright` and return them by name. `level`: values are on
@@ -374,7 +521,6 @@ def draw_facets(
     share_y: bool = True,
     beside: float = EDGE,
     level: bool = False,
-    height: float = 2.4,
 ) -> Figure:
     """Return a figure with axes for each facet, as many in a row as there are `widths`;
     two are stacked, four are in two rows.
@@ -387,24 +533,24 @@ def draw_facets(
     and so has an axis whose label differs from the one before. `heading`: above all
     axes. `beside`: width of what is left of axes (inches); a title wider than the rest
     of its column gets more lines, and its row more height. `level`: values are on the x
-    axis. `height`: of facets without their own (inches).
+    axis.
     """
     # two below each other can be read on a screen of 390 pixels
     columns = 1 if len(facets) == 2 else min(len(widths), len(facets))
     if len(facets) == 4:
         columns = min(2, columns)  # a square, with no row of one
     width = widths[columns - 1]
-    beside += LINE * max(facet.y_label.count("\n") for facet in facets)
-    titles = []
+    room = width / columns - (beside if columns > 1 else LINE)
+    texts = []
     rows = []
     for number, facet in enumerate(facets):
         title = letter(number) + facet.title if len(facets) > 1 else facet.title
-        titles.append(wrap_title(title, width / columns - beside))
-        further_lines = titles[-1].count("\n") - facet.title.count("\n")
-        own_height = (facet.height or height) + LINE * further_lines
+        texts.append(wrap_title(title, room))
+        further_lines = texts[-1].count("\n") - facet.title.count("\n")
+        height = facet.height + LINE * further_lines
         if number % columns == 0:
-            rows.append(own_height)
-        rows[-1] = max(rows[-1], own_height)
+            rows.append(height)
+        rows[-1] = max(rows[-1], height)
     total = sum(rows) + (0.2 if heading else 0.0)
     handles: Handles = {}
     with sheet(width, total) as figure:
@@ -413,17 +559,18 @@ def draw_facets(
         )
         if heading:
             figure.suptitle(heading, fontsize=8)
-        label = ""
+        y_label = ""
         for number, facet in enumerate(facets):
             axis = grid.flat[number]
             levels = facet.draw_levels(axis, level=level)
             handles |= draw(axis, facet) | levels
-            axis.set_xlabel(facet.x_label)
-            axis.set_title(titles[number], loc="left", fontsize=7)
-            is_first = number % columns == 0
-            if facet.y_label and (is_first or facet.y_label != label):
-                axis.set_ylabel(facet.y_label)
-            label = facet.y_label
+            set_title(axis, texts[number])
+            labels = [facet.label, facet.value_label]
+            x_label, own = reversed(labels) if level else labels
+            axis.set_xlabel(x_label)
+            if number % columns == 0 or own != y_label:
+                axis.set_ylabel(wrap_title(own, facet.height - AROUND))
+            y_label = own
         for axis in grid.flat[len(facets) :]:
             axis.set_visible(False)
         if handles:

@@ -8,6 +8,7 @@ from functools import partial
 from math import exp, log
 from operator import itemgetter
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import matplotlib as mpl
@@ -25,10 +26,13 @@ from pretrace.evaluation.averages import Record
 from pretrace.render.artifact import ACROSS, Artifact, Panel
 from pretrace.render.figures.drawing import (
     GREY,
+    LINE,
     PAGE,
     Drawing,
     Look,
+    Values,
     letter,
+    set_title,
     sheet,
     wrap_title,
 )
@@ -46,6 +50,7 @@ GROUPS = {1: CLASSES[1], -1: "in question", 0: CLASSES[0]}
 GIVEN_BACK = 0.001
 NONE_LIKELY = f"no passage above {GIVEN_BACK:g}"
 NARROWEST = 400  # a coloured stretch takes at least one in this many parts of the axis
+NEAR = 0.03  # of the axis: numbers of passages that are nearer would overlap
 UNLIKELY = "#E6E6E6"
 COLORS = ListedColormap(mpl.colormaps["YlOrRd"](np.linspace(0.05, 0.75, 256)))
 """Without the darkest reds: black words can be read on it."""
@@ -81,6 +86,7 @@ def extraction_map(artifact: Artifact, results: Results) -> Drawing:
     panels = results.panels(artifact)
     frames = []
     passages = []
+    lines = []
     for panel in panels:
         windows = shown_documents(results.rows(artifact, panel, "windows"))
         if windows.empty:
@@ -89,8 +95,19 @@ def extraction_map(artifact: Artifact, results: Results) -> Drawing:
             )
         frames.append(_stretches(windows))
         place = f"{panel.name}, " if len(panels) > 1 else ""
-        for line in _passages(windows):
-            passages.append(f"{ITEM}{place}{line}")
+        own = []
+        for label, title in GROUPS.items():
+            of_class = windows[windows["label"].eq(label)]
+            likely = _likeliest(of_class)
+            is_likely = of_class["log_p_top"].gt(log(GIVEN_BACK))
+            if len(of_class) and not is_likely.any():
+                lines.append(f"{ITEM}{place}{title}: {NONE_LIKELY}")
+            for row in likely:
+                own.append(row)
+                number = sum(map(len, passages)) + len(own)
+                row["number"] = number
+                lines.append(f"{ITEM}({number}) {place}{title}, {_passage(row)}")
+        passages.append(own)
     reading = []
     for panel in panels:
         extracted = results.rows(artifact, panel, "extraction")
@@ -98,11 +115,12 @@ def extraction_map(artifact: Artifact, results: Results) -> Drawing:
     frame = of_panels(frames, panels)
     if frame["log_p_top"].gt(log(GIVEN_BACK)).any():
         reading.append("The passages that are likeliest to be emitted:")
-        reading += passages
+        reading += lines
     else:
         reading.append(f"There is {NONE_LIKELY}.")
     reading += results.cautions(panels)
-    return Drawing(_figure(panels, frames), frame, "\n".join(filter(None, reading)))
+    figure = _figure(panels, frames, passages)
+    return Drawing(figure, frame, "\n".join(filter(None, reading)))
 
 
 def shown_documents(windows: pd.DataFrame) -> pd.DataFrame:
@@ -264,12 +282,13 @@ def _heat(log_p: float) -> tuple[str, str]:
     return to_hex(COLORS(NORM(power))), f"probability {exp(log_p):.2g}"
 
 
-BESIDE = 1.0
-"""Inches that the names of documents take beside the bars, above which titles stand."""
-
-
-def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
-    """Draw each panel's bars, and at the bottom the scale of colours."""
+def _figure(
+    panels: Sequence[Panel],
+    frames: Sequence[pd.DataFrame],
+    passages: Sequence[Sequence[Record]],
+) -> Any:
+    """Draw each panel's bars with the numbers of its passages, and at the bottom the
+    scale of colours."""
     heights = [_ROW * (int(frame["row"].max()) + 1.5) for frame in frames]
     around = 0.58 * len(panels) + 0.6  # titles and axes' labels, the colour bar
     with sheet(PAGE, sum(heights) + around) as figure:
@@ -277,8 +296,9 @@ def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
         for number, panel in enumerate(panels):
             bars = grid[number, 0]
             draw_stretches(bars, frames[number])
+            _draw_numbers(bars, passages[number])
             title = letter(number) + panel.name if len(panels) > 1 else panel.name
-            bars.set_title(wrap_title(title, PAGE - BESIDE), loc="left")
+            set_title(bars, wrap_title(title, PAGE - LINE))
         colors = ScalarMappable(NORM, COLORS)
         place: Look = {"location": "bottom", "shrink": 0.5, "aspect": 40}
         scale = figure.colorbar(colors, ax=figure.axes, **place, pad=0.02)
@@ -314,6 +334,7 @@ def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
         is_grey = np.isnan(row["power"])
         fills.append(UNLIKELY if is_grey else COLORS(NORM(row["power"])))
     axis.add_collection(PatchCollection(boxes, facecolors=fills, linewidths=0))
+    _tell(axis, frame[~np.isnan(powers)])
     documents = records_of(frame.drop_duplicates("row").sort_values("row"))
     ticks = {row["row"]: _short(row["document"]) for row in documents}
     headings: dict[int, int] = {}  # the name of a class is above those of its documents
@@ -332,28 +353,60 @@ def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
     axis.set(xlim=(0, longest), ylim=(lowest, -0.5), xlabel="token")
 
 
-def _passages(windows: pd.DataFrame) -> Iterator[str]:
-    """Yield a line for each of the likeliest passages of each class; of windows that
-    overlap, the likeliest."""
-    for label, title in GROUPS.items():
-        own = windows[windows["label"].eq(label)]
-        is_likely = own["log_p_top"].gt(log(GIVEN_BACK))
-        if len(own) and not is_likely.any():
-            yield f"{title}: {NONE_LIKELY}"
-        own = own[is_likely & own["passage"].ne("")]
-        own = own.sort_values("log_p_top", ascending=False, kind="stable")
-        printed: list[Record] = []
-        for row in records_of(own):
-            if any(_overlap(row, other) for other in printed):
-                continue
-            if len(printed) == PASSAGES:
-                break
-            printed.append(row)
-            place = f"{title}, {row['document']}, token {row['at']}"
-            if row["text_id"] != row["document"]:
-                place += f" of {row['text_id']}"
-            words = " ".join(row["passage"].split())
-            yield f"{place}, probability {exp(row['log_p_top']):.2g}: {words}"
+def _draw_numbers(axis: Axes, passages: Sequence[Record]) -> None:
+    """Write the number of each passage left of it; those that are near one another
+    stand together."""
+    near = NEAR * axis.get_xlim()[1]
+    places: dict[tuple[int, float], str] = {}
+    for row in passages:
+        start = row["offset"] + row["at"]
+        numbers = str(row["number"])
+        for line, x in list(places):
+            if line == row["row"] and abs(x - start) < near:
+                numbers = f"{places.pop((line, x))},{numbers}"
+                start = min(x, start)
+        places[row["row"], start] = numbers
+    for (line, x), numbers in places.items():
+        look: Look = {"ha": "right", "va": "center_baseline", "fontsize": 5.5}
+        axis.annotate(numbers, (x, line), (-1.5, 0), textcoords="offset points", **look)
+
+
+def _tell(axis: Axes, stretches: pd.DataFrame) -> None:
+    """Tell the place, the probability and the words of each coloured stretch."""
+    texts = []
+    for row in records_of(stretches):
+        words = shorten(row["passage"], 80, placeholder=" ...")
+        p = exp(row["log_p_top"])
+        place = f"{row['document']}, token {row['start']:,}"
+        texts.append(f"{place}: probability {p:.2g}. {words}".removesuffix(". "))
+    x = stretches["start"], stretches["end"]
+    y = stretches["row"] - 0.4, stretches["row"] + 0.4
+    axis.add_artist(Values(x, y, texts))
+
+
+def _likeliest(windows: pd.DataFrame) -> list[Record]:
+    """Return the likeliest passages of a class; of windows that overlap, the
+    likeliest."""
+    is_likely = windows["log_p_top"].gt(log(GIVEN_BACK)) & windows["passage"].ne("")
+    own = windows[is_likely]
+    own = own.sort_values("log_p_top", ascending=False, kind="stable")
+    likeliest: list[Record] = []
+    for row in records_of(own):
+        if any(_overlap(row, other) for other in likeliest):
+            continue
+        if len(likeliest) == PASSAGES:
+            break
+        likeliest.append(row)
+    return likeliest
+
+
+def _passage(row: Record) -> str:
+    """Return where a passage is, its probability and its words."""
+    place = f"{row['document']}, token {row['at']}"
+    if row["text_id"] != row["document"]:
+        place += f" of {row['text_id']}"
+    words = " ".join(row["passage"].split())
+    return f"{place}, probability {exp(row['log_p_top']):.2g}: {words}"
 
 
 def _overlap(window: Record, other: Record) -> bool:
