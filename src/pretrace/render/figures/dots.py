@@ -14,7 +14,7 @@ from pretrace.evaluation.metrics import FEW_DOCUMENTS, marks_in
 from pretrace.evaluation.placebos import ends_of_time, first_of_any
 from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.estimates import beside_controls, for_the_best
+from pretrace.render.estimates import beside_controls, for_the_best, is_another
 from pretrace.render.figures.bars import EVEN, SHARE_RIGHT, of_document
 from pretrace.render.figures.drawing import (
     BLUE,
@@ -50,7 +50,11 @@ from pretrace.render.phrases import (
     with_interval,
 )
 from pretrace.render.results import Results
-from pretrace.render.splits import beside_null, over_splits
+from pretrace.render.splits import (
+    beside_other_splits,
+    over_splits,
+    splits_by_label,
+)
 
 
 def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle]) -> Any:
@@ -348,10 +352,13 @@ def _headline_frame(
     frame["best_low"] = ends["low"]
     frame["best_high"] = ends["high"]
     frame["null_model"] = frame["model"].isin(artifact.null_models)
-    frame = beside_null(frame)
+    splits: list[list[int]] = []
+    if artifact.options.splits:
+        splits = splits_by_label(panels, artifact.null_models)
+    frame = beside_other_splits(frame, splits, panels, results)
     if artifact.options.splits:
         frame = over_splits(frame, panels)
-    models = frame[~frame["control"]]
+    models = frame[~frame["control"] & ~is_another(frame)]
     best = models.groupby("panel")["value"].idxmax()
     frame["best"] = frame.index.isin(best)
     frame["above_chance"] = frame["best_low"] > artifact.chance
@@ -366,7 +373,7 @@ def _headline_frame(
 
 def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     """Name the best method of each panel among those above chance, and above blind,
-    placebos and null models, if there are any."""
+    placebos and models of other splits, if there are any."""
     models = frame[~frame["control"]]
     with_blind = models["panel"].isin(frame.loc[frame["method"] == BLIND, "panel"])
     beaten = models["beats_blind"].fillna(~with_blind)
@@ -387,8 +394,8 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     if found:
         sentence = (
             f"In {len(found)} of {tests} tests a method found training that no control "
-            "explains (it is above chance, the bag of words, every placebo and a model "
-            f"that read neither class, where these are shown): {'; '.join(shown)}."
+            "explains (it is above chance, the bag of words, every placebo and models "
+            f"of other splits, where these are shown): {'; '.join(shown)}."
         )
     nulls = models["panel"].nunique() - tests
     if not nulls:
@@ -480,7 +487,7 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
     return shown
 
 
-LESS_NULL = "less a model's that read neither"
+LESS_NULL = "less what models of the other splits have"
 
 
 def _rank_text(row: EstimateRow) -> str:
@@ -493,8 +500,8 @@ def _rank_text(row: EstimateRow) -> str:
 
 
 def _less_null_text(row: EstimateRow) -> str:
-    """Return how far a value lies above the null model's on the same texts, with its
-    interval if there are splits."""
+    """Return how far a value lies above that of other splits' models, with its
+    interval."""
     above = number(row["less_null"])
     if above is None:
         return ""
@@ -514,20 +521,20 @@ def _meaning(row: EstimateRow, blind: EstimateRow | None) -> str:
         return "Nothing is found, as it should be: the model read neither class."
     if blind and blind["value"] >= row["value"]:
         return (
-            "Words alone tell the classes apart better, without the model: this shows "
-            "no training."
+            "Words alone tell the classes apart better, without the model: this does "
+            "not show training."
         )
     if not row["above_chance"]:
         return "No method is surely above chance."
     if row["above_null"] is False:
-        return "A model that read neither class may do as well: this shows no training."
+        return "Models of other splits may do as well: this does not show training."
     if row["above_placebos"] is False:
         return (
-            "Texts that the model knows alike are told apart as well: this shows no "
-            "training."
+            "Texts that the model knows alike are told apart as well: this does not "
+            "show training."
         )
     if row["beats_blind"] is False:
-        return "Words alone may do as well, without the model: this shows no training."
+        return "Words alone may do as well, without the model: this does not show training."
     return (
         "Members are found: the method is above chance and above what the controls "
         "reach without membership."
