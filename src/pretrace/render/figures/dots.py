@@ -176,7 +176,7 @@ def _draw_documents(axis: Axes, facet: Facet) -> Handles:
     axis.set_xticks(list(ticks), list(ticks.values()))
     axis.tick_params(axis="x", length=0)
     axis.set_ylim(0, 1)
-    name_points(axis, pd.DataFrame(named))
+    name_points(axis, named)
     return {}
 
 

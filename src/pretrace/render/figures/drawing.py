@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import cycle
+from operator import itemgetter
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -198,8 +199,8 @@ def set_title_at_edge(figure: Figure, axis: Axes, title: str) -> None:
     """Write a title above the only axes of a row, from the figure's edge on, where it
     has the most room."""
     text = axis.set_title(title, loc="left", fontsize=7, x=0.01)
-    of_edge = blended_transform_factory(figure.transFigure, axis.transAxes)
-    text.set_transform(of_edge + axis.titleOffsetTrans)
+    of_edge = blended_transform_factory(figure.transFigure, text.get_transform())
+    text.set_transform(of_edge)
 
 
 broken = partial(wrap, break_on_hyphens=False)
@@ -327,12 +328,12 @@ NAME_LINE = 0.06
 """Of the height of axes: a line of a name beside a point."""
 
 
-def name_points(axis: Axes, points: pd.DataFrame) -> None:
+def name_points(axis: Axes, points: Sequence[Record]) -> None:
     """Write the `name` of points (`x`, `value`) in their `color` right of the axes, each
     with a line to its point, none over another. The limits of the axes are final."""
     low, high = axis.get_ylim()
     ceiling = 1.0
-    for row in records_of(points.sort_values("value", ascending=False)):
+    for row in sorted(points, key=itemgetter("value"), reverse=True):
         half = NAME_LINE * (1 + row["name"].count("\n")) / 2
         place = min((row["value"] - low) / (high - low), ceiling - half)
         ceiling = place - half
@@ -389,7 +390,7 @@ class Drawing:
         with style():
             for suffix, metadata in _METADATA.items():
                 with atomic_path(files[suffix]) as part:
-                    look = {"dpi": DPI[suffix], "bbox_inches": box}
+                    look: Look = {"dpi": DPI[suffix], "bbox_inches": box}
                     self.figure.savefig(part, format=suffix, metadata=metadata, **look)
         notes = []
         lacking = undrawable(self.figure)

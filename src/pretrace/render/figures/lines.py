@@ -397,9 +397,12 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
         _draw_series(axis, facet, styles)
         is_line = ~facet.frame["series"].str.endswith(HELD_OUT)
         ends = facet.frame[is_line].groupby("series", sort=False).tail(1)
-        names = ends["series"].map(artifact.title_of)
-        colors = [styles[model].color for model in ends["series"]]
-        name_points(axis, ends.assign(name=names, color=colors))
+        points = []
+        for row in records_of(ends):
+            model = row["series"]
+            name = {"name": artifact.title_of(model), "color": styles[model].color}
+            points.append(row | name)
+        name_points(axis, points)
         line = LineStyle(GREY, "-", 1.0, "")
         return {
             "training": line.handle(),
