@@ -153,6 +153,9 @@ def sheet(width: float, height: float) -> Iterator[Figure]:
         yield figure
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
+        for legend in figure.legends:
+            # of the figure, not of what is saved, which may have reasons below it
+            legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
 
 
 LINE, EDGE, AROUND = 0.11, 0.45, 0.7
@@ -223,8 +226,6 @@ def draw_legend(figure: Figure, handles: Mapping[str, Any]) -> None:
     """Draw the one legend of a figure under it; `handles` by label."""
     columns = legend_columns(list(handles), figure.get_figwidth())
     place: Look = {"loc": "outside lower center", "ncols": columns, "handlelength": 3.5}
-    # of the figure, not of what is saved, which has reasons below it
-    place["bbox_to_anchor"] = (0, 0, 1, 1)
     figure.legend(handles.values(), handles.keys(), **place)
 
 
@@ -412,7 +413,6 @@ class LineStyle:
     dashes: Any
     width: float = 1.2
     marker: str = "o"
-    alpha: float = 1.0
     hollow: bool = False
     shift: float = 0.0
     size: float = 3.6
@@ -440,13 +440,11 @@ CLASS_STYLES = {
 }
 
 
-def chance_of(
-    metric: str, style: LineStyle = CHANCE_STYLE
-) -> dict[str, tuple[float, LineStyle]]:
+def chance_of(metric: str) -> dict[str, tuple[float, LineStyle]]:
     """Return the level that a score reaches by chance, by its name in the legend; empty
     if there is none."""
     level = chance_level(metric)
-    return {} if level is None else {"chance": (level, style)}
+    return {} if level is None else {"chance": (level, CHANCE_STYLE)}
 
 
 @dataclass(frozen=True)
@@ -456,8 +454,8 @@ class Facet:
 
     `quantity`: what the values are. `label`: of the axis of places; `ticks` name places
     that are not numbers. `across` are lines through all places at a value, by their
-    names in the legend; `upright` dotted ones at a place. `beside`: a text at the right
-    of a place's line. `height`: of the axes with their title (inches).
+    names in the legend; `upright` dotted ones at a place. `height`: of the axes with
+    their title (inches).
     """
 
     title: str
@@ -467,7 +465,6 @@ class Facet:
     ticks: Mapping[Any, str] = field(default_factory=dict)
     across: Mapping[str, tuple[float, LineStyle]] = field(default_factory=dict)
     upright: Mapping[str, float] = field(default_factory=dict)
-    beside: Mapping[Any, str] = field(default_factory=dict)
     height: float = 2.4
 
     @property
