@@ -33,6 +33,7 @@ def test_a_short_passage_of_a_book_is_drawn_wide_enough_to_be_seen():
             "row": 1,
             "label": 1,
             "document": "book",
+            "passage": "",
         }
     )
     axis = Figure().add_subplot()

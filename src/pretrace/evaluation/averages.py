@@ -73,8 +73,6 @@ class EstimateRow(TypedDict, total=False):
     """Number of draws of shots that the row is a mean over."""
     placebo_mean: float | None
     placebo_sd: float | None
-    z: float | None
-    """Standard deviations above the mean of the placebos."""
     rank: float | None
     """Place among placebos; 1 is above all."""
     placebos: float | None
@@ -91,7 +89,7 @@ class EstimateRow(TypedDict, total=False):
     """Ends of the interval that pays for the choice of the best."""
     best_high: float | None
     null_value: float | None
-    """What a model that read neither class reaches on the same texts."""
+    """What models of the other splits reach by the labels of this one."""
     less_null: float | None
     """`value` less `null_value`."""
     less_null_low: float | None

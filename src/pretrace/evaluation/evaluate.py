@@ -1,6 +1,6 @@
 """From scores to the tables of metrics and tests."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from pretrace.evaluation.metrics import (
     FEWEST_DOCUMENTS,
     METRIC_KEYS,
     METRICS,
+    RANKS_AS,
     level_of,
 )
 from pretrace.evaluation.resampling import resample, whole_weights
@@ -34,6 +35,7 @@ from pretrace.evaluation.selection import (
     Settings,
     choose,
     mostly_empty,
+    same_ranks,
     selection_factors,
     widening_factors,
 )
@@ -202,7 +204,11 @@ def _evaluate_units(
         tested += welch_tests(units, chosen)
 
     empty, learned = mostly_empty(units, settings), _learned(units, settings)
-    describe = _Described(units, settings, choices, empty, learned)
+    of_chosen: set[int] = set()
+    for estimand in chosen:
+        of_chosen.update(estimand.ranking.columns)
+    other_method = same_ranks(units, of_chosen, settings)
+    describe = _Described(units, settings, choices, empty, learned, other_method)
     metrics = []
     for row in measured:
         size = rankings.sizes(row.estimand.ranking)
@@ -314,13 +320,14 @@ def _intervals(
 @dataclass(frozen=True)
 class _Described:
     """Tell what rows are of; `empty` (columns,) as `mostly_empty` gives it, `learned`
-    (columns,): from labels."""
+    (columns,): from labels; `other_method`: `same_ranks` of each chosen column."""
 
     units: RankedUnits
     settings: Settings
     choices: Choices
     empty: Flags
     learned: Flags
+    other_method: Mapping[int, str]
 
     def keys(self, estimand: Estimand) -> Row:
         """Return the keys of a row: its setting, or those of the folds in their
@@ -373,6 +380,12 @@ class _Described:
                 marks.add("at_grid_edge")
         elif selection == "default" and method.convention:
             marks.add("convention_default")
+        if selection != "grid":
+            others = [self.other_method[column] for column in columns]
+            # of a held-out value: in more than half of the folds
+            other = max(others, key=others.count)
+            if other and others.count(other) > len(others) / 2:
+                marks.add(RANKS_AS + other)
         if min(size) < FEWEST_DOCUMENTS:
             marks.add(FEW_TEXTS)
         if level is not None and level * size[1] < 100:

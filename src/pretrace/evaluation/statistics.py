@@ -26,7 +26,7 @@ INTERVAL = ["value", "low", "high"]
 """An estimate and its 95 % interval, missing where none is drawn."""
 
 _WHOLE = {"draw", "length", "label", "order", "shots", "n", "answers"}
-_NUMBERS = {*INTERVAL, "x", "y", "weight", "fpr", "tpr"}
+_NUMBERS = {*INTERVAL, "distance", "x", "y", "weight", "fpr", "tpr"}
 
 Rows = Iterable[Mapping[str, Any]]
 Compute = Callable[["StatisticInputs"], "Rows | pd.DataFrame"]
@@ -171,7 +171,7 @@ def density(inputs: StatisticInputs) -> "pd.DataFrame":
     reads=("passes", "prefixes"),
     columns=[
         *READINGS, "evaluation_set", "draw", "separator", "prefix", "shots", "label",
-        "n", *INTERVAL,
+        "n", *INTERVAL, "distance",
     ],
 )  # fmt: skip
 def shift(inputs: StatisticInputs) -> Rows:

@@ -170,7 +170,8 @@ register(
 register("figures.curves.roc", "metrics", "roc")
 register("figures.curves.score_densities", "metrics", "density")
 register("figures.dots.document_accuracies", "metrics", "accuracy", options="document")
-register("figures.dots.headline", "metrics", "tests", "placebos", options="splits")
+OF_SPLITS = ("metrics", "scores", "benchmarks")
+register("figures.dots.headline", *OF_SPLITS, "tests", "placebos", options="splits")
 register("figures.dots.placebo_ranks", "metrics", "placebos")
 register("figures.extraction.extraction_map", "windows", "extraction", "benchmarks")
 register("figures.heatmap.heatmap", "metrics", required="method x y")
@@ -182,7 +183,7 @@ PUBLISHED = ("metrics", "tests", "letters", "benchmarks", "published")
 register("figures.scatter.reproduction_scatter", *PUBLISHED, options="artifacts")
 register("tables.audit.audit", "audit", "extraction", "benchmarks", room="audit")
 register("tables.controls.blind_audit", "metrics", "tests", "placebos")
-register("tables.controls.split_table", "metrics")
+register("tables.controls.split_table", *OF_SPLITS)
 register("tables.extraction.extraction", "extraction", "benchmarks")
 register(
     "tables.given_back.given_back_by_chat", "given_back", "benchmarks", room="audit"

@@ -1,5 +1,5 @@
-"""Several splits of one kind: the mean of each method, and its distance to a model that
-read neither class."""
+"""Several splits of one kind: the mean of each method, and its distance to what models
+of the other splits find."""
 
 from collections.abc import Sequence
 
@@ -16,35 +16,86 @@ from pretrace.evaluation.averages import (
     p_over_splits,
     settings_of_all,
 )
+from pretrace.evaluation.other_splits import area_by_other_labels
 from pretrace.render.artifact import Panel
 from pretrace.render.estimates import above_baseline, with_stars
 from pretrace.render.frames import estimate_rows, long_frame
+from pretrace.render.results import Results
 
 SPLIT = "split"
 """What the column `average` says of a mean over splits."""
 
-_TEXTS = ["benchmark", "subset", "length", "method"]
+
+def splits_by_label(panels: Sequence[Panel], nulls: Sequence[str]) -> list[list[int]]:
+    """Return the numbers of panels of one label, which are splits of one kind, without
+    those of null models."""
+    labelled: dict[str, list[int]] = {}
+    for place, panel in enumerate(panels):
+        if panel.label is not None and panel.model not in nulls:
+            labelled.setdefault(panel.label, []).append(place)
+    return [places for places in labelled.values() if len(places) > 1]
 
 
-def beside_null(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return estimates with `null_value`, what the method reaches on the same texts in
-    a model that read neither class, and `less_null`, the value less that.
+def beside_other_splits(
+    frame: pd.DataFrame,
+    splits: Sequence[Sequence[int]],
+    panels: Sequence[Panel],
+    results: Results,
+) -> pd.DataFrame:
+    """Return estimates with `null_value`, what the method reaches by the labels of the
+    split in the models of the other splits, on average, and `less_null`, the value less
+    that.
 
-    Both are NaN for controls and null models, and where no null model read the texts.
-    Each row is of one of the `splits`, and `less_null` has no ends.
+    The other models read the texts that they share with the split, of which another
+    coin chose the members (`area_by_other_labels`). Both are NaN for controls, and
+    where panels are no `splits` (their numbers, by kind). Each row is of one of the
+    `splits`, and `less_null` has no ends.
     """
-    nulls = frame[frame["null_model"]].drop_duplicates(_TEXTS)
-    reached = nulls.set_index(_TEXTS)["value"].astype(float)
-    same_texts = pd.MultiIndex.from_frame(frame[_TEXTS])
-    has_none = frame["null_model"] | frame["control"].astype(bool)
-    null_value = reached.reindex(same_texts).set_axis(frame.index).mask(has_none)
+    texts = {}
+    for place in set().union(*splits):
+        texts[place] = results.texts(panels[place])
+    reached: dict[tuple[int, str], float] = {}
+    for places in splits:
+        own = frame[frame["panel"].isin(places) & ~frame["control"].astype(bool)]
+        for _, rows in own.groupby("method"):
+            scores = {
+                row["panel"]: _scores(panels, results, row)
+                for row in estimate_rows(rows)
+            }
+            for place in scores:
+                areas = []
+                for other in scores.keys() - {place}:
+                    areas.append(
+                        area_by_other_labels(scores[other], texts[other], texts[place])
+                    )
+                reached[place, rows["method"].iloc[0]] = float(
+                    np.mean(areas or [np.nan])
+                )
+    null_value = []
+    for place, method in zip(frame["panel"], frame["method"], strict=True):
+        null_value.append(reached.get((place, method), np.nan))
     less_null = frame["value"].astype(float) - null_value
     frame = frame.assign(splits=1, null_value=null_value, less_null=less_null)
     return frame.assign(less_null_low=np.nan, less_null_high=np.nan)
 
 
+def _scores(
+    panels: Sequence[Panel], results: Results, row: EstimateRow
+) -> "pd.Series[float]":
+    """Return the scores, by text id, at the setting that an estimate has in most
+    folds."""
+    scores = results.read("scores", panels[row["panel"]].pair)
+    settings = row["setting"].split("|")
+    is_own = scores["method"].eq(row["method"].split(";")[0])
+    is_own &= scores["setting"].eq(max(settings, key=settings.count))
+    for key in ("start_token", "reference"):
+        is_own &= scores[key].eq(row[key])
+    own = scores[is_own & scores["unit"].eq("text") & scores["view"].eq("original")]
+    return own.set_index("id")["score"]
+
+
 def over_splits(frame: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
-    """Return estimates `beside_null` in which panels of one label, which are splits,
+    """Return estimates `beside_other_splits` in which panels of one label, which are splits,
     have one row a method: its mean.
 
     A mean has Student's interval over the splits. Its `best_low` and `best_high`, and
