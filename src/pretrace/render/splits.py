@@ -51,26 +51,22 @@ def beside_other_splits(
     where panels are no `splits` (their numbers, by kind). Each row is of one of the
     `splits`, and `less_null` has no ends.
     """
-    texts = {}
-    for place in set().union(*splits):
-        texts[place] = results.texts(panels[place])
     reached: dict[tuple[int, str], float] = {}
     for places in splits:
+        texts = {place: results.texts(panels[place]) for place in places}
         own = frame[frame["panel"].isin(places) & ~frame["control"].astype(bool)]
-        for _, rows in own.groupby("method"):
-            scores = {
-                row["panel"]: _scores(panels, results, row)
-                for row in estimate_rows(rows)
-            }
+        for rows in group_records(estimate_rows(own), "method"):
+            scores = {row["panel"]: _scores(panels, results, row) for row in rows}
             for place in scores:
                 areas = []
-                for other in scores.keys() - {place}:
-                    areas.append(
-                        area_by_other_labels(scores[other], texts[other], texts[place])
-                    )
-                reached[place, rows["method"].iloc[0]] = float(
-                    np.mean(areas or [np.nan])
-                )
+                for other in scores:
+                    if panels[other].model != panels[place].model:
+                        area = area_by_other_labels(
+                            scores[other], texts[other], texts[place]
+                        )
+                        areas.append(area)
+                if areas:
+                    reached[place, rows[0]["method"]] = float(np.mean(areas))
     null_value = []
     for place, method in zip(frame["panel"], frame["method"], strict=True):
         null_value.append(reached.get((place, method), np.nan))
@@ -95,8 +91,8 @@ def _scores(
 
 
 def over_splits(frame: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
-    """Return estimates `beside_other_splits` in which panels of one label, which are splits,
-    have one row a method: its mean.
+    """Return estimates `beside_other_splits` in which panels of one label, which are
+    splits, have one row a method: its mean.
 
     A mean has Student's interval over the splits. Its `best_low` and `best_high`, and
     the ends of `less_null`, pay for the choice among methods. A method that one of the
