@@ -14,6 +14,7 @@ from pretrace.render.estimates import (
     beside_controls,
     estimates,
     for_the_best,
+    is_another,
 )
 from pretrace.render.frames import estimate_rows, long_frame
 from pretrace.render.names import BLIND, join_words, marked_label, method_label
@@ -63,7 +64,7 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
         for row in estimate_rows(own):
             rows.append((marked_label(row["method"]), _cells(row), row["control"]))
         blocks += rows_of(panel.name, rows)
-        reading.append(_read_controls(panel, own))
+        reading.append(_read_controls(panel, own[~is_another(own)]))
     families = " ".join(multiplicity_note(len(panels), "panel"))
     told = brackets_and_dashes(estimate_rows(frame))
     more = ["Held-out settings.", told, *other_texts_note(panels, frame)]
