@@ -49,7 +49,7 @@ from pretrace.render.tables.table import (
 )
 from pretrace.runtime.errors import count_noun, shorten
 
-# documents or passages with the lowest p that are printed; the CSV has all
+# documents or passages with the lowest p in Markdown and LaTeX
 MOST_ROWS = 50
 # log10 of the ways to deal labels out from which on they are not printed as a number
 MANY = 6
@@ -723,7 +723,7 @@ def _unit_block(
     methods = in_order(alone["method"])
     rows = []
     details = []
-    for row in records_of(together.head(MOST_ROWS)):
+    for row in records_of(together):
         id = row["id"]
         text = str(texts.get(id, "")) if unit == "text" else ""
         cells: list[tuple[Head, Cell]] = [*_unit_cells(row, unit, failed=failed)]
@@ -732,13 +732,11 @@ def _unit_block(
             cells.append((head, _effect(effects.get((id, method)))))
         rows.append((first_words(text) if text else id, cells, False))
         details.append(f"{id}: {text}" if text else "")
-    if len(together) > MOST_ROWS:
-        title += f", the {MOST_ROWS} with the lowest p of {len(together)}"
     for block in rows_of(title, rows, "Document" if unit == "document" else "Passage"):
         detailed = []
         for shown, detail in zip(block.rows, details, strict=True):
             detailed.append(replace(shown, detail=detail))
-        yield replace(block, rows=tuple(detailed))
+        yield replace(block, rows=tuple(detailed), most=MOST_ROWS)
 
 
 def first_words(text: str) -> str:

@@ -54,7 +54,6 @@ SMOOTHING = 25  # training loss is drawn as a moving mean over this part of all 
 DRAWN = 60  # points of such a line
 BETWEEN = 0.1  # inches between two names along x; names without that room are turned
 MARGIN = 0.12  # what is left and right of the ticks, of the distance of the outer ones
-THIN = ("P", "X")  # markers that a white edge would cover
 
 
 def draw_lines(
@@ -99,7 +98,7 @@ def _draw_series(
         tell_values(axis, place, levels, facet.quantity)
     gap = min((b - a for a, b in pairwise(places)), default=1.0)
     lines = [series for series in styles if (frame["series"] == series).any()]
-    banded = len(lines) <= FEW_LINES if facet.banded is None else facet.banded
+    banded = len(lines) <= FEW_LINES
     step = min(0.06, 2 * SHIFTED / max(1, len(lines) - 1))
     for number, series in enumerate(lines):
         style = styles[series]
@@ -112,7 +111,7 @@ def _draw_series(
             points["value"],
             **style.marked,
             markeredgecolor="white",
-            markeredgewidth=0.0 if style.marker in THIN else 0.4,
+            markeredgewidth=0.3,
             zorder=3,
         )
         tell_values(axis, x, points, facet.quantity)
@@ -193,7 +192,7 @@ def hidden_lines(facet: Facet, names: Mapping[str, str]) -> list[str]:
     """Return a sentence for each group of lines that lie on one another: level ones,
     and those without a shift."""
     curves = facet.frame.loc[facet.frame["x"].notna(), "series"].nunique()
-    are_shifted = curves > FEW_LINES if facet.banded is None else not facet.banded
+    are_shifted = curves > FEW_LINES
     lines: dict[tuple[tuple[float, ...], ...], list[str]] = {}
     for method, points in facet.frame.groupby("series", sort=False):
         is_level = points["x"].isna().all()
@@ -223,7 +222,6 @@ def _draw_apart(
                 facet,
                 title=name if len(facets) == 1 else f"{name}\n{facet.title}",
                 frame=own,
-                banded=False,
                 height=1.45,
             )
             small.append(part)
@@ -313,7 +311,7 @@ def _metric_facet(
     artifact: Artifact, title: str, label: str, rows: Sequence[Any], **marks: Any
 ) -> Facet:
     frame = pd.DataFrame(rows).astype({"x": float, "low": float, "high": float})
-    across = chance_of(artifact.metric, LEVEL_STYLE)
+    across = chance_of(artifact.metric)
     quantity = metric_label(artifact.metric)
     return Facet(title, frame, quantity, label, across=across, **marks)
 
@@ -398,9 +396,12 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
         _draw_series(axis, facet, styles)
         is_line = ~facet.frame["series"].str.endswith(HELD_OUT)
         ends = facet.frame[is_line].groupby("series", sort=False).tail(1)
-        names = ends["series"].map(artifact.title_of)
-        colors = [styles[model].color for model in ends["series"]]
-        name_points(axis, ends.assign(name=names, color=colors), beside=1.02)
+        points = []
+        for row in records_of(ends):
+            model = row["series"]
+            name = {"name": artifact.title_of(model), "color": styles[model].color}
+            points.append(row | name)
+        name_points(axis, points)
         line = LineStyle(GREY, "-", 1.0, "")
         return {
             "training": line.handle(),
@@ -411,7 +412,7 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
     for corpus, parts in points.items():
         x_label = "tokens seen (thousands)"
         frame = pd.concat(parts)
-        facet = Facet(corpus, frame, "loss (nats a token)", x_label, banded=True)
+        facet = Facet(corpus, frame, "loss (nats a token)", x_label)
         facets.append(facet)
-    figure = draw_facets(facets, draw, widths=COLUMNS[1:2], share_y=False)
+    figure = draw_facets(facets, draw, widths=COLUMNS[1:2])
     return Drawing(figure, pd.concat(frames, ignore_index=True))

@@ -137,12 +137,21 @@ def p_text(p: float) -> str:
 @dataclass(frozen=True)
 class Block:
     """Rows under a heading of their own; an empty title has no heading. `stub` is the
-    header of the labels."""
+    header of the labels. `most`: rows in Markdown and LaTeX; the report has all."""
 
     title: str
     stub: str
     columns: tuple[tuple[str, ...], ...]
     rows: tuple["Row", ...]
+    most: int | None = None
+
+    @property
+    def cut(self) -> "Block":
+        """Return the block with the rows that Markdown and LaTeX have."""
+        if self.most is None or len(self.rows) <= self.most:
+            return self
+        title = f"{self.title}, the first {self.most} of {len(self.rows)}"
+        return replace(self, title=title, rows=self.rows[: self.most])
 
 
 @dataclass(frozen=True)
@@ -521,7 +530,7 @@ def markdown(table: Table) -> str:
         for heading, text in box.lines:
             said.append(f"> _{escape(heading)}_ {escape(text)}")
         parts.append("\n>\n".join(said))
-    for block in table.blocks:
+    for block in [block.cut for block in table.blocks]:
         if block.title:
             parts.append(f"**{escape(block.title)}**")
         parts += _pipe_table(block)
@@ -602,7 +611,7 @@ def latex(table: Table) -> str:
         said = rf"{question} \textbf{{{answer}}}"
         lines.append(rf"\fbox{{\parbox{{0.95\linewidth}}{{{said}}}}}")
         lines.append(r"\par\smallskip")
-    for block in table.blocks:
+    for block in [block.cut for block in table.blocks]:
         columns = "l" + "c" * len(block.columns)
         tabular = LATEX.frame(block).style.to_latex(
             hrules=True, multicol_align="c", column_format=columns
@@ -632,6 +641,7 @@ HTML = Markup(
 )
 
 
+_EMPTY_HEAD = re.compile(r"<th[^>]*>(&nbsp;)?</th>")
 BOXED = "<!-- boxes end here -->"
 
 
@@ -662,10 +672,11 @@ def _laid_out(block: Block, of_table: str, is_folded: bool) -> str:
     """Return a block as HTML under its title; folded, with the title to open it."""
     title = html.escape(block.title)
     shown = HTML.frame(block).style.to_html(exclude_styles=True)
+    shown = _EMPTY_HEAD.sub("<td></td>", shown)
     named = f"{of_table}, {block.title}" if block.title else of_table
     kind = "scroll facts" if block.columns == (("",),) else "scroll"
     grid = (
-        f'<div class="{kind}" tabindex="0" role="region" '
+        f'<div class="{kind}" tabindex="0" role="group" '
         f'aria-label="{html.escape(named)}">\n{shown}</div>'
     )
     if is_folded:
