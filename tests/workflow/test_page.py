@@ -155,7 +155,8 @@ def bright(opened: Opened) -> list[str]:
         const grounds = [];
         for (const part of document.querySelectorAll("body, nav, main, section, th, td, pre, div, button, input, p")) {
             const [red, green, blue, alpha = 1] = getComputedStyle(part).backgroundColor.match(/[\\d.]+/g).map(Number);
-            if (alpha && red + green + blue > 384 && !part.matches(".told")) grounds.push(part.tagName + part.className);
+            const isBright = alpha && red + green + blue > 384;
+            if (isBright && !part.matches(".told")) grounds.push(part.tagName + part.className);
         }
         return grounds;
     }""")
