@@ -26,7 +26,7 @@ from pretrace.render.figures.drawing import (
     draw_facets,
     draw_intervals,
     nth_fill,
-    titles,
+    value_text,
 )
 from pretrace.render.frames import number_record, of_panels, records_of
 from pretrace.render.names import (
@@ -43,7 +43,6 @@ from pretrace.runtime.errors import nearest
 # all of four options are chosen equally often
 EVEN = {"one in four": (0.25, CHANCE_STYLE)}
 SHARE_RIGHT = "share of right answers"
-ABOVE = 0.18  # of the height of the bars: room for their values
 # inches that a value takes over its bar; over a narrower one it is turned
 WRITTEN = 0.22
 
@@ -67,9 +66,6 @@ def draw_bars(
     """
     frame = pd.concat(frames)
     series = list(dict.fromkeys(frame["series"])) if "series" in frame else []
-    values = frame[["value", "low", "high"]].astype(float)
-    ends = [*values.min(), *values.max(), *(level for level, _ in across.values())]
-    lowest, highest = np.nanmin(ends), np.nanmax(ends)
     facets = []
     for panel, own in zip(panels, frames, strict=True):
         title = f"{panel.name}\n{subject}".replace("_", " ").strip()
@@ -81,8 +77,7 @@ def draw_bars(
 
     def draw(axis: Axes, facet: Facet) -> Handles:
         _draw(axis, facet, series, base)
-        margin = ABOVE * (highest - base)
-        axis.set_ylim(min(base, lowest - margin), min(1.12, highest + margin))
+        axis.margins(y=0.12)  # values are above bars
         handles = {}
         for place, name in enumerate(series):
             handles[name] = Patch(**nth_fill(place))
@@ -99,7 +94,7 @@ def _draw(axis: Axes, facet: Facet, series: Sequence[str], base: float) -> None:
     own = [name for name in series if frame["series"].eq(name).any()]
     width = 0.8 / max(1, len(own))
     is_narrow = axes_width(axis) * width / (len(groups) + 0.2) < WRITTEN
-    places = []
+    lefts, texts = [], []
     for row in records_of(frame):
         number = groups.index(row["group"])
         place: float = number
@@ -107,7 +102,8 @@ def _draw(axis: Axes, facet: Facet, series: Sequence[str], base: float) -> None:
             number = series.index(row["series"])
             from_middle = own.index(row["series"]) - (len(own) - 1) / 2
             place += from_middle * width
-        places.append(place)
+        lefts.append(place - width / 2)
+        texts.append(value_text(row, facet.quantity))
         look = {"width": width * 0.94, "bottom": base, **nth_fill(number)}
         axis.bar(place, row["value"] - base, **look)
         bar = pd.DataFrame([row])[["value", "low", "high"]].astype(float)
@@ -125,10 +121,10 @@ def _draw(axis: Axes, facet: Facet, series: Sequence[str], base: float) -> None:
             zorder=5,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
         )
-    sides = np.array(places) - width / 2, np.array(places) + width / 2
+    sides = lefts, np.add(lefts, width)
     ends = frame[["value", "low", "high"]].astype(float).assign(base=base)
     heights = ends.min(axis=1), ends.max(axis=1)
-    axis.add_artist(Values(sides, heights, titles(frame, facet.quantity)))
+    axis.add_artist(Values(sides, heights, texts))
     axis.set_xticks(range(len(groups)), groups)
     axis.set_xlim(-0.6, len(groups) - 0.4)
 

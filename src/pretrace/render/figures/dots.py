@@ -19,7 +19,6 @@ from pretrace.render.figures.bars import EVEN, SHARE_RIGHT, of_document
 from pretrace.render.figures.drawing import (
     BLUE,
     COLUMNS,
-    EDGE,
     GREY,
     MEMBER,
     NONMEMBER,
@@ -33,7 +32,6 @@ from pretrace.render.figures.drawing import (
     draw_intervals,
     name_points,
     tell_values,
-    text_width,
 )
 from pretrace.render.frames import estimate_rows, of_panels, records_of
 from pretrace.render.names import (
@@ -59,42 +57,18 @@ from pretrace.render.splits import (
 )
 
 
-def draw_dots(
-    facets: Sequence[Facet],
-    styles: Mapping[str, LineStyle],
-    widths: Sequence[float] = COLUMNS,
-) -> Any:
-    """Return the figure: a colour and marker a series, a line a place, from the top;
-    all facets have one scale.
+def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle]) -> Any:
+    """Return the figure: a colour and marker a series, a line a place, from the top.
 
     Rows of a facet's frame are dots `line, series, value, low, high`, and `told` names
-    each. `widths`: as of `draw_facets`.
+    each.
     """
-    drawn = []
-    names: list[str] = []
-    across = []
-    for facet in facets:
-        drawn.append(facet.frame[["value", "low", "high"]].astype(float))
-        across += [x for x, _ in facet.across.values()]
-        names += facet.ticks.values()
-    ends = np.append(pd.concat(drawn), across)
-    low, high = np.nanmin(ends), np.nanmax(ends)
-    margin = 0.03 * (high - low)
 
     def draw(axis: Axes, facet: Facet) -> Handles:
-        axis.set_xlim(low - margin, high + margin)
         return _draw(axis, facet, styles)
 
-    same_lines = all(facet.ticks == facets[0].ticks for facet in facets)
-    beside = EDGE + max(map(text_width, names))
-    return draw_facets(
-        facets,
-        draw,
-        level=True,
-        widths=widths,
-        share_y=same_lines,
-        beside=beside,
-    )
+    # one column, which can be read on a screen of 390 pixels
+    return draw_facets(facets, draw, level=True, widths=COLUMNS[:1])
 
 
 def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> Handles:
@@ -126,6 +100,7 @@ def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> Handles:
             va="center",
         )
     axis.set_ylim(len(place) - 0.4, -0.6)
+    axis.tick_params(labelbottom=True)  # of axes above others, too
     return handles
 
 
@@ -201,7 +176,7 @@ def _draw_documents(axis: Axes, facet: Facet) -> Handles:
     axis.set_xticks(list(ticks), list(ticks.values()))
     axis.tick_params(axis="x", length=0)
     axis.set_ylim(0, 1)
-    name_points(axis, pd.DataFrame(named), beside=1.02)
+    name_points(axis, pd.DataFrame(named))
     return {}
 
 
@@ -354,8 +329,7 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
             height=0.6 + 0.125 * len(methods),
         )
         facets.append(facet)
-    # one column, which can be read on a screen of 390 pixels
-    figure = draw_dots(facets, HEADLINE_STYLES, COLUMNS[:1])
+    figure = draw_dots(facets, HEADLINE_STYLES)
     reading = [_headline_reading(panels, frame), *other_texts_note(panels, frame)]
     return Drawing(figure, frame, "\n".join(reading))
 

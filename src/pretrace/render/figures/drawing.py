@@ -27,7 +27,7 @@ from matplotlib.textpath import text_to_path
 from matplotlib.transforms import blended_transform_factory
 from numpy.typing import ArrayLike
 
-from pretrace.evaluation.averages import estimate
+from pretrace.evaluation.averages import Record, estimate
 from pretrace.questions.method_facts import is_control
 from pretrace.render.frames import csv_text, records_of
 from pretrace.render.names import METHOD_LABELS, chance_level
@@ -194,15 +194,9 @@ def wrap_title(title: str, width: float) -> str:
     return "\n".join(parts)
 
 
-def set_title(axis: Axes, title: str) -> None:
-    """Write a title above axes; above the only ones of a row it begins at the figure's
-    edge, so that it has the most room."""
-    place = axis.get_subplotspec()
-    if place is None or place.get_gridspec().ncols > 1:
-        axis.set_title(title, loc="left", fontsize=7)
-        return
-    figure = axis.get_figure(root=True)
-    assert figure is not None
+def set_title_at_edge(figure: Figure, axis: Axes, title: str) -> None:
+    """Write a title above the only axes of a row, from the figure's edge on, where it
+    has the most room."""
     text = axis.set_title(title, loc="left", fontsize=7, x=0.01)
     of_edge = blended_transform_factory(figure.transFigure, axis.transAxes)
     text.set_transform(of_edge + axis.titleOffsetTrans)
@@ -227,7 +221,9 @@ def legend_columns(labels: Sequence[str], width: float) -> int:
 def draw_legend(figure: Figure, handles: Mapping[str, Any]) -> None:
     """Draw the one legend of a figure under it; `handles` by label."""
     columns = legend_columns(list(handles), figure.get_figwidth())
-    place = {"loc": "outside lower center", "ncols": columns, "handlelength": 3.5}
+    place: Look = {"loc": "outside lower center", "ncols": columns, "handlelength": 3.5}
+    # of the figure, not of what is saved, which has reasons below it
+    place["bbox_to_anchor"] = (0, 0, 1, 1)
     figure.legend(handles.values(), handles.keys(), **place)
 
 
@@ -286,39 +282,33 @@ class Values(Artist):
         super().__init__()
         self.set_zorder(10)
         self.set_in_layout(False)
-        x_from, y_from, x_to, y_to = np.broadcast_arrays(x[0], y[0], x[1], y[1])
-        self.starts = np.column_stack([x_from.ravel(), y_from.ravel()])
-        self.ends = np.column_stack([x_to.ravel(), y_to.ravel()])
+        corners = np.broadcast_arrays(x[0], y[0], x[1], y[1])
+        self.corners = np.stack(corners, axis=-1).reshape(-1, 2)
         self.texts = texts
 
     def draw(self, renderer: Any) -> None:
         writer = getattr(renderer, "writer", None)
         if writer is None or self.axes is None:
             return
-        to_page = self.axes.transData.transform
-        corners = zip(to_page(self.starts), to_page(self.ends), strict=True)
+        points = self.axes.transData.transform(self.corners)
+        points = np.clip(points, *self.axes.bbox.get_points()).reshape(-1, 2, 2)
+        starts = points.min(axis=1) - REACH
+        sizes = np.ptp(points, axis=1) + 2 * REACH
         writer.start("g", fill="none", attrib={"pointer-events": "all"})
-        for text, points in zip(self.texts, corners, strict=True):
-            points = np.clip(points, self.axes.bbox.min, self.axes.bbox.max)
-            if np.isnan(points).any():  # nothing is drawn there
-                continue
-            left, bottom = points.min(axis=0) - REACH
-            right, top = points.max(axis=0) + REACH
-            box = {"x": left, "y": renderer.height - top}
-            box |= {"width": right - left, "height": top - bottom}
+        for text, (x, y), (width, height) in zip(
+            self.texts, starts, sizes, strict=True
+        ):
+            box = {"x": x, "y": renderer.height - y - height}
+            box |= {"width": width, "height": height}
             writer.start("rect", {side: f"{size:.1f}" for side, size in box.items()})
             writer.element("title", text)
             writer.end("rect")
         writer.end("g")
 
 
-def titles(frame: pd.DataFrame, quantity: str) -> list[str]:
-    """Return `Min-K%, 64 words: AUC 0.73 [0.71, 0.76]` for each row, which begins with
-    its `told`."""
-    texts = []
-    for row in records_of(frame):
-        texts.append(f"{row['told']}: {quantity} {with_interval(estimate(row))}")
-    return texts
+def value_text(row: Record, quantity: str) -> str:
+    """Return `Min-K%, 64 words: AUC 0.73 [0.71, 0.76]` of a row with its `told`."""
+    return f"{row['told']}: {quantity} {with_interval(estimate(row))}"
 
 
 def tell_values(
@@ -326,43 +316,30 @@ def tell_values(
 ) -> None:
     """Tell each value with its interval where both are drawn; arguments as of
     `draw_intervals`."""
-    value = frame["value"].astype(float)
-    low = frame["low"].astype(float).fillna(value)
-    high = frame["high"].astype(float).fillna(value)
-    ends = np.fmin(low, value), np.fmax(high, value)
-    x, y = (ends, (places, places)) if level else ((places, places), ends)
-    axis.add_artist(Values(x, y, titles(frame, quantity)))
+    ends = frame[["value", "low", "high"]].astype(float)
+    values = ends.min(axis=1), ends.max(axis=1)
+    x, y = (values, (places, places)) if level else ((places, places), values)
+    texts = [value_text(row, quantity) for row in records_of(frame)]
+    axis.add_artist(Values(x, y, texts))
 
 
-NAME_LINE = 0.115
-"""Inches of a line of a name beside a point."""
+NAME_LINE = 0.06
+"""Of the height of axes: a line of a name beside a point."""
 
 
-def name_points(axis: Axes, points: pd.DataFrame, beside: float) -> None:
-    """Write the `name` of points (`x`, `value`) in their `color`, each with a line to its
-    point, none over another.
-
-    `beside`: where on x the names begin, as part of the axes' width. The limits of the
-    axes are final.
-    """
-    figure = axis.get_figure(root=True)
-    assert figure is not None
-    height = figure.get_figheight() / axis.get_subplotspec().get_gridspec().nrows
-    line = NAME_LINE / (height - AROUND)
-    points = points.sort_values("value", ascending=False)
+def name_points(axis: Axes, points: pd.DataFrame) -> None:
+    """Write the `name` of points (`x`, `value`) in their `color` right of the axes, each
+    with a line to its point, none over another. The limits of the axes are final."""
     low, high = axis.get_ylim()
     ceiling = 1.0
-    places = []
-    for row in records_of(points):
-        lines = 1 + row["name"].count("\n")
-        place = min((row["value"] - low) / (high - low), ceiling - line * lines / 2)
-        places.append(place)
-        ceiling = place - line * lines / 2
-    for place, row in zip(places, records_of(points), strict=True):
+    for row in records_of(points.sort_values("value", ascending=False)):
+        half = NAME_LINE * (1 + row["name"].count("\n")) / 2
+        place = min((row["value"] - low) / (high - low), ceiling - half)
+        ceiling = place - half
         axis.annotate(
             row["name"],
             (row["x"], row["value"]),
-            (beside, place + max(0.0, -ceiling)),
+            (1.02, place),
             textcoords="axes fraction",
             va="center",
             fontsize=6,
@@ -479,8 +456,7 @@ class Facet:
     `quantity`: what the values are. `label`: of the axis of places; `ticks` name places
     that are not numbers. `across` are lines through all places at a value, by their
     names in the legend; `upright` dotted ones at a place. `beside`: a text at the right
-    of a place's line. `banded`: intervals are bands (default, for few lines). `height`:
-    of the axes with their title (inches).
+    of a place's line. `height`: of the axes with their title (inches).
     """
 
     title: str
@@ -491,7 +467,6 @@ class Facet:
     across: Mapping[str, tuple[float, LineStyle]] = field(default_factory=dict)
     upright: Mapping[str, float] = field(default_factory=dict)
     beside: Mapping[Any, str] = field(default_factory=dict)
-    banded: bool | None = None
     height: float = 2.4
 
     @property
@@ -518,8 +493,6 @@ def draw_facets(
     *,
     heading: str = "",
     widths: Sequence[float] = COLUMNS,
-    share_y: bool = True,
-    beside: float = EDGE,
     level: bool = False,
 ) -> Figure:
     """Return a figure with axes for each facet, as many in a row as there are `widths`;
@@ -528,19 +501,18 @@ def draw_facets(
     `draw(axis, facet)` fills one of them with lines, dots or bars and returns its
     handles for the legend.
 
-    A row is as high as its highest axes. `widths`: of a figure with one, two and three
-    columns (inches). Several axes get letters. The first axis of a row has a y label,
-    and so has an axis whose label differs from the one before. `heading`: above all
-    axes. `beside`: width of what is left of axes (inches); a title wider than the rest
-    of its column gets more lines, and its row more height. `level`: values are on the x
-    axis.
+    All values have one scale; `level`: on the x axis. A row is as high as its highest
+    axes. `widths`: of a figure with one, two and three columns (inches). Several axes
+    get letters. The first axis of a row has a y label, and so has an axis whose label
+    differs from the one before. `heading`: above all axes. A title that is wider than
+    its column gets more lines, and its row more height.
     """
     # two below each other can be read on a screen of 390 pixels
     columns = 1 if len(facets) == 2 else min(len(widths), len(facets))
     if len(facets) == 4:
         columns = min(2, columns)  # a square, with no row of one
     width = widths[columns - 1]
-    room = width / columns - (beside if columns > 1 else LINE)
+    room = width / columns - (EDGE if columns > 1 else LINE)
     texts = []
     rows = []
     for number, facet in enumerate(facets):
@@ -554,8 +526,9 @@ def draw_facets(
     total = sum(rows) + (0.2 if heading else 0.0)
     handles: Handles = {}
     with sheet(width, total) as figure:
+        shape: Look = {"squeeze": False, "height_ratios": rows}
         grid = figure.subplots(
-            len(rows), columns, sharey=share_y, squeeze=False, height_ratios=rows
+            len(rows), columns, sharex=level, sharey=not level, **shape
         )
         if heading:
             figure.suptitle(heading, fontsize=8)
@@ -564,7 +537,10 @@ def draw_facets(
             axis = grid.flat[number]
             levels = facet.draw_levels(axis, level=level)
             handles |= draw(axis, facet) | levels
-            set_title(axis, texts[number])
+            if columns == 1:
+                set_title_at_edge(figure, axis, texts[number])
+            else:
+                axis.set_title(texts[number], loc="left", fontsize=7)
             labels = [facet.label, facet.value_label]
             x_label, own = reversed(labels) if level else labels
             axis.set_xlabel(x_label)

@@ -32,7 +32,7 @@ from pretrace.render.figures.drawing import (
     Look,
     Values,
     letter,
-    set_title,
+    set_title_at_edge,
     sheet,
     wrap_title,
 )
@@ -298,7 +298,7 @@ def _figure(
             draw_stretches(bars, frames[number])
             _draw_numbers(bars, passages[number])
             title = letter(number) + panel.name if len(panels) > 1 else panel.name
-            set_title(bars, wrap_title(title, PAGE - LINE))
+            set_title_at_edge(figure, bars, wrap_title(title, PAGE - LINE))
         colors = ScalarMappable(NORM, COLORS)
         place: Look = {"location": "bottom", "shrink": 0.5, "aspect": 40}
         scale = figure.colorbar(colors, ax=figure.axes, **place, pad=0.02)

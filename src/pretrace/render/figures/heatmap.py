@@ -21,9 +21,8 @@ from pretrace.render.figures.drawing import (
     Look,
     Values,
     draw_legend,
-    set_title,
+    set_title_at_edge,
     sheet,
-    titles,
     wrap_title,
 )
 from pretrace.render.frames import long_frame, records_of
@@ -56,7 +55,7 @@ def heatmap(artifact: Artifact, results: Results) -> Drawing:
         grid = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
         for axis, panel, own in zip(grid, panels, frames, strict=True):
             image = _draw(axis, own, x, y, quantity, chance)
-            set_title(axis, wrap_title(panel.name, width - LINE))
+            set_title_at_edge(figure, axis, wrap_title(panel.name, width - LINE))
             axis.set_xlabel(PARAMETER_LABELS.get(x, x))
             axis.set_ylabel(wrap_title(PARAMETER_LABELS.get(y, y), height - AROUND))
         place: Look = {"fraction": 0.03, "pad": 0.015, "aspect": 24}
@@ -121,21 +120,20 @@ def _draw(
         vmin=chance - FARTHEST,
         vmax=chance + FARTHEST,
     )
-    places = []
+    places, texts = [], []
     for row in records_of(frame):
         x, y = xs.index(row[x_name]), ys.index(row[y_name])
         shade = image.norm(row["value"])
         is_light = bool(abs(shade - 0.5) < 0.3)
         places.append((x, y))
+        setting = row["setting"].replace("=", " ").replace(";", ", ")
+        texts.append(f"{setting}: {quantity} {row['value']:.2f}")
         if row["hatched"]:
             look: Look = {"hatch": "////", "linewidth": 0, "alpha": 0.55}
             color = "black" if is_light else "white"
             axis.add_patch(_box(x, y, 1, **look, edgecolor=color))
         _write_value(axis, x, y, row, is_light, image.cmap(shade))
     columns, rows = np.array(places).T
-    told = f"{y_name} " + frame[y_name].map("{:g}".format)
-    told = f"{x_name} " + frame[x_name].map("{:g}".format) + ", " + told
-    texts = titles(frame.assign(told=told, low=None, high=None), quantity)
     axis.add_artist(Values((columns, columns), (rows, rows), texts))
     axis.set_xticks(range(len(xs)), [f"{x:g}" for x in xs])
     axis.set_yticks(range(len(ys)), [f"{y:g}" for y in ys])

@@ -99,7 +99,7 @@ def _draw_series(
         tell_values(axis, place, levels, facet.quantity)
     gap = min((b - a for a, b in pairwise(places)), default=1.0)
     lines = [series for series in styles if (frame["series"] == series).any()]
-    banded = len(lines) <= FEW_LINES if facet.banded is None else facet.banded
+    banded = len(lines) <= FEW_LINES
     step = min(0.06, 2 * SHIFTED / max(1, len(lines) - 1))
     for number, series in enumerate(lines):
         style = styles[series]
@@ -193,7 +193,7 @@ def hidden_lines(facet: Facet, names: Mapping[str, str]) -> list[str]:
     """Return a sentence for each group of lines that lie on one another: level ones,
     and those without a shift."""
     curves = facet.frame.loc[facet.frame["x"].notna(), "series"].nunique()
-    are_shifted = curves > FEW_LINES if facet.banded is None else not facet.banded
+    are_shifted = curves > FEW_LINES
     lines: dict[tuple[tuple[float, ...], ...], list[str]] = {}
     for method, points in facet.frame.groupby("series", sort=False):
         is_level = points["x"].isna().all()
@@ -223,7 +223,6 @@ def _draw_apart(
                 facet,
                 title=name if len(facets) == 1 else f"{name}\n{facet.title}",
                 frame=own,
-                banded=False,
                 height=1.45,
             )
             small.append(part)
@@ -400,7 +399,7 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
         ends = facet.frame[is_line].groupby("series", sort=False).tail(1)
         names = ends["series"].map(artifact.title_of)
         colors = [styles[model].color for model in ends["series"]]
-        name_points(axis, ends.assign(name=names, color=colors), beside=1.02)
+        name_points(axis, ends.assign(name=names, color=colors))
         line = LineStyle(GREY, "-", 1.0, "")
         return {
             "training": line.handle(),
@@ -411,7 +410,7 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
     for corpus, parts in points.items():
         x_label = "tokens seen (thousands)"
         frame = pd.concat(parts)
-        facet = Facet(corpus, frame, "loss (nats a token)", x_label, banded=True)
+        facet = Facet(corpus, frame, "loss (nats a token)", x_label)
         facets.append(facet)
-    figure = draw_facets(facets, draw, widths=COLUMNS[1:2], share_y=False)
+    figure = draw_facets(facets, draw, widths=COLUMNS[1:2])
     return Drawing(figure, pd.concat(frames, ignore_index=True))

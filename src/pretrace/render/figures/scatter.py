@@ -1,7 +1,6 @@
 """Points: tokens by entropy and log-probability (SURP figure 2), and published numbers
 against measured ones."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -33,7 +32,7 @@ from pretrace.render.figures.drawing import (
     wrap_title,
 )
 from pretrace.render.frames import of_panels, records_of
-from pretrace.render.names import CLASSES, join_words
+from pretrace.render.names import CLASSES
 from pretrace.render.published import PUBLISHED_KEYS, rates, read_papers
 from pretrace.render.results import Results
 from pretrace.render.tables.reproduction import compared_of, place_of
@@ -67,13 +66,12 @@ def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
             # the first line is above the whole row
             wrapped = wrap_title(title, PAGE - EDGE)
             maps[0].set_title(f"{wrapped}\n{CLASSES[1]}", loc="left", fontsize=7)
-            counts = _surprising(frame)
-            if min(counts.values()) < FEWEST:
+            has_means = frame.loc[frame["curve"] == "mean", "label"].nunique() > 1
+            if not has_means:
                 last.axis("off")
-                words = [f"{count} of {name}" for name, count in counts.items()]
                 notes.append(
-                    f"{panel.name}: too few surprising tokens to draw, "
-                    f"{join_words(words)}."
+                    f"{panel.name}: a class has fewer than {FEWEST} surprising tokens, "
+                    "too few to draw."
                 )
                 continue
             handles |= _draw_surprising(last, frame)
@@ -87,12 +85,6 @@ def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
     columns = ["label", *keys, "low", "high"]
     shown = of_panels([frame[columns] for frame in frames], panels)
     return Drawing(drawn, shown.rename(columns=keys)).with_notes(notes)
-
-
-def _surprising(frame: pd.DataFrame) -> dict[str, int]:
-    """Return how many surprising tokens each class has, by its name."""
-    labels = frame.loc[frame["curve"] == "token", "label"]
-    return {name: int((labels == label).sum()) for label, name in CLASSES.items()}
 
 
 def _draw_densities(
@@ -134,24 +126,19 @@ def _least_distance(places: "pd.Series[float]") -> float:
     return float(np.diff(np.unique(places.round(9))).min())
 
 
-POINTS = ((10 * FEWEST, (7, 0.6)), (math.inf, (3, 0.25)))
-"""Area (points squared) and opacity of the points of a class, by less than how many."""
-
-
 def _draw_surprising(axis: Axes, frame: pd.DataFrame) -> Handles:
     handles = {}
     for label, style in CLASS_STYLES.items():
         own = frame[frame["label"] == label]
         points = own[own["curve"] == "token"]
         mean = own[own["curve"] == "mean"]
-        size, alpha = next(look for most, look in POINTS if len(points) < most)
         axis.scatter(
             points["x"],
             points["y"],
-            s=size,
+            s=4,
             marker=style.marker,
             color=style.color,
-            alpha=alpha,
+            alpha=0.3,
             linewidths=0,
             rasterized=True,
             zorder=1,
@@ -162,12 +149,7 @@ def _draw_surprising(axis: Axes, frame: pd.DataFrame) -> Handles:
         mean = mean.assign(value=mean["y"], told=told)
         draw_intervals(axis, x, mean, style.color, ground=True)
         tell_values(axis, x, mean, "mean log-probability of surprising tokens")
-        axis.plot(x, mean["y"], **style.line, zorder=4)
-        look = style.marked | {"linestyle": "", "markeredgewidth": 0.8}
-        has_interval = mean["low"].notna()
-        for chosen, fill in ((has_interval, style.color), (~has_interval, "white")):
-            y = mean.loc[chosen, "y"]
-            axis.plot(x[chosen], y, **look, markerfacecolor=fill, zorder=5)
+        axis.plot(x, mean["y"], **style.marked, zorder=4)
         handles[CLASSES[label]] = style.handle()
     axis.margins(y=0.06)
     axis.set_xlim(0, EPS)
