@@ -104,20 +104,22 @@ def test_a_figure_names_the_models_that_could_not_be_asked(results, tmp_path):
     )
 
 
-def test_reasons_are_below_the_legend(results, tmp_path):
+def test_a_legend_is_below_the_axes_and_reasons_are_below_it(results, tmp_path):
     """A figure that is saved with reasons is larger than it was laid out."""
     drawing = made_up.draw(HEADLINE, results).with_missing(["No model."])
-    places = []
+    distances = []
 
     def note_places(event):
-        legend = drawing.figure.legends[0].get_window_extent(event.renderer)
-        text = drawing.figure.texts[-1].get_window_extent(event.renderer)
-        places.append(legend.y0 - text.y1)
+        figure = drawing.figure
+        legend = figure.legends[0].get_window_extent(event.renderer)
+        lowest = min(axis.get_tightbbox(event.renderer).y0 for axis in figure.axes)
+        reason = figure.texts[-1].get_window_extent(event.renderer)
+        distances.extend([lowest - legend.y1, legend.y0 - reason.y1])
 
     drawing.figure.canvas.mpl_connect("draw_event", note_places)
     made_up.written(drawing, tmp_path)
-    assert places
-    assert min(places) > 0
+    assert distances
+    assert min(distances) > 0
 
 
 def test_the_headline_counts_what_no_control_explains_and_a_null_model_is_no_test(

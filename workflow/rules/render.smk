@@ -134,5 +134,5 @@ rule check_artifacts:
 if not str(rules.render_report.output.report).startswith("results/"):
     sys.exit(
         f"error: {rules.render_report.output.report}: the module has a prefix. Take it out, and name the folder by "
-        "workdir or --directory instead (docs/elsewhere.md)."
+        "workdir or --directory instead (docs/notebook.md)."
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -98,7 +98,13 @@ def evaluate(
             f"{resamples} resamples are too few for an interval: set at least "
             f"{AS_PUBLISHED_RESAMPLES}."
         )
-    _check_classes(benchmark, benchmark_name)
+    label = benchmark["label"].dropna()
+    if label.nunique() < 2:
+        raise InputError(
+            f"benchmark '{benchmark_name}' has {(label == 1).sum()} members (label 1) "
+            f"and {(label == 0).sum()} non-members (label 0): metrics need both "
+            "classes. Add texts of the missing class, or ask for scores alone."
+        )
     metrics: list[Row] = []
     tests: list[Row] = []
     names = (study, model, benchmark_name)
@@ -118,16 +124,6 @@ def evaluate(
             "and lengths, or delete the scores file and run again."
         )
     return _table(metrics, METRIC_COLUMNS), _table(tests, TEST_COLUMNS)
-
-
-def _check_classes(benchmark: pd.DataFrame, name: str) -> None:
-    label = benchmark["label"].dropna()
-    if label.nunique() < 2:
-        raise InputError(
-            f"benchmark '{name}' has {(label == 1).sum()} members (label 1) and "
-            f"{(label == 0).sum()} non-members (label 0): metrics need both classes. "
-            "Add texts of the missing class, or ask for scores alone."
-        )
 
 
 def _parts(
@@ -243,8 +239,7 @@ def _with_compared(
     return [*estimands]
 
 
-@dataclass(frozen=True)
-class _Estimates:
+class _Estimates(NamedTuple):
     """Of estimands: their `values` and the `texts` of the smaller class (estimands,),
     and resamples of them, `draws` (estimands, resamples).
     """

@@ -144,8 +144,7 @@ def variant_of(setting: str, grid: Collection[str]) -> str:
     return ";".join(fixed)
 
 
-@dataclass(frozen=True)
-class Choices:
+class Choices(NamedTuple):
     """What the selections choose among the settings of some units.
 
     `candidates` are the columns that a key chooses among, the default first; the key's

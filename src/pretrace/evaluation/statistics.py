@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pretrace.evaluation.metrics import METRIC_KEYS
 
@@ -91,8 +91,7 @@ class StatisticInputs:
         return Passes(index, self.benchmark, self.sets, self.resamples, name)
 
 
-@dataclass(frozen=True)
-class Statistic:
+class Statistic(NamedTuple):
     """`reads`: kinds of a pair's files beside the benchmark. `compute` gives rows or a
     table with the `columns`."""
 

@@ -3,7 +3,7 @@ which tokens are surprising."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -78,7 +78,7 @@ class Passes:
     def readings(self, texts: pd.DataFrame) -> list[Reading]:
         """Return the complete readings without shots, by view and start token."""
         plain = [reading for reading in self.complete(texts) if reading.shots is None]
-        return sorted(plain, key=_order_of_readings)
+        return sorted(plain, key=lambda reading: [*reading.columns.values()])
 
     def drawn_shots(self, texts: pd.DataFrame, reading: Reading) -> list[Shots]:
         """Return the shots drawn from the benchmark that a pass puts before all the
@@ -118,10 +118,6 @@ class Passes:
         return pd.Series(means, index=pd.Index(frame["text_id"]), dtype="float64")
 
 
-def _order_of_readings(reading: Reading) -> list[str]:
-    return [*reading.columns.values()]
-
-
 def _order_of_shots(shots: Shots) -> tuple[Any, ...]:
     return shots.prefix.kind, shots.prefix.separator, shots.draw, shots.count
 
@@ -154,8 +150,7 @@ def shifts(passes: Passes) -> Iterator[Record]:
                             yield about | row
 
 
-@dataclass(frozen=True)
-class _Evaluated:
+class _Evaluated(NamedTuple):
     """The labelled texts of an evaluation set, with weights (texts, resamples)."""
 
     name: str

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from pretrace.evaluation.metrics import SHOWN_METRICS
 from pretrace.evaluation.statistics import STATISTICS
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.errors import InputError, nearest, require_name
 from pretrace.runtime.schema import Keys, Some, Unique
 
 OF_A_PAIR = (
@@ -117,10 +117,7 @@ RENDERERS: dict[str, Renderer] = {}
 def renderer_of(name: str) -> Renderer:
     """Return the renderer of this name; an unknown one is an error that names the
     nearest."""
-    if name not in RENDERERS:
-        raise InputError(
-            f"renderer: unknown renderer '{name}': {nearest(name, RENDERERS)}"
-        )
+    require_name(name, RENDERERS, f"renderer: unknown renderer '{name}'")
     return RENDERERS[name]
 
 
@@ -141,9 +138,7 @@ def check(name: str, options: Options, metric: str) -> Renderer:
 
 
 def _check_metric(key: str, word: str) -> None:
-    if word not in SHOWN_METRICS:
-        hint = nearest(word, SHOWN_METRICS)
-        raise InputError(f"{key}: unknown metric '{word}': {hint}")
+    require_name(word, SHOWN_METRICS, f"{key}: unknown metric '{word}'")
 
 
 def register(
@@ -159,9 +154,7 @@ def register(
     `options` and `required`: names of `Options`, with spaces between them.
     """
     for kind in needs:
-        if kind not in READ_KINDS:
-            hint = nearest(kind, READ_KINDS)
-            raise InputError(f"{path} needs '{kind}', which is unknown: {hint}")
+        require_name(kind, READ_KINDS, f"{path} needs '{kind}', which is unknown")
     needed = frozenset(required.split())
     own = needed | {"unit", "across", *options.split()}
     renderer = Renderer(path, frozenset(needs), needed, own, room)

@@ -101,7 +101,12 @@ def _tested_rows(
             )
             record |= {"sd": None, **test_record(test), "star": False}
             if selection == "default" and method in published:
-                record |= _published_test(row, published[method])
+                test = published[method]
+                marks = marks_in(row["marks"])
+                if test["difference"] > 0 and test["p"] < STAR_LEVEL:
+                    marks.append(PUBLISHED_TEST)
+                marks_of_both = ";".join(sorted(marks))
+                record |= {"p_as_published": test["p"], "marks": marks_of_both}
             if placebos:
                 record |= _among_placebos(results.like("placebos", panel, row))
             yield record
@@ -121,15 +126,6 @@ def _among_placebos(placebos: pd.DataFrame) -> EstimateRow:
         "rank": number(real.get("rank")),
         "placebos": number(real.get("placebos")),
     }
-
-
-def _published_test(row: Record, test: Record) -> EstimateRow:
-    """Return the p of the t-test that a paper's star probably is, and the marks of the
-    row with that of a low p."""
-    marks = marks_in(row["marks"])
-    if test["difference"] > 0 and test["p"] < STAR_LEVEL:
-        marks.append(PUBLISHED_TEST)
-    return {"p_as_published": test["p"], "marks": ";".join(sorted(marks))}
 
 
 def beside_controls(artifact: Artifact, results: Results) -> pd.DataFrame:

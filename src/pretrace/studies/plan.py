@@ -398,10 +398,6 @@ class Plan:
             FIRST * (slug in self.study.first),
         )
 
-    def views_of(self, slug: str) -> set[tuple[str, str]]:
-        """Return (benchmark, view) of the stored views that an artifact shows."""
-        return {(benchmark, view) for benchmark, view, _ in self.rendering(slug).views}
-
     def _views_shown(self, artifact: Artifact, pairs: list[Pair]) -> list[list[str]]:
         """Return [benchmark, view, path] of the stored views that an artifact names or
         its methods compare with."""

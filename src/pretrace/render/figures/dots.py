@@ -80,25 +80,13 @@ def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> Handles:
             continue
         y = dots["line"].map(place) + style.shift
         draw_intervals(axis, y, dots, style.color, level=True)
-        look = style.marked | {"alpha": style.alpha}
+        look = style.marked | {"markeredgewidth": 1.0 if style.hollow else 0.0}
         if style.hollow:
             look["markerfacecolor"] = "none"
-        else:
-            look["markeredgewidth"] = 0
         [handle] = axis.plot(dots["value"], y, **look, zorder=4)
         tell_values(axis, y, dots, facet.quantity, level=True)
         handles[series] = handle
     axis.set_yticks([*place.values()], [*facet.ticks.values()])
-    for line, text in facet.beside.items():
-        axis.annotate(
-            text,
-            (1.0, place[line]),
-            (2, 0),
-            xycoords=("axes fraction", "data"),
-            fontsize=6.5,
-            textcoords="offset points",
-            va="center",
-        )
     axis.set_ylim(len(place) - 0.4, -0.6)
     axis.tick_params(labelbottom=True)  # of axes above others, too
     return handles
@@ -176,14 +164,14 @@ def _draw_documents(axis: Axes, facet: Facet) -> Handles:
     axis.set_xticks(list(ticks), list(ticks.values()))
     axis.tick_params(axis="x", length=0)
     axis.set_ylim(0, 1)
-    name_points(axis, pd.DataFrame(named))
+    name_points(axis, named)
     return {}
 
 
 PLACEBO, OWN = "a member document as the non-members", "the non-members"
 ENDS = "the first and the last member document"
 RANK_STYLES = {
-    PLACEBO: LineStyle(GREY, "", size=3, alpha=0.6),
+    PLACEBO: LineStyle("#A6A6A6", "", size=3),
     ENDS: LineStyle(GREY, "", marker="s", size=4, hollow=True),
     OWN: LineStyle(VERMILION, "", marker="D", size=4.5),
 }
@@ -204,8 +192,8 @@ def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
     """Draw a facet a panel, a line a method: dots for placebos, a diamond for the
     benchmark's own non-members.
 
-    At the right, the diamond's rank from the top. The reading says which methods exceed
-    all placebos.
+    Beside a name, the diamond's rank from the top. The reading says which methods
+    exceed all placebos.
     """
     metric = artifact.metric
     panels = results.panels(artifact)
@@ -229,16 +217,16 @@ def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
         told += frame["document"].where(is_placebo, OWN) + " as the non-members"
         dots = frame.assign(line=frame["method"], series=series, told=told)
         dots = dots.assign(low=np.nan, high=np.nan)
-        ranks = {}
+        ticks = {}
         for row in records_of(own):
-            ranks[row["method"]] = f"{row['rank']:.0f}/{row['placebos'] + 1:.0f}"
+            rank = f"{row['rank']:.0f}/{row['placebos'] + 1:.0f}"
+            ticks[row["method"]] = f"{marked_label(row['method'])}  {rank}"
         facet = Facet(
             f"{panel.name}\nsome method is first by chance: {first}/{documents}",
             dots,
             metric_label(metric),
-            ticks={method: marked_label(method) for method in own["method"]},
+            ticks=ticks,
             across=chance_of(metric),
-            beside=ranks,
             height=0.75 + 0.17 * len(own),
         )
         facets.append(facet)

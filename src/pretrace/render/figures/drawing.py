@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import cycle
+from operator import itemgetter
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -152,6 +153,9 @@ def sheet(width: float, height: float) -> Iterator[Figure]:
         yield figure
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
+        for legend in figure.legends:
+            # of the figure, not of what is saved, which may have reasons below it
+            legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
 
 
 LINE, EDGE, AROUND = 0.11, 0.45, 0.7
@@ -198,8 +202,8 @@ def set_title_at_edge(figure: Figure, axis: Axes, title: str) -> None:
     """Write a title above the only axes of a row, from the figure's edge on, where it
     has the most room."""
     text = axis.set_title(title, loc="left", fontsize=7, x=0.01)
-    of_edge = blended_transform_factory(figure.transFigure, axis.transAxes)
-    text.set_transform(of_edge + axis.titleOffsetTrans)
+    of_edge = blended_transform_factory(figure.transFigure, text.get_transform())
+    text.set_transform(of_edge)
 
 
 broken = partial(wrap, break_on_hyphens=False)
@@ -222,8 +226,6 @@ def draw_legend(figure: Figure, handles: Mapping[str, Any]) -> None:
     """Draw the one legend of a figure under it; `handles` by label."""
     columns = legend_columns(list(handles), figure.get_figwidth())
     place: Look = {"loc": "outside lower center", "ncols": columns, "handlelength": 3.5}
-    # of the figure, not of what is saved, which has reasons below it
-    place["bbox_to_anchor"] = (0, 0, 1, 1)
     figure.legend(handles.values(), handles.keys(), **place)
 
 
@@ -327,12 +329,12 @@ NAME_LINE = 0.06
 """Of the height of axes: a line of a name beside a point."""
 
 
-def name_points(axis: Axes, points: pd.DataFrame) -> None:
+def name_points(axis: Axes, points: Sequence[Record]) -> None:
     """Write the `name` of points (`x`, `value`) in their `color` right of the axes, each
     with a line to its point, none over another. The limits of the axes are final."""
     low, high = axis.get_ylim()
     ceiling = 1.0
-    for row in records_of(points.sort_values("value", ascending=False)):
+    for row in sorted(points, key=itemgetter("value"), reverse=True):
         half = NAME_LINE * (1 + row["name"].count("\n")) / 2
         place = min((row["value"] - low) / (high - low), ceiling - half)
         ceiling = place - half
@@ -389,7 +391,7 @@ class Drawing:
         with style():
             for suffix, metadata in _METADATA.items():
                 with atomic_path(files[suffix]) as part:
-                    look = {"dpi": DPI[suffix], "bbox_inches": box}
+                    look: Look = {"dpi": DPI[suffix], "bbox_inches": box}
                     self.figure.savefig(part, format=suffix, metadata=metadata, **look)
         notes = []
         lacking = undrawable(self.figure)
@@ -411,7 +413,6 @@ class LineStyle:
     dashes: Any
     width: float = 1.2
     marker: str = "o"
-    alpha: float = 1.0
     hollow: bool = False
     shift: float = 0.0
     size: float = 3.6
@@ -439,13 +440,11 @@ CLASS_STYLES = {
 }
 
 
-def chance_of(
-    metric: str, style: LineStyle = CHANCE_STYLE
-) -> dict[str, tuple[float, LineStyle]]:
+def chance_of(metric: str) -> dict[str, tuple[float, LineStyle]]:
     """Return the level that a score reaches by chance, by its name in the legend; empty
     if there is none."""
     level = chance_level(metric)
-    return {} if level is None else {"chance": (level, style)}
+    return {} if level is None else {"chance": (level, CHANCE_STYLE)}
 
 
 @dataclass(frozen=True)
@@ -455,8 +454,8 @@ class Facet:
 
     `quantity`: what the values are. `label`: of the axis of places; `ticks` name places
     that are not numbers. `across` are lines through all places at a value, by their
-    names in the legend; `upright` dotted ones at a place. `beside`: a text at the right
-    of a place's line. `height`: of the axes with their title (inches).
+    names in the legend; `upright` dotted ones at a place. `height`: of the axes with
+    their title (inches).
     """
 
     title: str
@@ -466,7 +465,6 @@ class Facet:
     ticks: Mapping[Any, str] = field(default_factory=dict)
     across: Mapping[str, tuple[float, LineStyle]] = field(default_factory=dict)
     upright: Mapping[str, float] = field(default_factory=dict)
-    beside: Mapping[Any, str] = field(default_factory=dict)
     height: float = 2.4
 
     @property

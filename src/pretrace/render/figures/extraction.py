@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from math import exp, log
 from operator import itemgetter
 from pathlib import Path
@@ -19,6 +20,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import ListedColormap, Normalize, to_hex
 from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 from matplotlib.ticker import StrMethodFormatter
 from numpy.lib.stride_tricks import sliding_window_view
 
@@ -85,8 +87,9 @@ def extraction_map(artifact: Artifact, results: Results) -> Drawing:
     """
     panels = results.panels(artifact)
     frames = []
-    passages = []
+    passages: list[list[Record]] = []
     lines = []
+    numbers = count(1)
     for panel in panels:
         windows = shown_documents(results.rows(artifact, panel, "windows"))
         if windows.empty:
@@ -95,19 +98,17 @@ def extraction_map(artifact: Artifact, results: Results) -> Drawing:
             )
         frames.append(_stretches(windows))
         place = f"{panel.name}, " if len(panels) > 1 else ""
-        own = []
+        passages.append([])
         for label, title in GROUPS.items():
-            of_class = windows[windows["label"].eq(label)]
-            likely = _likeliest(of_class)
-            is_likely = of_class["log_p_top"].gt(log(GIVEN_BACK))
-            if len(of_class) and not is_likely.any():
+            own = windows[windows["label"].eq(label)]
+            is_likely = own["log_p_top"].gt(log(GIVEN_BACK))
+            if len(own) and not is_likely.any():
                 lines.append(f"{ITEM}{place}{title}: {NONE_LIKELY}")
-            for row in likely:
-                own.append(row)
-                number = sum(map(len, passages)) + len(own)
-                row["number"] = number
+            for row in _likeliest(own[is_likely]):
+                number = next(numbers)
                 lines.append(f"{ITEM}({number}) {place}{title}, {_passage(row)}")
-        passages.append(own)
+                start = row["offset"] + row["at"]
+                passages[-1].append(row | {"number": number, "start": start})
     reading = []
     for panel in panels:
         extracted = results.rows(artifact, panel, "extraction")
@@ -357,18 +358,17 @@ def _draw_numbers(axis: Axes, passages: Sequence[Record]) -> None:
     """Write the number of each passage left of it; those that are near one another
     stand together."""
     near = NEAR * axis.get_xlim()[1]
-    places: dict[tuple[int, float], str] = {}
-    for row in passages:
-        start = row["offset"] + row["at"]
-        numbers = str(row["number"])
-        for line, x in list(places):
-            if line == row["row"] and abs(x - start) < near:
-                numbers = f"{places.pop((line, x))},{numbers}"
-                start = min(x, start)
-        places[row["row"], start] = numbers
-    for (line, x), numbers in places.items():
-        look: Look = {"ha": "right", "va": "center_baseline", "fontsize": 5.5}
-        axis.annotate(numbers, (x, line), (-1.5, 0), textcoords="offset points", **look)
+    look: Look = {"ha": "right", "va": "center_baseline", "fontsize": 5.5}
+    last: dict[int, tuple[float, Text]] = {}
+    for passage in sorted(passages, key=itemgetter("start")):
+        line, start, number = (passage[key] for key in ("row", "start", "number"))
+        if line in last and start - last[line][0] < near:
+            text = last[line][1]
+            text.set_text(f"{text.get_text()},{number}")
+            continue
+        place = {"xytext": (-1.5, 0), "textcoords": "offset points"}
+        text = axis.annotate(f"{number}", (start, line), **place, **look)
+        last[line] = start, text
 
 
 def _tell(axis: Axes, stretches: pd.DataFrame) -> None:
@@ -385,10 +385,9 @@ def _tell(axis: Axes, stretches: pd.DataFrame) -> None:
 
 
 def _likeliest(windows: pd.DataFrame) -> list[Record]:
-    """Return the likeliest passages of a class; of windows that overlap, the
-    likeliest."""
-    is_likely = windows["log_p_top"].gt(log(GIVEN_BACK)) & windows["passage"].ne("")
-    own = windows[is_likely]
+    """Return the likeliest passages of a class from its likely windows; of windows
+    that overlap, the likeliest."""
+    own = windows[windows["passage"].ne("")]
     own = own.sort_values("log_p_top", ascending=False, kind="stable")
     likeliest: list[Record] = []
     for row in records_of(own):

@@ -54,7 +54,6 @@ SMOOTHING = 25  # training loss is drawn as a moving mean over this part of all 
 DRAWN = 60  # points of such a line
 BETWEEN = 0.1  # inches between two names along x; names without that room are turned
 MARGIN = 0.12  # what is left and right of the ticks, of the distance of the outer ones
-THIN = ("P", "X")  # markers that a white edge would cover
 
 
 def draw_lines(
@@ -112,7 +111,7 @@ def _draw_series(
             points["value"],
             **style.marked,
             markeredgecolor="white",
-            markeredgewidth=0.0 if style.marker in THIN else 0.4,
+            markeredgewidth=0.3,
             zorder=3,
         )
         tell_values(axis, x, points, facet.quantity)
@@ -312,7 +311,7 @@ def _metric_facet(
     artifact: Artifact, title: str, label: str, rows: Sequence[Any], **marks: Any
 ) -> Facet:
     frame = pd.DataFrame(rows).astype({"x": float, "low": float, "high": float})
-    across = chance_of(artifact.metric, LEVEL_STYLE)
+    across = chance_of(artifact.metric)
     quantity = metric_label(artifact.metric)
     return Facet(title, frame, quantity, label, across=across, **marks)
 
@@ -397,9 +396,12 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
         _draw_series(axis, facet, styles)
         is_line = ~facet.frame["series"].str.endswith(HELD_OUT)
         ends = facet.frame[is_line].groupby("series", sort=False).tail(1)
-        names = ends["series"].map(artifact.title_of)
-        colors = [styles[model].color for model in ends["series"]]
-        name_points(axis, ends.assign(name=names, color=colors))
+        points = []
+        for row in records_of(ends):
+            model = row["series"]
+            name = {"name": artifact.title_of(model), "color": styles[model].color}
+            points.append(row | name)
+        name_points(axis, points)
         line = LineStyle(GREY, "-", 1.0, "")
         return {
             "training": line.handle(),

@@ -100,7 +100,7 @@ def _draw_densities(
         centres = own[["x", "y"]].to_numpy()
         boxes = PolyCollection(
             centres[:, None] + hexagon,
-            facecolors=colors.to_rgba(own["weight"]),
+            facecolors=colors.to_rgba(own["weight"].to_numpy()),
             edgecolors="face",
             linewidths=0.2,
             rasterized=True,
