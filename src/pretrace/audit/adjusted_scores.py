@@ -14,9 +14,8 @@ from pretrace.audit.controls import (
     single_word,
 )
 from pretrace.audit.design import LEVEL, checks_can_fail
-from pretrace.audit.documents import Documents, as_normal_scores
+from pretrace.audit.documents import FORM_FEATURES, Documents, as_normal_scores
 from pretrace.audit.exchange_test import SUMMING, exchanged_p, share_as_high
-from pretrace.audit.form_features import FORM
 from pretrace.audit.rows import AuditRow
 from pretrace.evaluation.roc import Floats, Whole
 from pretrace.seeds import seed_of
@@ -174,7 +173,7 @@ def _components(likeness: Floats, documents: Documents) -> Floats:
 
 def _columns_of_form(values: Floats) -> list[Column]:
     """Return the columns of `values` (documents, features) by the features' names."""
-    return list(map(Column, FORM, values.T))
+    return list(map(Column, FORM_FEATURES, values.T))
 
 
 def _each_alone(documents: Documents, scores: Floats, seed: int) -> Iterator[Left]:

@@ -4,6 +4,7 @@ words, their letters."""
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,24 @@ import pandas as pd
 
 from pretrace.audit.exchange_test import normal_scores
 from pretrace.audit.form_features import FORM, SIZE, Measure, measures
+from pretrace.audit.own_features import (
+    ORDER,
+    OWN_PHRASE,
+    OWN_WORD,
+    OWN_WORDS,
+    order_of_words,
+    own_share,
+    own_term,
+)
 from pretrace.evaluation.roc import Flags, Floats, Whole, ratio
 from pretrace.methods.bag_of_words import words_of
 from pretrace.seeds import seed_of
 
 MOST = 1_000
 """Documents that are compared, at most: a matrix of all pairs is made."""
+
+FORM_FEATURES = (*FORM, OWN_WORD, OWN_PHRASE, OWN_WORDS, ORDER)
+"""Names of the columns of a document's form."""
 
 Analyzer = Callable[[str], list[str]]
 """What cuts a text into terms."""
@@ -131,7 +144,17 @@ class Documents:
 
     @cached_property
     def measured_form(self) -> Floats:
-        return self.measured(FORM)
+        """Return the numbers of `FORM_FEATURES`, shape (documents, features)."""
+        is_single = [len(run) == 1 for run in self.letters.names]
+        of_signs = own_term(self.letters.presence[:, is_single])
+        of_others = (
+            np.maximum(own_term(self.words.presence), of_signs),
+            own_term(self.pairs.presence),
+            own_share(self.words.presence),
+            order_of_words(self.table["text"], self.of_text, self.language),
+        )
+        columns = [self.measured(FORM), *(column[:, None] for column in of_others)]
+        return np.concatenate(columns, axis=1).round(ROUNDING)
 
     def scatter(self, presence: Any) -> Floats:
         """Return the standard deviation of columns (sparse: documents, terms) about
@@ -154,6 +177,10 @@ class Documents:
     @cached_property
     def words(self) -> Terms:
         return self._terms(partial(words_in, self.language))
+
+    @cached_property
+    def pairs(self) -> Terms:
+        return self._terms(partial(pairs_in, self.language))
 
     @cached_property
     def letters(self) -> Terms:
@@ -196,6 +223,11 @@ def stratum_means(values: Floats, stratum: Whole) -> Floats:
 def words_in(language: str, text: str) -> list[str]:
     """Return the words of a text in small letters, without signs around them."""
     return [word.strip(PUNCTUATION) for word in words_of(text.lower(), language)]
+
+
+def pairs_in(language: str, text: str) -> list[str]:
+    """Return all pairs of neighbours among a text's words."""
+    return [f"{first} {second}" for first, second in pairwise(words_in(language, text))]
 
 
 def letters_in(text: str) -> list[str]:
