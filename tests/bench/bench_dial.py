@@ -286,10 +286,10 @@ REORDERED: dict[str, Alter] = {
     "3 % of words exchanged": lambda text, rng: exchanged(text, rng, 0.03),
 }
 DROPS = {
-    "two columns read across": -1.80,
-    "lines shuffled": -1.0,
-    "sentences shuffled": -0.3,
-    "3 % of words exchanged": -1.0,
+    "two columns read across": -2.37,
+    "lines shuffled": -2.00,
+    "sentences shuffled": -0.04,
+    "3 % of words exchanged": -0.99,
 }
 """How much lower SmolLM2-135M scores a passage then, in standard deviations."""
 

@@ -539,7 +539,7 @@ def test_the_order_of_words_is_less_usual_where_lines_are_read_across(language, 
             follows = rng.random() > 0.2 and not is_broken
             places.append((places[-1] + 1) % 60 if follows else rng.integers(60))
         texts.append(blank.join(words[place] for place in places))
-    usual = order_of_words(texts, np.arange(120) // 10, language)
+    usual = order_of_words(texts, language).reshape(12, 10).mean(axis=1)
     assert usual[:6].min() > usual[6:].max()
 
 

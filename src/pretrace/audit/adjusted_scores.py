@@ -2,7 +2,7 @@
 their scores?"""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -70,10 +70,12 @@ LITTLE = 1e-6
 @dataclass(frozen=True)
 class Column:
     """A number of each document (documents,), or several of them (documents, numbers),
-    which are taken off the scores; `name` says what they measure."""
+    which are taken off the scores; `name` says what they measure, and `reliability`
+    which share of their variance is no chance."""
 
     name: str
     values: Floats
+    reliability: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -181,6 +183,8 @@ def _each_alone(documents: Documents, scores: Floats, seed: int) -> Iterator[Lef
     sides apart most, if few relabellings have a word that does."""
     labels = all_relabellings(documents, seed)
     columns = _columns_of_form(as_normal_scores(documents.measured_form))
+    *_, order = columns
+    columns[-1] = replace(order, reliability=documents.reliability_of_order)
     word = single_word(documents, labels)
     if word.shares[0] <= RARE:
         presence = documents.words.presence_of(word.feature)
@@ -194,7 +198,8 @@ def alone(column: Column, documents: Documents, scores: Floats, labels: Floats) 
     (documents, relabellings) beside it is compared.
 
     A partial t allows for a column that goes with the labels: N. Draper and D.
-    Stoneman, Technometrics 1966.
+    Stoneman, Technometrics 1966. What a column that is partly chance explains is
+    divided by its reliability: W. Fuller, Measurement Error Models, 1987.
     """
     numbers = column.values.reshape(len(scores), -1)
     basis = _basis(documents.standardised(numbers))
@@ -205,16 +210,19 @@ def alone(column: Column, documents: Documents, scores: Floats, labels: Floats) 
     scores = documents.centred(scores[:, None])[:, 0]
     # the same of all relabellings
     variance = (documents.centred(labels[:, :1]) ** 2).sum()
-    explained_by_column = ((basis.T @ labels) ** 2).sum(axis=0)
-    left_of_labels = variance - explained_by_column
-    if left_of_labels[0] <= LITTLE * variance:
+    of_labels = basis.T @ labels
+    explained_of_labels = (of_labels**2).sum(axis=0) / column.reliability
+    left_of_labels = variance - explained_of_labels
+    has_left = left_of_labels > LITTLE * variance
+    if not has_left[0]:
         return Left(column.name, 1.0)
-    left_of_labels = np.maximum(left_of_labels, SUMMING)
-    left_of_scores = scores - basis @ (basis.T @ scores)
-    slope = left_of_scores @ labels / left_of_labels
-    unexplained = left_of_scores @ left_of_scores - slope**2 * left_of_labels
-    errors = np.sqrt(np.maximum(unexplained, SUMMING) / left_of_labels)
-    return Left(column.name, share_as_high(slope / errors))
+    explained_of_scores = of_labels.T @ (basis.T @ scores) / column.reliability
+    left = scores @ labels - explained_of_scores
+    # rises with the partial t: what the column leaves of scores is the same for all
+    t = np.where(
+        has_left, left / np.sqrt(np.where(has_left, left_of_labels, 1)), -np.inf
+    )
+    return Left(column.name, share_as_high(t))
 
 
 def _basis(values: Floats) -> Floats:

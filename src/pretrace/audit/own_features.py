@@ -18,16 +18,16 @@ one has; how many words it has that no other one has; how usual neighbours of wo
 
 TOKENS = {"words": re.compile(r"\w+|[^\w\s]"), "characters": re.compile(r"\S")}
 
-COMMON = 200
-"""The commonest words and signs, which count as themselves: of all others the last
-letter and the first one's case say what may follow them."""
+KINDS = ((50, 0), (200, 1), (1000, 1))
+"""How neighbours are told apart, ever more finely: the commonest words and signs count
+as themselves; of all others the case and so many last letters say what may follow."""
 
 BROKEN = 0.1
 """Share of neighbours that are strangers where an order is broken: line ends of two
 columns that are read across."""
 
 PRIOR = 50
-"""Neighbours, by which few ones that were seen are drawn to chance."""
+"""Neighbours, by which few ones that were seen are drawn to what coarser kinds say."""
 
 
 def own_term(presence: Any) -> Floats:
@@ -56,51 +56,52 @@ def own_share(presence: Any) -> Floats:
     return ratio(np.asarray(own).ravel(), np.asarray(presence.sum(axis=1)).ravel())
 
 
-def order_of_words(texts: Iterable[str], of_text: Whole, language: str) -> Floats:
-    """Return how usual it is for each document's neighbours of words to be neighbours,
-    shape (documents,).
+def order_of_words(texts: Iterable[str], language: str) -> Floats:
+    """Return how usual it is for neighbours among each text's words to be neighbours,
+    shape (texts,).
 
     Of each two neighbours: the log-likelihood ratio between an order as that of all
-    other neighbours in the documents, and one of which the share `BROKEN` is by chance.
-    `of_text` is the code of each text's document. Words are as they are written: after
-    a full stop capitals follow.
+    others in the texts, and one of which the share `BROKEN` is by chance. Words are as
+    they are written: after a full stop capitals follow.
     """
     unit = unit_of(language)
     tokens = [TOKENS[unit].findall(text) for text in texts]
-    kinds = _kinds_of_words(tokens)
-    firsts: list[int] = []
-    seconds: list[int] = []
-    for own in tokens:
-        codes = [kinds[token] for token in own]
-        firsts += codes[:-1]
-        seconds += codes[1:]
-    first, second = np.array(firsts, np.int64), np.array(seconds, np.int64)
     pairs = [max(0, len(own) - 1) for own in tokens]
-    document = np.repeat(of_text, pairs)
-    # each pair is left out of what it is compared with
-    together = _count(first * len(kinds) + second) - 1
-    before, after = _count(first) - 1, _count(second) - 1
-    by_chance = (after + 1) / (len(first) + len(kinds))
-    likelier = (together / by_chance + PRIOR) / (before + PRIOR)
+    text = np.repeat(np.arange(len(tokens)), pairs)
+    likelier: Floats | float = 1.0
+    for common, letters in KINDS:
+        first, second, kinds = _neighbours(tokens, common, letters)
+        # each pair is left out of what it is compared with
+        together = _count(first * kinds + second) - 1
+        before, after = _count(first) - 1, _count(second) - 1
+        by_chance = (after + 1) / (len(first) + kinds)
+        likelier = (together / by_chance + PRIOR * likelier) / (before + PRIOR)
     usual = -np.log(1 - BROKEN + BROKEN / likelier)
-    documents = int(of_text.max(initial=-1)) + 1
-    sums = np.bincount(document, usual, documents)
-    return ratio(sums, np.bincount(document, minlength=documents), empty=0.0)
+    return ratio(np.bincount(text, usual, len(tokens)), np.array(pairs), empty=0.0)
 
 
-def _kinds_of_words(tokens: Iterable[Sequence[str]]) -> dict[str, int]:
-    """Return a code for each token: one of its own, or of all that end alike."""
+def _neighbours(
+    tokens: Iterable[Sequence[str]], common: int, letters: int
+) -> tuple[Whole, Whole, int]:
+    """Return the codes of the first and of the second one of all neighbours, and how
+    many codes there are."""
     counts = Counter[str]()
     for own in tokens:
         counts.update(own)
     falling = sorted(counts, key=lambda token: (-counts[token], token))
     codes: dict[object, int] = {}
-    kinds = {}
+    code_of = {}
     for place, token in enumerate(falling):
-        alike = (token[-1].lower(), token[0].isupper())
-        kind = token if place < COMMON else alike
-        kinds[token] = codes.setdefault(kind, len(codes))
-    return kinds
+        alike = (token[0].isupper(), token[-1].lower() * letters)
+        kind = token if place < common else alike
+        code_of[token] = codes.setdefault(kind, len(codes))
+    firsts: list[int] = []
+    seconds: list[int] = []
+    for own in tokens:
+        of_tokens = [code_of[token] for token in own]
+        firsts += of_tokens[:-1]
+        seconds += of_tokens[1:]
+    return np.array(firsts, np.int64), np.array(seconds, np.int64), len(codes)
 
 
 def _count(codes: Whole) -> Floats:
