@@ -16,8 +16,9 @@ from pretrace.audit.controls import (
 from pretrace.audit.design import LEVEL, checks_can_fail
 from pretrace.audit.documents import FORM_FEATURES, Documents, as_normal_scores
 from pretrace.audit.exchange_test import SUMMING, exchanged_p, share_as_high
+from pretrace.audit.own_features import ORDER
 from pretrace.audit.rows import AuditRow
-from pretrace.evaluation.roc import Floats, Whole
+from pretrace.evaluation.roc import Flags, Floats, Whole
 from pretrace.seeds import seed_of
 
 EXPLAINED = "explained"
@@ -54,9 +55,14 @@ KINDS = "kinds of texts"
 GROUPED = 3
 """Components of each of these whose two groups of documents are asked alone."""
 
-CUE_SHARE, CUE_GAP = 0.75, 0.3
-"""A cue is a word that makes two groups of documents: the share of its variance between
-them, and how much larger a share of texts has it in one than in the other, at least."""
+RELIABLE = 0.4
+"""Share of the variance of the order of words that is no chance: few words show it, and
+scores follow it closely (docs/size_and_power.md)."""
+
+BETWEEN, CUE_GAP = 0.75, 0.3
+"""A feature or a word makes two groups of documents: the share of its variance between
+them at least, and how much larger a share of texts has a word in one than in the other.
+What differs by degrees is taken off alone."""
 
 FEWEST_OF_GROUP = 3
 """Documents of each group that a cue makes, at least."""
@@ -183,8 +189,8 @@ def _each_alone(documents: Documents, scores: Floats, seed: int) -> Iterator[Lef
     sides apart most, if few relabellings have a word that does."""
     labels = all_relabellings(documents, seed)
     columns = _columns_of_form(as_normal_scores(documents.measured_form))
-    *_, order = columns
-    columns[-1] = replace(order, reliability=documents.reliability_of_order)
+    order = FORM_FEATURES.index(ORDER)
+    columns[order] = replace(columns[order], reliability=RELIABLE)
     word = single_word(documents, labels)
     if word.shares[0] <= RARE:
         presence = documents.words.presence_of(word.feature)
@@ -234,7 +240,12 @@ def _basis(values: Floats) -> Floats:
 def in_groups(documents: Documents, scores: Floats, seed: int) -> Iterator[Left]:
     """Yield p of an exchange within the two groups of documents that each feature, or
     cue, makes."""
-    columns = _columns_of_form(documents.measured_form) + _cues(documents)
+    columns = []
+    for column in _columns_of_form(documents.measured_form):
+        groups = two_groups(column.values) == 1
+        if groups.any() and _share_between(column.values, groups) >= BETWEEN:
+            columns.append(column)
+    columns += _cues(documents)
     return _in_groups_of(columns, documents, scores, seed)
 
 
@@ -258,13 +269,20 @@ def _cues(documents: Documents) -> list[Column]:
         if fewest < FEWEST_OF_GROUP:
             continue
         gap = shares[groups].mean() - shares[~groups].mean()
-        share = groups.var() * gap**2 / shares.var()
-        if gap >= CUE_GAP and share >= CUE_SHARE:
+        share = _share_between(shares, groups)
+        if gap >= CUE_GAP and share >= BETWEEN:
             cue = Column(f"the word '{documents.words.names[place]}'", shares)
             cues.append(cue)
             clear[cue.name] = share
     cues.sort(key=lambda cue: (-clear[cue.name], cue.name))
     return cues[:MOST_CUES]
+
+
+def _share_between(values: Floats, groups: Flags) -> float:
+    """Return the share of the variance of `values` (documents,) that lies between those
+    in `groups` and all others."""
+    gap = values[groups].mean() - values[~groups].mean()
+    return float(groups.var() * gap**2 / values.var())
 
 
 def _in_groups_of(

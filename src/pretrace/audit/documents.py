@@ -36,9 +36,6 @@ Analyzer = Callable[[str], list[str]]
 
 PUNCTUATION = ".,;:!?()[]{}\"'`*_-\u2013\u2014\u2018\u2019\u201c\u201d"
 
-LEAST_RELIABLE = 0.25
-"""With less a number says nothing, and what it explains would be blown up."""
-
 SMALL = 1e-9
 """A standard deviation that is 0 but for rounding."""
 
@@ -149,32 +146,16 @@ class Documents:
     @cached_property
     def measured_form(self) -> Floats:
         """Return the numbers of `FORM_FEATURES`, shape (documents, features)."""
+        order = order_of_words(self.table["text"], self.language)
         of_signs = own_term(self._terms(list).presence)
         of_others = (
             np.maximum(own_term(self.words.presence), of_signs),
             own_term(self.pairs.presence),
             own_share(self.words.presence),
-            self._means(self._order)[:, 0],
+            self._means(order[:, None])[:, 0],
         )
         columns = [self.measured(FORM), *(column[:, None] for column in of_others)]
         return np.concatenate(columns, axis=1).round(ROUNDING)
-
-    @cached_property
-    def _order(self) -> Floats:
-        """Return how usual the order of words of each text is, shape (texts, 1)."""
-        return order_of_words(self.table["text"], self.language)[:, None]
-
-    @property
-    def reliability_of_order(self) -> float:
-        """Return the share of the variance of documents' order that their few texts do
-        not make by chance; at least `LEAST_RELIABLE`."""
-        means = self._means(self._order)
-        left = self._order - means[self.of_text]
-        texts = np.bincount(self.of_text)
-        freedom = max(1, len(left) - len(texts))
-        by_chance = (left**2).sum() / freedom * (1 / texts).mean()
-        variance = self.centred(means).var()
-        return max(LEAST_RELIABLE, 1 - by_chance / max(variance, by_chance, SMALL**2))
 
     def scatter(self, presence: Any) -> Floats:
         """Return the standard deviation of columns (sparse: documents, terms) about
