@@ -20,7 +20,7 @@ TOKENS = {"words": re.compile(r"\w+|[^\w\s]"), "characters": re.compile(r"\S")}
 
 KINDS = ((50, 0), (200, 1), (1000, 1))
 """How neighbours are told apart, ever more finely: the commonest words and signs count
-as themselves; of all others the case and so many last letters say what may follow."""
+as themselves; of all others the case and 0 or 1 last letter say what may follow."""
 
 BROKEN = 0.1
 """Share of neighbours that are strangers where an order is broken: line ends of two
@@ -92,7 +92,8 @@ def _neighbours(
     codes: dict[object, int] = {}
     code_of = {}
     for place, token in enumerate(falling):
-        alike = (token[0].isupper(), token[-1].lower() * letters)
+        ending = token[1:][-1:].lower()  # none where a character is a token
+        alike = (token[0].isupper(), ending * letters)
         kind = token if place < common else alike
         code_of[token] = codes.setdefault(kind, len(codes))
     firsts: list[int] = []
