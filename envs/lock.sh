@@ -1,6 +1,7 @@
 #!/bin/sh
 # Remake envs/requirements.txt, the one lock, from pyproject.toml: resolve in a fresh environment, write exact pins. Of
-# these, envs/pretrace.yaml has those that jobs need. envs/clusters.txt has what the extra `cluster` adds to them.
+# these, envs/pretrace.yaml has those that jobs need. envs/clusters.txt has what the extra `cluster` adds to them,
+# envs/browser.txt what the group `browser` adds.
 # Run by hand when a dependency changes: sh envs/lock.sh
 # It keeps the pins that are there. To raise all of them: sh envs/lock.sh --upgrade
 set -eu
@@ -17,9 +18,11 @@ needed = project["project"]["dependencies"] + project["dependency-groups"]["test
 needed += [requirement for extra in ("hf", "adapters", "workflow", "documents") for requirement in extras[extra]]
 # the lock's torch; pyproject.toml has the lowest version that works
 print("\n".join([*needed, "torch==2.13.0"]))
-print("\n".join(extras["cluster"]), file=open(f"{sys.prefix}/cluster.txt", "w"))
+apart = {"clusters": extras["cluster"], "browser": project["dependency-groups"]["browser"]}
+for name, requirements in apart.items():
+    pathlib.Path(sys.prefix, f"{name}.txt").write_text("\n".join(requirements))
 PYTHON
-cat envs/requirements.txt envs/clusters.txt > "$fresh/kept.txt"
+cat envs/requirements.txt envs/clusters.txt envs/browser.txt > "$fresh/kept.txt"
 if [ "${1:-}" = --upgrade ]; then
     : > "$fresh/kept.txt"
 fi
@@ -30,10 +33,12 @@ fi
     # there are wheels of xllamacpp for Linux alone
     "$fresh/bin/pip" freeze | sed "s/^\(torch==[0-9.]*\)+.*/\1/; s/^\(xllamacpp==.*\)/\1; sys_platform == 'linux'/" | grep -v '^nvidia-\|^triton==\|^cuda-'
 } > envs/requirements.txt
-"$fresh/bin/pip" freeze > "$fresh/before.txt"
-"$fresh/bin/pip" install --quiet --requirement "$fresh/cluster.txt" --constraint "$fresh/before.txt" --constraint "$fresh/kept.txt"
-{
-    echo "# What clusters with Slurm need beside requirements.txt; made by envs/lock.sh from the extra cluster."
-    "$fresh/bin/pip" freeze | grep --invert-match --line-regexp --fixed-strings --file "$fresh/before.txt"
-} > envs/clusters.txt
+for apart in clusters browser; do
+    "$fresh/bin/pip" freeze > "$fresh/before.txt"
+    "$fresh/bin/pip" install --quiet --requirement "$fresh/$apart.txt" --constraint "$fresh/before.txt" --constraint "$fresh/kept.txt"
+    {
+        echo "# What is apart from requirements.txt (envs/README.md); made by envs/lock.sh from pyproject.toml."
+        "$fresh/bin/pip" freeze | grep --invert-match --line-regexp --fixed-strings --file "$fresh/before.txt"
+    } > "envs/$apart.txt"
+done
 "$fresh/bin/python" envs/write_environment.py

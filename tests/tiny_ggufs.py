@@ -11,10 +11,6 @@ import gguf
 import numpy as np
 import pytest
 
-PIECES = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
-PIECES += ["\u2581", *"abcdehoirnt", "\u2581a", "he", "\u2581the", "in", "\u2581\u2581"]
-PIECE_TYPES = [2, 3, 3, *[6] * 256, *[1] * (len(PIECES) - 259)]
-
 
 def write_gguf(
     file: Path,
@@ -99,18 +95,6 @@ def bytes_vocabulary(texts: Sequence[str], size: int = 1500) -> dict[str, Any]:
         "tokenizer.ggml.merges": [" ".join(merge) for merge in model["merges"]],
         "tokenizer.ggml.bos_token_id": 5,
         "tokenizer.ggml.eos_token_id": 6,
-    }
-
-
-def pieces_vocabulary() -> dict[str, Any]:
-    """Return the metadata of a small SentencePiece vocabulary."""
-    return {
-        "tokenizer.ggml.model": "llama",
-        "tokenizer.ggml.tokens": PIECES,
-        "tokenizer.ggml.token_type": PIECE_TYPES,
-        "tokenizer.ggml.scores": [-float(id) for id in range(len(PIECES))],
-        "tokenizer.ggml.bos_token_id": 1,
-        "tokenizer.ggml.eos_token_id": 2,
     }
 
 

@@ -35,7 +35,7 @@ from pretrace.questions.documents import document_units
 from pretrace.render.artifact import outputs
 from pretrace.render.frames import read_csv
 from pretrace.render.results import with_variants_named
-from pretrace.runtime.errors import InputError, nearest, shorten
+from pretrace.runtime.errors import InputError, nearest, require_name, shorten
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import log, progress_on_stderr
 from pretrace.runtime.schema import read_yaml
@@ -358,11 +358,12 @@ class Results:
         """Return the numbers of a table or figure, as in its CSV file:
         `study.table("results_auc")`."""
         artifacts = self.plan.study.artifacts
-        if artifact not in artifacts:
-            raise InputError(
-                f"load: the study {self.plan.study.name} has no table or figure "
-                f"'{artifact}': {nearest(artifact, artifacts)}"
-            )
+        require_name(
+            artifact,
+            artifacts,
+            f"load: the study {self.plan.study.name} has no table or figure "
+            f"'{artifact}'",
+        )
         folder = Path("results", self.plan.study.name)
         path = outputs(artifacts[artifact], folder)["csv"]
         if not path.is_file():

@@ -312,11 +312,10 @@ def placebos_frame(metrics: pd.DataFrame) -> pd.DataFrame:
     mean = np.mean(PLACEBO_VALUES)
     sd = np.std(PLACEBO_VALUES, ddof=1)
     own = chosen.assign(document="new", placebo=False, mean=mean, sd=sd)
-    own["z"] = (own["value"] - mean) / sd
     higher = own["value"].to_numpy() <= np.array(PLACEBO_VALUES)[:, None]
     own["rank"] = 1 + higher.sum(axis=0)
     own["placebos"] = len(PLACEBO_VALUES)
-    alone = dict.fromkeys(("mean", "sd", "z", "rank", "placebos"), np.nan)
+    alone = dict.fromkeys(("mean", "sd", "rank", "placebos"), np.nan)
     alone["placebo"] = True
     others = []
     for number, value in enumerate(PLACEBO_VALUES):

@@ -8,7 +8,7 @@ from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 
 from pretrace.evaluation.comparison import partner
 from pretrace.evaluation.scores import EvaluationSet, evaluation_sets
-from pretrace.evaluation.tokens import resampled_distances, signed_wasserstein
+from pretrace.evaluation.tokens import signed_wasserstein
 from pretrace.methods.settings import Column
 
 
@@ -221,12 +221,3 @@ def test_pooled_ranks_the_subsets_together_beside_each_alone():
 def test_a_shift_has_its_own_length_and_direction(shift):
     values = noise(50)
     assert signed_wasserstein(values + shift, values) == pytest.approx(shift)
-
-
-def test_resampled_distances_are_those_of_the_texts_that_are_drawn():
-    values = noise(40) * 2 + 0.3
-    reference = noise(40, seed=1)
-    weights = np.random.default_rng(3).integers(4, size=(40, 5)).astype(float)
-    rows = [np.repeat(np.arange(40), times.astype(int)) for times in weights.T]
-    expected = [signed_wasserstein(values[drawn], reference[drawn]) for drawn in rows]
-    assert resampled_distances(values, reference, weights) == pytest.approx(expected)

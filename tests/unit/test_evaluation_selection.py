@@ -160,6 +160,30 @@ def test_held_out_is_marked_where_more_than_half_of_the_folds_choose_an_edge(
     assert ("at_grid_edge" in row["marks"]) == (chosen.count("k=1") > 2)
 
 
+@pytest.mark.parametrize(
+    ("noise_of_twin", "texts_ranked", "is_said"),
+    [(0.01, 200, True), (0.5, 200, False), (0.01, 20, False)],
+)
+def test_a_choice_that_ranks_the_texts_as_a_simpler_method_is_named_after_it(
+    noise_of_twin, texts_ranked, is_said
+):
+    """At k = 3 the tuned method is the plain one, as SURP is Min-K% where no token
+    exceeds its entropy; a few texts rank alike by chance."""
+    label = LABEL[:texts_ranked]
+    plain = noise(texts_ranked) + 2.0 * label
+    columns = {("plain", ""): plain, ("other", ""): noise(texts_ranked, seed=8)}
+    columns["tuned", "k=2"] = noise(texts_ranked, seed=2)
+    twin = plain + noise_of_twin * noise(texts_ranked, seed=3)
+    columns["tuned", "k=3"] = twin
+    metrics, _ = run(columns, texts(label))
+    of_auc = metrics[metrics["metric"].eq("auc") & metrics["method"].eq("tuned")]
+    marks = of_auc.set_index(["selection", "setting"])["marks"]
+    assert ("ranks_as_plain" in marks["held_out", "k=3"]) == is_said
+    assert "ranks_as" not in marks["default", "k=2"] + marks["grid", "k=3"]
+    others = metrics[metrics["method"].ne("tuned")]
+    assert not others["marks"].str.contains("ranks_as").any()
+
+
 def test_limits_of_ranges_are_no_edges():
     """A share of all tokens, all percentiles and one shot have nothing beyond; a weight
     of 1 has."""

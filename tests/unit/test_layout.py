@@ -224,12 +224,13 @@ def test_a_way_names_files_that_are_there_at_most_20(way, folder):
 
 BESIDE = {
     "src/pretrace/render/frames.py",
+    "src/pretrace/render/phrases.py",
     "src/pretrace/studies/artifacts/checks.py",
     "src/pretrace/studies/audit/study.py",
     "src/pretrace/studies/registries.py",
 }
-"""Files of the two rooms on the way that check, or turn rows into records, and decide
-nothing about the figure."""
+"""Files of the two rooms on the way that check, or turn rows into records and numbers
+into words, and decide nothing about the figure."""
 
 
 def test_the_way_of_one_figure_names_every_file_that_decides_about_it(tmp_path):

@@ -14,6 +14,8 @@ from pretrace.audit.tables.audit import (
     answer,
     audit_lines,
     first_words,
+    named_cell,
+    none_can_be_named,
     one_in,
     works_compared,
 )
@@ -69,7 +71,7 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path)
         ("audit_few", "Have at least 19 known documents"),
         ("audit_invalid", "by their words alone"),
         ("audit_none", "a difference only if"),
-        ("audit_weak", "may be too weak to find any, because it finds texts that lie"),
+        ("audit_weak", "may be too weak to find any, because no positive control"),
     ],
 )
 def test_the_box_says_what_the_answer_rests_on_or_lacks(study, said, tmp_path):
@@ -162,7 +164,9 @@ def test_of_a_draw_within_documents_the_published_texts_are_in_question_and_thei
     texts = pd.DataFrame(rows, columns=["document", "label"]).assign(
         title="", author=""
     )
-    lines = dict(works_compared(texts.assign(label=texts["label"].astype("Int64"))))
+    labelled = texts.assign(label=texts["label"].astype("Int64"), length=64)
+    design = {"randomised": 1, "texts": 19, "known_texts": 381, "documents": 19}
+    lines = dict(works_compared(labelled, design))
     assert (
         lines["In question"]
         == "19 texts published in 19 places: canary-001 to canary-019"
@@ -184,10 +188,12 @@ def test_of_a_draw_within_documents_the_published_texts_are_in_question_and_thei
     ],
 )
 def test_places_that_are_numbered_are_listed_from_the_first_to_the_last(names, listed):
-    texts = pd.DataFrame({"document": [*names, *names], "title": "", "author": ""})
+    about = {"title": "", "author": "", "length": 64}
+    texts = pd.DataFrame({"document": [*names, *names]} | about)
     published = [True] * len(names) + [False] * len(names)
     texts["label"] = pd.array(published, dtype="Int64")
-    lines = dict(works_compared(texts))
+    design = {"randomised": 1, "texts": 1, "known_texts": 1, "documents": 1}
+    lines = dict(works_compared(texts, design))
     assert lines["In question"].split(": ")[1] == listed
 
 
@@ -264,3 +270,62 @@ def test_a_draw_within_documents_is_asked_of_published_and_private_texts(
         "Places, with private texts",
     ):
         assert said in page
+
+
+@pytest.fixture
+def check(monkeypatch):
+    """The script that compares every number of a box with its table."""
+    monkeypatch.syspath_prepend(golden.ROOT / "tests" / "bench")
+    import check_boxes
+
+    return check_boxes.check
+
+
+@pytest.mark.parametrize(
+    "study", [name for name in golden.STUDIES if name.startswith("audit")]
+)
+def test_every_number_in_a_box_is_that_of_its_table(study, check, tmp_path):
+    results = golden.STUDIES[study](tmp_path / "in")
+    files = made_up.render(ARTIFACT, results, tmp_path)
+    page, data = files["md"].read_text(), pd.read_csv(files["csv"])
+    assert check(page, data) == []
+    other = page.replace(" passages)", "1 passages)", 1)
+    assert "should have" in " ".join(check(other, data))
+    assert "not explained" in " ".join(check(page + "> _What_ 7 of 9\n", data))
+
+
+def test_of_several_lengths_the_box_counts_the_texts_of_the_compared_one(
+    check, tmp_path
+):
+    """Published and private texts come at two lengths, of which one is compared."""
+    scored = test_evaluation_audit.made_up(40, 40, shift=2.5)
+    texts = scored.benchmark
+    label = (texts.index % 2).astype("Int64")
+    length = pd.array([32, 32, 64, 64] * 20, dtype="Int64")
+    drawn = test_evaluation_audit.changed(scored, label=label, length=length)
+    frame = test_evaluation_audit.audited(drawn, randomised=True)
+    frames = {"audit": frame, "benchmarks": drawn.benchmark}
+    files = made_up.render(
+        ARTIFACT, golden.results_of(tmp_path / "in", frames), tmp_path
+    )
+    page = files["md"].read_text()
+    for said in (
+        "trained on 20 published texts of",
+        "_In question_ 20 texts published in 20 places",
+        "_Compared with_ 20 private texts",
+        "_Length_ 64, of 32 and 64.",
+        "20 private texts, drawn like the published ones",
+    ):
+        assert said in page
+    assert check(page, pd.read_csv(files["csv"])) == []
+
+
+def test_where_no_document_can_be_named_the_page_says_so_and_not_no():
+    for known, is_said in ((72, True), (76, False)):
+        scored = test_evaluation_audit.made_up(28, known, shift=2.5)
+        frame = test_evaluation_audit.audited(scored)
+        numbers = frame[frame["unit"] == "design"].set_index("id")["score"]
+        assert none_can_be_named(numbers.to_dict()) == is_said
+        documents = frame[frame["unit"].eq("document") & frame["method"].eq(COMBINED)]
+        cell = named_cell(documents.iloc[0].to_dict(), failed=False)
+        assert (cell.words == "too few known ones") == is_said

@@ -28,7 +28,6 @@ HEATMAP = made_up.artifact(
     "heatmap", options={"method": "surp", "x": "eps", "y": "percentile"}
 )
 ROC = made_up.artifact("roc")
-SCATTER = made_up.artifact("entropy_scatter")
 HEADLINE = made_up.artifact("headline")
 
 
@@ -76,22 +75,22 @@ def test_a_roc_figure_says_how_many_texts_tie_at_the_highest_score(
     ).reading
 
 
-def test_a_long_title_is_within_its_own_column(results):
+@pytest.mark.parametrize("facets", [1, 2, 3, 4])
+def test_a_title_is_within_its_own_column_and_breaks_only_where_it_has_no_room(facets):
     long = "SmolLM2-135M on addresses of 2026 against 2005-2020 (with shots), 32 words"
-    frame = pd.DataFrame(
-        {"series": "loss", "x": [1.0, 2.0], "value": -0.4, "low": -0.5, "high": -0.3}
-    )
-    facet = Facet(long, frame, "shots", "signed Wasserstein distance\n(nats a token)")
-    scatter = SCATTER | {"panels": [made_up.PANEL | {"label": long}]}
-    figures = (
-        lines.draw_lines([facet], line_styles(["loss"]), {"loss": "Loss"}),
-        made_up.draw(scatter, results).figure,
-    )
-    for figure in figures:
-        starts = [axis.get_window_extent().x0 for axis in figure.axes]
-        ends = [axis._left_title.get_window_extent().x1 for axis in figure.axes]
-        for end, limit in zip(ends, [*starts[1:], figure.bbox.width], strict=True):
-            assert end < limit
+    points = pd.DataFrame({"series": "loss", "x": [1.0, 2.0], "value": -0.4})
+    points = points.assign(low=-0.5, high=-0.3, told="Loss")
+    facet = Facet(long, points, "shift of the log-likelihood (nats)", "shots")
+    names = {"loss": "Loss"}
+    figure = lines.draw_lines([facet] * facets, line_styles(["loss"]), names)
+    columns = figure.axes[0].get_gridspec().ncols
+    starts = [axis.get_window_extent().x0 for axis in figure.axes]
+    for number, axis in enumerate(figure.axes):
+        is_last = (number + 1) % columns == 0
+        limit = figure.bbox.width if is_last else starts[number + 1]
+        title = axis._left_title
+        assert title.get_window_extent().x1 < limit
+        assert title.get_text().count("\n") == (columns > 1) + (columns > 2)
 
 
 def test_a_figure_names_the_models_that_could_not_be_asked(results, tmp_path):
@@ -103,6 +102,24 @@ def test_a_figure_names_the_models_that_could_not_be_asked(results, tmp_path):
         files["txt"].read_text(encoding="utf-8").strip()
         == "gpt-old is left out: it was retired."
     )
+
+
+def test_a_legend_is_below_the_axes_and_reasons_are_below_it(results, tmp_path):
+    """A figure that is saved with reasons is larger than it was laid out."""
+    drawing = made_up.draw(HEADLINE, results).with_missing(["No model."])
+    distances = []
+
+    def note_places(event):
+        figure = drawing.figure
+        legend = figure.legends[0].get_window_extent(event.renderer)
+        lowest = min(axis.get_tightbbox(event.renderer).y0 for axis in figure.axes)
+        reason = figure.texts[-1].get_window_extent(event.renderer)
+        distances.extend([lowest - legend.y1, legend.y0 - reason.y1])
+
+    drawing.figure.canvas.mpl_connect("draw_event", note_places)
+    made_up.written(drawing, tmp_path)
+    assert distances
+    assert min(distances) > 0
 
 
 def test_the_headline_counts_what_no_control_explains_and_a_null_model_is_no_test(
@@ -226,7 +243,8 @@ def test_names_and_values_do_not_lie_on_one_another(results, facets):
     points = pd.DataFrame(
         {"series": "loss", "x": [0, 1, 2], "value": 0.5, "low": 0.4, "high": 0.6}
     )
-    facet = Facet("answers", points, "model", "AUC", dict(enumerate(names)))
+    points = points.assign(told="Loss")
+    facet = Facet("answers", points, "AUC", "model", dict(enumerate(names)))
     styles = line_styles(["loss"])
     bars = []
     for group in ("members", "non-members"):
@@ -254,7 +272,8 @@ def test_names_and_values_do_not_lie_on_one_another(results, facets):
 
 def test_four_axes_are_two_by_two():
     points = pd.DataFrame({"series": "loss", "x": [0, 1], "value": 0.5})
-    facet = Facet("answers", points.assign(low=0.4, high=0.6), "model", "AUC")
+    points = points.assign(low=0.4, high=0.6, told="Loss")
+    facet = Facet("answers", points, "AUC", "model")
     figure = lines.draw_lines([facet] * 4, line_styles(["loss"]), {"loss": "Loss"})
     grid = figure.axes[0].get_gridspec()
     assert (grid.nrows, grid.ncols) == (2, 2)

@@ -1,5 +1,5 @@
-"""Tables and the data of figures of made-up studies are as they were last agreed on,
-character by character.
+"""Tables, the data of figures, and pictures of made-up studies are as they were last
+agreed on, character by character and pixel by pixel.
 
 After an intended change, write the files again with `PYTHONPATH=src:tests:tests/unit
 python tests/unit/test_render_golden.py`, and read what differs: `git diff
@@ -18,17 +18,20 @@ from typing import Any
 import made_up_answers
 import made_up_prefixes
 import made_up_results
+import numpy as np
 import pandas as pd
 import pytest
 import test_evaluation_audit
 import test_render_reproduction
 from made_up_results import BENCHMARK, MODEL
+from PIL import Image
 from test_extraction import EXTRACTION, texts_of, windows_table
 
 from pretrace.audit.analysis import audit
 from pretrace.audit.scores import ScoredBenchmark
 from pretrace.evaluation.extraction import summarise
 from pretrace.render.catalogue import RENDERERS
+from pretrace.render.figures.drawing import style
 from pretrace.render.frames import csv_text
 from pretrace.render.results import Results
 from pretrace.render.tables.table import Table, markdown
@@ -311,6 +314,7 @@ LARGE = {
     "losses": prefixes("loss_curves"),
     "curves": plain("roc", panels=BOTH[:1]),
     "tokens": plain("entropy_scatter", panels=BOTH[:1]),
+    "books": questions("de_cop_figure1"),
 }
 """Figures with too much data for a golden file."""
 FIGURES = [
@@ -338,6 +342,102 @@ def test_equal_data_give_equal_bytes(name, studies, tmp_path):
     for mark in (b"CreationDate", b"/Type3"):
         assert mark not in first["pdf"]
     assert b"<dc:date>" not in first["svg"]
+
+
+VALUES = {
+    "headline": (9, "Min-K%++: AUC at held-out settings 0.60 [0.54, 0.67]"),
+    "placebos": (10, "Loss, old1 as the non-members: AUC 0.55"),
+    "heatmap": (30, "eps 0.5, percentile 10: AUC 0.54"),
+    "parts": (4, "CLD: AUC 0.60 [0.54, 0.66]"),
+    "shifts": (
+        16,
+        "members, shots: 7: shift of the log-likelihood (nats) 0.16 [0.14, 0.19]",
+    ),
+    "over_shots": (16, "Loss: AUC 0.71 [0.64, 0.76]"),
+    "positions": (
+        4,
+        "members, true text at A: share of right answers 0.58 [0.46, 0.67]",
+    ),
+    "reproduction_figure": (
+        16,
+        "con_recall table2 pythia-6.9b wikimia 32 words Ref AUC, published 0.64: "
+        "measured 0.70",
+    ),
+    "extraction_map": (3, "book, token 50: probability 0.9. passage 0"),
+    "densities": (96, "Loss, members, score 0.00: density 0.02"),
+    "losses": (48, "tiny-small, 7 thousand tokens: loss (nats a token) 7.52"),
+    "curves": (192, "Loss: true positive rate 0.03 at false positive rate 0.013"),
+    "tokens": (70, "members, entropy 1.46, log-probability -0.99: 2.3 % of the tokens"),
+    "books": (16, "d01: share of right answers 0.74 [0.71, 0.79]"),
+}
+"""How many values the SVG of a figure of each renderer tells, and one of them."""
+PIXELS_PER_INCH = 60
+SAME = 32  # two pixels whose colours differ by no more than this, of 255
+
+
+def picture_of(name: str, studies: Studies) -> np.ndarray:
+    """The pixels of a figure, shape (rows, columns, 3)."""
+    figure = drawing(name, studies).figure
+    figure.set_dpi(PIXELS_PER_INCH)
+    with style():
+        figure.canvas.draw()
+    return np.asarray(figure.canvas.buffer_rgba())[..., :3]
+
+
+def changes(name: str, old: np.ndarray, new: np.ndarray, folder: Path) -> str:
+    """What differs between two pictures of a figure, and where it can be seen; "" if
+    nothing does."""
+    if old.shape != new.shape:
+        different = np.ones(new.shape[:2], dtype=bool)
+    else:
+        different = np.abs(old.astype(int) - new).max(axis=-1) > SAME
+    if not different.any():
+        return ""
+    difference = np.where(
+        different[..., None], np.uint8([213, 94, 0]), 255 - (255 - new) // 4
+    )
+    for kind, pixels in {"old": old, "new": new, "difference": difference}.items():
+        Image.fromarray(pixels.astype(np.uint8)).save(folder / f"{name}_{kind}.png")
+    rows, columns = np.nonzero(different)
+    return (
+        f"{name}: {different.sum():,} of {different.size:,} pixels differ, in columns "
+        f"{columns.min()} to {columns.max()} and rows {rows.min()} to {rows.max()}; the "
+        f"old picture has {old.shape[1]} x {old.shape[0]}, the new one {new.shape[1]} x "
+        f"{new.shape[0]}. See {folder}/{name}_old.png, _new.png and _difference.png."
+    )
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_a_figure_looks_as_it_did(name, studies, tmp_path):
+    old = np.asarray(Image.open(GOLDEN / f"{name}.png"))
+    told = changes(name, old, picture_of(name, studies), tmp_path)
+    assert not told, told
+
+
+def test_a_changed_picture_says_how_many_pixels_differ_and_where(tmp_path):
+    old = np.full((20, 30, 3), 255, dtype=np.uint8)
+    new = old.copy()
+    new[4:6, 10:13] = 0
+    told = changes("bars", old, new, tmp_path)
+    assert told.startswith(
+        "bars: 6 of 600 pixels differ, in columns 10 to 12 and rows 4 to 5; the old "
+        "picture has 30 x 20, the new one 30 x 20. See "
+    )
+    difference = np.asarray(Image.open(tmp_path / "bars_difference.png"))
+    assert (difference == (213, 94, 0)).all(axis=-1).sum() == 6
+    assert not changes("bars", old, np.clip(old, 0, 250), tmp_path)
+    assert "600 pixels differ" in changes("bars", old[:9], new, tmp_path)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_an_svg_says_each_value_where_a_reader_points(name, studies):
+    file = io.BytesIO()
+    with style():
+        drawing(name, studies).figure.savefig(file, format="svg")
+    told = re.findall("<title>(.+?)</title>", file.getvalue().decode())
+    count, text = VALUES[name]
+    assert len(told) == count
+    assert text in told
 
 
 TITLES = {
@@ -382,5 +482,9 @@ def test_titles_are_printed_and_the_data_hold_slugs(name, studies):
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
         given = Studies(Path(made))
-        for name in sys.argv[1:] or ARTIFACTS:
-            (GOLDEN / f"{name}.md").write_text(shown(name, given), encoding="utf-8")
+        for name in sys.argv[1:] or [*ARTIFACTS, *LARGE]:
+            if name in ARTIFACTS:
+                (GOLDEN / f"{name}.md").write_text(shown(name, given), encoding="utf-8")
+            if name in VALUES:
+                pixels = Image.fromarray(picture_of(name, given))
+                pixels.save(GOLDEN / f"{name}.png", optimize=True)

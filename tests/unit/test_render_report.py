@@ -27,6 +27,7 @@ from made_up_studies import ROOT
 from test_render_extraction import every_token
 
 from pretrace.render.artifact import Artifact
+from pretrace.render.inline import PageFigures
 from pretrace.render.report import incomplete_passes, render_report, shots_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.provenance import provenance
@@ -111,24 +112,40 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_page_is_whole_and_its_links_lead_to_files_and_places_of_its_own(folder):
+def test_page_is_whole_and_its_links_lead_into_itself(folder):
     text = page_of(folder)
     page = Page(text)
     assert page.open == []
-    assert all(
-        address.startswith(
-            ("data:image/svg+xml;base64,", "data:text/csv;", "#", "tables/", "figures/")
-        )
-        for address in page.addresses
+    own = re.sub(r"base64,[A-Za-z0-9+/=]+", "", text)
+    assert not re.search(r"url\([^#]|@import|//[a-z]", own)
+    places = [to for to in page.addresses if not to.startswith("data:")]
+    for place in {*places, *re.findall(r"url\((.*?)\)", own)}:
+        assert text.count(f'id="{place.removeprefix("#")}"') == 1
+    beside = re.search(r"Beside this page: (.*?)</p>", text).group(1)
+    for name in beside.split(", "):
+        assert (folder / name).is_file()
+
+
+SVG = """<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"
+ width="72pt" height="36pt" viewBox="0 0 72 36"><metadata><a/></metadata>
+ <defs><style>*{{}}</style><path id="A-1" d="M 0 1.23456 \nL 2 -0.0001 "/></defs>
+ <defs><clipPath id="p1"><rect width="{width}"/></clipPath></defs>
+ <g id="axes_1" clip-path="url(#p1)"><title>0.61 &lt; 1</title><use xlink:href="#A-1"/></g></svg>"""
+
+
+def test_figures_of_a_page_share_what_is_equal_and_keep_their_titles():
+    figures = PageFigures()
+    first, same, other = (
+        figures.inline(SVG.format(width=width), "a & b") for width in (7, 7, 8)
     )
-    assert not re.search(
-        r"url\(|@import|//[a-z]", re.sub(r"base64,[A-Za-z0-9+/=]+", "", text)
+    assert first == same
+    assert first == (
+        '<svg viewBox="0 0 72 36" width="120" style="--least: 83px" role="img" aria-label="a &amp; b">'
+        '<g clip-path="url(#f.1)"><title>0.61 &lt; 1</title><use href="#f.0" /></g></svg>'
     )
-    for address in page.addresses:
-        if address.startswith("#"):
-            assert f'id="{address[1:]}"' in text
-        elif not address.startswith("data:"):
-            assert (folder / address).is_file()
+    assert other == first.replace("#f.1", "#f.2")
+    assert '<path id="f.0" d="M0 1.235L2 -0.0001" />' in figures.definitions
+    assert figures.definitions.count("<path") == 1
 
 
 def test_a_page_on_its_own_has_its_data(folder):
@@ -186,6 +203,7 @@ def full_page(folder: Path) -> str:
     )
     assert Page(text).open == []
     text = re.sub(r"<(style|script)>.*?</\1>|sha256-[^']*", "", text, flags=re.DOTALL)
+    text = re.sub(r"(<svg[^>]*>).*?</svg>", r"\1</svg>", text)
     return re.sub(r'(data:[^,"]*,)[^"]+', r"\1", text)
 
 

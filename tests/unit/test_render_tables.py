@@ -14,7 +14,17 @@ from pretrace.render.frames import csv_text, read_csv
 from pretrace.render.phrases import decimals
 from pretrace.render.results import Results
 from pretrace.render.tables.methods import also_in_parts
-from pretrace.render.tables.table import Table, beyond_chance, latex, markdown
+from pretrace.render.tables.table import (
+    Table,
+    best,
+    beyond_chance,
+    cell_of,
+    latex,
+    markdown,
+    rows_of,
+    table_of,
+    words_tell_apart,
+)
 from pretrace.runtime.errors import InputError
 
 BOTH = [made_up.PANEL, made_up.OTHER_PANEL]
@@ -126,6 +136,41 @@ def test_an_average_is_bold_by_its_interval_or_by_all_of_its_columns(
     column = ["selection", "panel", "average", "metric"]
     is_beyond = also_in_parts(artifact, panels, frame, beyond_chance(frame, column))
     assert is_beyond.tolist()[-1] == is_bold
+
+
+def test_words_that_tell_the_classes_apart_take_the_bold_of_their_column_alone():
+    """Also where the rows are in another order than their index."""
+    rows = []
+    for panel, low in ((0, 0.55), (1, 0.45)):
+        for method, value, lowest in (("loss", 0.9, 0.8), ("blind", 0.6, low)):
+            rows.append((panel, method, value, lowest, method == "blind"))
+    columns = ["panel", "method", "value", "low", "control"]
+    frame = pd.DataFrame(rows, columns=columns).assign(
+        average="", metric="auc", high=0.95, n_nonmembers=100, marks=""
+    )
+    shuffled = frame.loc[[3, 0, 2, 1]]
+    assert words_tell_apart(shuffled)[frame.index].tolist() == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    is_beyond = beyond_chance(shuffled, ["panel", "method"])
+    assert is_beyond[frame.index].tolist() == [True, True, True, False]
+
+
+def test_a_setting_that_ranks_as_another_method_is_named_after_it_and_never_bold():
+    frame = pd.DataFrame(
+        {"value": [0.8, 0.7, 0.6], "marks": ["ranks_as_min_k", "", ""]}
+    ).assign(panel=0, control=False)
+    assert best(frame, ["panel"]).tolist() == [False, True, False]
+    row = {"value": 0.8, "marks": "at_grid_edge;ranks_as_min_k"}
+    assert cell_of(row).rest == " (= Min-K%) (f)"
+    block = rows_of("", [("SURP", [("panel", cell_of(row))], False)])
+    table = table_of(
+        Artifact.model_validate(made_up.artifact("audit")), block, [], frame
+    )
+    assert "(= Min-K%) the setting that was chosen" in table.notes[0]
 
 
 def test_texts_that_a_spreadsheet_would_run_as_formulas_are_quoted_in_csv():

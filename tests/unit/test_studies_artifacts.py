@@ -101,6 +101,23 @@ def test_what_is_printed_of_an_entry_makes_no_text(load, tmp_path):
     )
 
 
+def test_the_page_lists_the_texts_of_the_first_pair_whose_metrics_are_shown(
+    load, tmp_path
+):
+    (tmp_path / "texts.jsonl").touch()
+    own = {"own": {"source": "local", "path": "texts.jsonl", "title": "Mine"}}
+    runs = [RUN, RUN | {"benchmark": "own"}]
+    listings = {}
+    for name in ("sotu", "own"):
+        shown = {"results_auc": [{"model": RUN["model"], "benchmark": name}]}
+        plan = Plan(load(study(runs=runs, benchmarks=own, artifacts=shown)))
+        listings[name] = plan.listed.benchmark_slug, plan.listing["quoted"]
+    assert listings == {"sotu": ("sotu", True), "own": ("own", False)}
+    audit = Plan(load(study(artifacts=["audit"])))
+    assert audit.listed is None
+    assert audit.listing is None
+
+
 def test_prefixes_before_models_that_ignore_them_are_cautioned_about(load):
     place = {"model": "pico-en-small", "benchmark": "sotu_split"}
     runs = [

@@ -173,9 +173,9 @@ def test_an_installed_wheel_brings_the_workflow_and_a_command(elsewhere, tmp_pat
 
 
 def test_the_library_is_used_from_python_as_the_document_says():
-    document = (ROOT / "docs" / "elsewhere.md").read_text(encoding="utf-8")
+    document = (ROOT / "docs" / "notebook.md").read_text(encoding="utf-8")
     code, printed = re.search(
-        r"```python\n(.*?)```\n\n```text\n(.*?)```", document, re.S
+        r"```python\n(import numpy.*?)```\n\n```text\n(.*?)```", document, re.S
     ).groups()
     done = subprocess.run(
         [sys.executable, "-c", code], text=True, capture_output=True, check=True

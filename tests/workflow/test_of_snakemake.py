@@ -7,18 +7,29 @@ import re
 import pytest
 import snakemake.api  # noqa: F401  (first: its other modules import each other)
 from projects import ROOT
+from rich.panel import Panel
 from snakemake.dag import DAG
 from snakemake.jobs import Reason
+from snakemake.logging import LoggerManager
 from snakemake.modules import WorkflowModifier
 from snakemake.scheduling.job_scheduler import JobScheduler
-from snakemake.settings.types import DAGSettings, MaxJobsPerTimespan, SchedulingSettings
+from snakemake.settings.types import (
+    DAGSettings,
+    MaxJobsPerTimespan,
+    OutputSettings,
+    SchedulingSettings,
+)
 from snakemake.workflow import Workflow
+from snakemake_logger_plugin_rich.handler import RichLogHandler
+
+from pretrace.studies.workflow import tell_what_is_left
 
 READ = {
     Workflow: {
-        "dag", "dag_settings", "executor_settings", "modifier",
+        "dag", "dag_settings", "executor_settings", "logger_manager", "modifier",
         "scheduling_settings", "scheduler",
     },
+    LoggerManager: {"plugin_handlers"},
     WorkflowModifier: {"is_main_snakefile", "modify_rulename"},
     DAGSettings: {"target_jobs", "targets"},
     SchedulingSettings: {"max_jobs_per_timespan"},
@@ -50,3 +61,17 @@ def test_every_name_that_the_rules_read_of_the_workflow_is_listed():
             # Snakemake calls it where results have no record
             assert said <= {"log_missing_metadata_info", "default_target", "rst"}, path
     assert "self.log_missing_metadata_info()" in inspect.getsource(Workflow)
+
+
+@pytest.mark.parametrize("columns", [60, 120])
+def test_the_bars_of_rules_say_how_many_jobs_are_left_in_a_narrow_terminal(columns):
+    handler = RichLogHandler(OutputSettings())
+    tell_what_is_left([handler, object()])
+    bars = handler.progress
+    bars.add_task("register_checkpoint", total=1340, completed=6, active=2)
+    bars.console.width = columns
+    with bars.console.capture() as captured:
+        bars.console.print(Panel(bars.get_renderable()))
+    lines = captured.get().splitlines()
+    assert max(map(len, lines)) <= columns
+    assert "1334 left" in lines[1]

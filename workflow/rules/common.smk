@@ -24,6 +24,7 @@ from pretrace.studies.workflow import (
     fill_defaults,
     plan_workflow,
     print_conclusion,
+    tell_what_is_left,
 )
 
 # before planning, which tells the processes that this one starts that they are jobs

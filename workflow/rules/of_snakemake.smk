@@ -48,6 +48,11 @@ def lift_rate_limit():
         workflow.scheduler.job_rate_limiter = None
 
 
+def handlers_of_log():
+    """The objects that show the log on the terminal: bars, or lines."""
+    return workflow.logger_manager.plugin_handlers
+
+
 def in_main_snakefile():
     """Tell whether this is no module of another workflow."""
     return workflow.modifier.is_main_snakefile()

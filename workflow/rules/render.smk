@@ -85,6 +85,8 @@ rule render_report:
         figures=ancient(PLAN.figures),
         provenance="results/<study>/provenance.json",
         prefixes=PLAN.prefixes,
+        scores=PLAN.listed.scores if PLAN.listed else [],
+        texts=PLAN.listed.benchmark.table if PLAN.listed else [],
         seals="results/<study>/seals.json" if PLAN.is_sealed else [],
         identity=identity("render_report"),
     output:
@@ -101,6 +103,7 @@ rule render_report:
         artifacts=[artifact.to_json() for artifact in STUDY.artifacts.values()],
         left_out=PLAN.left_out,
         shots=PLAN.benchmarks_with_shots,
+        listing=PLAN.listing,
     script:
         "../../scripts/render_report.py"
 
@@ -131,5 +134,5 @@ rule check_artifacts:
 if not str(rules.render_report.output.report).startswith("results/"):
     sys.exit(
         f"error: {rules.render_report.output.report}: the module has a prefix. Take it out, and name the folder by "
-        "workdir or --directory instead (docs/elsewhere.md)."
+        "workdir or --directory instead (docs/notebook.md)."
     )

@@ -15,6 +15,7 @@ from pretrace.audit.controls import unusual
 from pretrace.audit.design import LEVEL, known_to_name
 from pretrace.audit.documents import Documents
 from pretrace.audit.exchange_test import AuditedTexts, Units, units_of
+from pretrace.audit.number_read import read_at_least
 from pretrace.audit.rows import COMBINED, AuditRow, audit_table, design_row
 from pretrace.audit.scores import (
     OF_METHOD,
@@ -64,13 +65,15 @@ def audit(
     texts.
     `design`: `known_documents`, `known_texts`, `documents`, `texts` and `typical_texts`
     (median of a document) that are compared; `outliers` and `known_outliers`, documents
-    left out; `randomised`; `even` (documents have as many texts, so that p is exact);
-    `icc` (the share of the variance of scores that lies between documents);
-    `smallest_effect` that is found in four of five audits; `texts_needed`, how many
-    texts each document needs for the effect `SOUGHT` (infinity: over 1,000);
-    `log10_ways` to exchange labels; `documents_to_name`, how many known documents let a
-    single one in question be named; `based`, where scores are by how much likelier a
-    text is than in a base model.
+    left out; `randomised`, and the `length` that is then compared; `even` (documents
+    have as many texts, so that p is exact); `icc` (the share of the variance of scores
+    that lies between documents); `smallest_effect` that is found in four of five
+    audits; `texts_needed`, how many texts each document needs for the effect `SOUGHT`
+    (infinity: over 1,000); `log10_ways` to exchange labels; `documents_to_name`, how
+    many known documents let a single one in question be named; `based`, where scores
+    are by how much likelier a text is than in a base model; where p is at most `LEVEL`,
+    `read_at_least` and `read_by_estimate`, how many documents in question the model
+    read (`number_read`).
 
     Raises InputError if no text in question has known ones of its subset and length.
     """
@@ -223,7 +226,7 @@ class _Compared:
         """Return the units with the mean over the methods that are combined."""
         return units_of(self.texts, self.ranks[:, -1])
 
-    @property
+    @cached_property
     def p(self) -> float:
         """Return the p of all texts in question together."""
         return self.together.p(seed_of("exchange", *self.table["id"]))
@@ -445,12 +448,20 @@ def _design(compared: _Compared) -> Iterator[AuditRow]:
     yield design_row("known_documents", theirs["document"].nunique())
     yield design_row("known_texts", len(theirs))
     yield design_row("randomised", texts.within)
+    if texts.within:
+        yield design_row("length", ours["length"].iloc[0])
     yield design_row("even", len(np.unique(units.texts)) == 1)
     yield design_row("icc", units.icc)
     yield design_row("smallest_effect", units.smallest_effect())
     needed = np.inf if texts.within else _texts_needed(units)
     yield design_row("texts_needed", needed)
     yield design_row("log10_ways", log10(units.ways))
+    if compared.p <= LEVEL:
+        seed = seed_of("read", *compared.table["id"])
+        for id, level in (("read_at_least", LEVEL), ("read_by_estimate", 0.5)):
+            number = read_at_least(units, compared.p, level, seed)
+            if number is not None:
+                yield design_row(id, number)
 
 
 def _texts_needed(units: Units) -> float:

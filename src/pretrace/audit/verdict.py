@@ -119,23 +119,20 @@ def verdict(audit: pd.DataFrame) -> Verdict:
         more = MORE_DOCUMENTS.format(documents_for_checks(documents))
         return Verdict("untested", p, (why,), (more,))
     effect = design["smallest_effect"]
-    finds = (
-        f"it finds texts that lie {effect:.1f} standard deviations or more above the "
-        "known ones"
-    )
+    finds = f"it finds {effect:.2f} standard deviations or more"
     if design.get("based"):
         if effect <= TUNED:
             return Verdict("none", p)
         why = (
-            f"{finds}, and texts that a model was tuned on once, gently, lie {TUNED:g} "
-            "above others"
+            f"texts that a model was tuned on once, gently, lie {TUNED:g} above "
+            f"others, and {finds}"
         )
         return Verdict("weak", p, (why,), (MORE_TEXTS,))
     positive = audit[audit["unit"] == "positive"]
     if positive.empty:
         why = (
-            f"{finds}, and no positive control shows how far above others this model "
-            "scores what it has read"
+            "no positive control shows how far above others this model scores what it "
+            f"has read; {finds}"
         )
         return Verdict("weak", p, (why,), (MORE_TEXTS,))
     shown = positive[positive["p"].le(LEVEL)]["effect"].max()
@@ -148,8 +145,8 @@ def verdict(audit: pd.DataFrame) -> Verdict:
     if effect <= shown:
         return Verdict("none", p)
     why = (
-        f"{finds}, and verses that the web quotes every day lie only {shown:.1f} "
-        "above others"
+        "verses that the web quotes every day lie only "
+        f"{shown:.2f} above others, and {finds}"
     )
     return Verdict("weak", p, (why,), (MORE_TEXTS,))
 

@@ -33,7 +33,9 @@ def unpack(archive: Path, folder: Path, endings: tuple[str, ...]) -> list[str]:
             _check(archive, members)
             for member in members:
                 name = member.filename
-                if not name.lower().endswith(endings) or _is_of_macos(member):
+                parts = _parts(member)
+                is_of_macos = any(part.startswith((".", "__MACOSX")) for part in parts)
+                if is_of_macos or not name.lower().endswith(endings):
                     continue
                 with (
                     opened.open(member) as source,
@@ -50,12 +52,6 @@ def unpack(archive: Path, folder: Path, endings: tuple[str, ...]) -> list[str]:
     except (*BROKEN, RuntimeError) as error:
         raise not_unpacked(archive, error) from error
     return sorted(names)
-
-
-def _is_of_macos(member: zipfile.ZipInfo) -> bool:
-    """Tell whether macOS added a file to an archive: parts of its name begin with a dot
-    or __MACOSX."""
-    return any(part.startswith((".", "__MACOSX")) for part in _parts(member))
 
 
 def _parts(member: zipfile.ZipInfo) -> tuple[str, ...]:

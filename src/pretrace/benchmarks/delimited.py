@@ -80,10 +80,17 @@ def _rows_by_name(path: Path, separator: str) -> Iterator[tuple[str, Cells]]:
                     f"{len(header)}; put a text with commas in "
                     'double quotes (").'
                 )
-            _refuse_swallowed_rows(where, cells, header, separator)
             row = {}
-            for column, cell in zip(header, cells, strict=True):
-                row[column] = cell or None
+            for place, cell in enumerate(cells):
+                # a text began with a double quote, and the quote went on
+                if "\n" in cell and _holds_rows(cell, place, header, separator):
+                    raise InputError(
+                        f"{where}: the cell of '{header[place]}' begins with a double "
+                        f"quote and holds {cell.count(chr(10))} "
+                        'further rows up to the next quote; write " in texts as "" and '
+                        "quote the cell, or write JSON lines."
+                    )
+                row[header[place]] = cell or None
             yield where, row
     except csv.Error as error:
         if "field limit" in str(error):
@@ -141,21 +148,6 @@ def refuse_columns_twice(where: str, columns: list[str]) -> None:
         raise InputError(
             f"{where}: the header names {', '.join(map(repr, twice))} twice; keep one."
         )
-
-
-def _refuse_swallowed_rows(
-    where: str, cells: list[str], header: list[str], separator: str
-) -> None:
-    """Raise `InputError` at a cell that holds whole rows: a text began with a double
-    quote and the quote went on."""
-    for place, cell in enumerate(cells):
-        if "\n" in cell and _holds_rows(cell, place, header, separator):
-            raise InputError(
-                f"{where}: the cell of '{header[place]}' begins with a double "
-                f"quote and holds {cell.count(chr(10))} "
-                'further rows up to the next quote; write " in texts as "" and '
-                "quote the cell, or write JSON lines."
-            )
 
 
 def _holds_rows(cell: str, place: int, header: list[str], separator: str) -> bool:

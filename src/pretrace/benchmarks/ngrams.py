@@ -73,15 +73,13 @@ def within(
         members += [text.text for text in snippet if text.label == 1]
     stream = ngrams_of_all(members, ngram)
 
-    def is_near(snippet: Sequence[Text]) -> bool:
-        return any(overlap(text.text, stream, ngram) > share for text in snippet)
-
     kept = []
     nonmembers, removed = Counter[str](), Counter[str]()
     for snippet in snippets:
         first = snippet[0]
         nonmembers[first.subset] += first.label == 0
-        if first.label != 1 and is_near(snippet):
+        near = (overlap(text.text, stream, ngram) > share for text in snippet)
+        if first.label != 1 and any(near):
             removed[first.subset] += 1
         else:
             kept.append(snippet)

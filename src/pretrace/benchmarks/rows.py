@@ -221,7 +221,11 @@ def opened_parquet(path: Path) -> Iterator["pq.ParquetFile"]:
         # a value that many rows have is then in memory once
         with pq.ParquetFile(path, read_dictionary=strings) as file:
             refuse_columns_twice(str(path), file.schema_arrow.names)
-            _refuse_large_rows(path, file.metadata)
+            # on average: a few packed bytes may be many
+            for number in range(file.metadata.num_row_groups):
+                group = file.metadata.row_group(number)
+                if group.total_byte_size > LARGEST_ROW * max(1, group.num_rows):
+                    raise too_large(f"{path}, row group {number + 1}", "a row")
             yield file
     except (pa.ArrowException, ValueError, OverflowError, OSError) as error:
         if has_begin_alone(path, b"PAR1"):
@@ -263,15 +267,6 @@ def _decoded(value: bytes | None) -> bytes | str | None:
         return None if value is None else value.decode()
     except UnicodeDecodeError:
         return value
-
-
-def _refuse_large_rows(path: Path, metadata: Any) -> None:
-    """Raise `InputError` at rows of Parquet that are too large on average: a few packed
-    bytes may be many."""
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        if group.total_byte_size > LARGEST_ROW * max(1, group.num_rows):
-            raise too_large(f"{path}, row group {number + 1}", "a row")
 
 
 def _text_rows(path: Path) -> Iterator[tuple[str, Row]]:

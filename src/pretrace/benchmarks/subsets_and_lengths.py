@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.errors import require_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,9 +77,5 @@ def chosen_slices(
         ("length", lengths, {str(each.length) for each in chosen}),
     ):
         for value in wanted or ():
-            if str(value) not in available:
-                raise InputError(
-                    f"the benchmark has no {key} '{value}': "
-                    f"{nearest(str(value), available)}"
-                )
+            require_name(str(value), available, f"the benchmark has no {key} '{value}'")
     return [each for each in chosen if each.is_among(subsets, lengths)]

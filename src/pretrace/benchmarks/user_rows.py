@@ -2,9 +2,8 @@
 document, or a folder of works."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pretrace.benchmarks.rows import Row, rows
 from pretrace.benchmarks.texts import columns_of_texts
@@ -13,8 +12,7 @@ from pretrace.documents.passages import Cut, passages, written_alike
 from pretrace.documents.works import are_works, stored_works
 
 
-@dataclass(frozen=True)
-class GivenRows:
+class GivenRows(NamedTuple):
     """Rows, each with its place, which can be read once; `source` is what messages call
     them."""
 

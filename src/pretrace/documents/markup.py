@@ -37,7 +37,11 @@ def read_markup(text: str) -> Iterator[Tag | str]:
 
     if "<![CDATA[" in text:  # XML's way to write text, which HTML takes for a comment
         text = text.replace("<![CDATA[", "").replace("]]>", "")
-    text = _without_own_entities(text)
+    # what a file declares of its own, of which lxml would take the end for text
+    declared = _OWN_ENTITIES.search(text)
+    end = _END_OF_ENTITIES.search(text, declared.end()) if declared else None
+    if declared and end:
+        text = f"{text[: declared.start()]}<!DOCTYPE html>{text[end.end() :]}"
     parts = _Parts()
     parser = HTMLParser(target=parts, encoding="utf-8", huge_tree=True)
     data = text.replace("\0", "").encode("utf-8", "replace")
@@ -48,16 +52,6 @@ def read_markup(text: str) -> Iterator[Tag | str]:
         parser.close()
     parts.end_string()
     yield from parts.taken()
-
-
-def _without_own_entities(text: str) -> str:
-    """Leave out what a file declares of its own, of which lxml would take the end for
-    text."""
-    begin = _OWN_ENTITIES.search(text)
-    end = _END_OF_ENTITIES.search(text, begin.end()) if begin else None
-    if begin is None or end is None:
-        return text
-    return f"{text[: begin.start()]}<!DOCTYPE html>{text[end.end() :]}"
 
 
 class _Parts:

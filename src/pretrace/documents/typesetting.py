@@ -9,8 +9,7 @@ in them, all of them are written in one way.
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 SignKind = Literal["letters", "blanks", "double blanks", "dots", "quotes", "dashes"]
 
@@ -19,8 +18,7 @@ APART = 0.02
 alike."""
 
 
-@dataclass(frozen=True)
-class _Signs:
+class _Signs(NamedTuple):
     """A kind of sign: `typeset` and `typed` count it in a text; `write` returns a text
     that has it typed."""
 

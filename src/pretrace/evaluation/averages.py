@@ -73,8 +73,6 @@ class EstimateRow(TypedDict, total=False):
     """Number of draws of shots that the row is a mean over."""
     placebo_mean: float | None
     placebo_sd: float | None
-    z: float | None
-    """Standard deviations above the mean of the placebos."""
     rank: float | None
     """Place among placebos; 1 is above all."""
     placebos: float | None
@@ -91,9 +89,9 @@ class EstimateRow(TypedDict, total=False):
     """Ends of the interval that pays for the choice of the best."""
     best_high: float | None
     null_value: float | None
-    """What a model that read neither class reaches on the same texts."""
+    """What models of the other splits reach by the labels of this one."""
     less_null: float | None
-    """`value` less `null_value`."""
+    """How far the split's own model lies above those on the same texts."""
     less_null_low: float | None
     less_null_high: float | None
     above_chance: bool
@@ -323,7 +321,7 @@ def averages_of(
 
 
 def averaged_groups(
-    panels: Sequence[Record], over: str, block: str = ""
+    panels: Sequence[Record], over: str, block: str
 ) -> list[tuple[Any, ...]]:
     """Return the group of each panel: those that `averages_of` takes a mean over have
     the same."""

@@ -1,7 +1,6 @@
 """Every method against every other method on the same units, and against chance."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
@@ -29,8 +28,7 @@ LEAST_NONMEMBERS = 20
 (docs/size_and_power.md)."""
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(NamedTuple):
     """Two estimands of one selection and metric; `baseline` None is chance.
 
     `ours` and `theirs` are the same estimands on the texts that both have scores for.

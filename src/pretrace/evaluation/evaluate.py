@@ -1,8 +1,8 @@
 """From scores to the tables of metrics and tests."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,7 @@ from pretrace.evaluation.metrics import (
     FEWEST_DOCUMENTS,
     METRIC_KEYS,
     METRICS,
+    RANKS_AS,
     level_of,
 )
 from pretrace.evaluation.resampling import resample, whole_weights
@@ -34,6 +35,7 @@ from pretrace.evaluation.selection import (
     Settings,
     choose,
     mostly_empty,
+    same_ranks,
     selection_factors,
     widening_factors,
 )
@@ -96,7 +98,13 @@ def evaluate(
             f"{resamples} resamples are too few for an interval: set at least "
             f"{AS_PUBLISHED_RESAMPLES}."
         )
-    _check_classes(benchmark, benchmark_name)
+    label = benchmark["label"].dropna()
+    if label.nunique() < 2:
+        raise InputError(
+            f"benchmark '{benchmark_name}' has {(label == 1).sum()} members (label 1) "
+            f"and {(label == 0).sum()} non-members (label 0): metrics need both "
+            "classes. Add texts of the missing class, or ask for scores alone."
+        )
     metrics: list[Row] = []
     tests: list[Row] = []
     names = (study, model, benchmark_name)
@@ -116,16 +124,6 @@ def evaluate(
             "and lengths, or delete the scores file and run again."
         )
     return _table(metrics, METRIC_COLUMNS), _table(tests, TEST_COLUMNS)
-
-
-def _check_classes(benchmark: pd.DataFrame, name: str) -> None:
-    label = benchmark["label"].dropna()
-    if label.nunique() < 2:
-        raise InputError(
-            f"benchmark '{name}' has {(label == 1).sum()} members (label 1) and "
-            f"{(label == 0).sum()} non-members (label 0): metrics need both classes. "
-            "Add texts of the missing class, or ask for scores alone."
-        )
 
 
 def _parts(
@@ -206,7 +204,11 @@ def _evaluate_units(
         tested += welch_tests(units, chosen)
 
     empty, learned = mostly_empty(units, settings), _learned(units, settings)
-    describe = _Described(units, settings, choices, empty, learned)
+    of_chosen: set[int] = set()
+    for estimand in chosen:
+        of_chosen.update(estimand.ranking.columns)
+    other_method = same_ranks(units, of_chosen, settings)
+    describe = _Described(units, settings, choices, empty, learned, other_method)
     metrics = []
     for row in measured:
         size = rankings.sizes(row.estimand.ranking)
@@ -237,8 +239,7 @@ def _with_compared(
     return [*estimands]
 
 
-@dataclass(frozen=True)
-class _Estimates:
+class _Estimates(NamedTuple):
     """Of estimands: their `values` and the `texts` of the smaller class (estimands,),
     and resamples of them, `draws` (estimands, resamples).
     """
@@ -319,13 +320,14 @@ def _intervals(
 @dataclass(frozen=True)
 class _Described:
     """Tell what rows are of; `empty` (columns,) as `mostly_empty` gives it, `learned`
-    (columns,): from labels."""
+    (columns,): from labels; `other_method`: `same_ranks` of each chosen column."""
 
     units: RankedUnits
     settings: Settings
     choices: Choices
     empty: Flags
     learned: Flags
+    other_method: Mapping[int, str]
 
     def keys(self, estimand: Estimand) -> Row:
         """Return the keys of a row: its setting, or those of the folds in their
@@ -378,6 +380,12 @@ class _Described:
                 marks.add("at_grid_edge")
         elif selection == "default" and method.convention:
             marks.add("convention_default")
+        if selection != "grid":
+            others = [self.other_method[column] for column in columns]
+            # of a held-out value: in more than half of the folds
+            other = max(others, key=others.count)
+            if other and others.count(other) > len(others) / 2:
+                marks.add(RANKS_AS + other)
         if min(size) < FEWEST_DOCUMENTS:
             marks.add(FEW_TEXTS)
         if level is not None and level * size[1] < 100:

@@ -37,6 +37,10 @@ FEW_DOCUMENTS = "few_documents"
 """The mark of a value of a class of too few documents to choose a setting: the default
 is taken."""
 
+RANKS_AS = "ranks_as_"
+"""How the mark begins of a chosen setting that ranks the texts as another method does,
+whose name follows."""
+
 AUC_AS_PUBLISHED = "auc_as_published"
 ACCURACIES = ("accuracy_members", "accuracy_nonmembers")
 SHOWN_METRICS = (*METRICS, AUC_AS_PUBLISHED, *ACCURACIES)

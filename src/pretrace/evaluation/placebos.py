@@ -38,12 +38,11 @@ for key in ("unit", "setting", "draw"):
     PLACEBO_KEYS.remove(key)
 PLACEBO_COLUMNS = [
     *PLACEBO_KEYS, "document", "placebo", "n_members", "n_nonmembers", "value", "mean",
-    "sd", "z", "rank", "placebos",
+    "sd", "rank", "placebos",
 ]  # fmt: skip
 """In the row of the non-members' own document (`placebo` False): `mean` and `sd` of the
-placebos' values, `z`, how many sd the value lies above the mean, its `rank` from the
-top (ties count against), and how many `placebos` there are; NaN in the placebos'
-rows."""
+placebos' values, its `rank` from the top (ties count against), and how many `placebos`
+there are; NaN in the placebos' rows."""
 
 
 def placebos(
@@ -213,9 +212,7 @@ def _summarise(rows: pd.DataFrame) -> pd.DataFrame:
     by_key = pairs.assign(as_high=is_as_high).groupby(PLACEBO_KEYS, dropna=False)
     summaries["rank"] = 1 + by_key["as_high"].sum()
     table = rows.merge(summaries.reset_index(), on=PLACEBO_KEYS, how="left")
-    above = table["value"] - table["mean"]
-    table["z"] = above / table["sd"].where(table["sd"] > 0)
-    table.loc[table["placebo"], ["mean", "sd", "z", "rank", "placebos"]] = np.nan
+    table.loc[table["placebo"], ["mean", "sd", "rank", "placebos"]] = np.nan
     order = [*PLACEBO_KEYS, "placebo", "document"]
     table = table.sort_values(order, kind="stable", ignore_index=True)
     return table[PLACEBO_COLUMNS]

@@ -144,8 +144,7 @@ def variant_of(setting: str, grid: Collection[str]) -> str:
     return ";".join(fixed)
 
 
-@dataclass(frozen=True)
-class Choices:
+class Choices(NamedTuple):
     """What the selections choose among the settings of some units.
 
     `candidates` are the columns that a key chooses among, the default first; the key's
@@ -301,6 +300,51 @@ def grid_values(method: str, setting: str, settings: Settings) -> dict[str, Any]
     """Return a setting's values of its method's grid parameters."""
     parsed = settings.parse_setting(method, setting)
     return {name: parsed[name] for name in settings.METHODS[method].grid}
+
+
+SAME_RANKS = 0.99
+"""Spearman's correlation from which on two settings rank the texts alike."""
+
+ENOUGH_RANKED = 30
+"""Texts from which on such a correlation is hardly chance."""
+
+
+def same_ranks(
+    units: RankedUnits, columns: Collection[int], settings: Settings
+) -> dict[int, str]:
+    """Return for each of these columns the method with fewer parameters that ranks the
+    units as it does, at one of its settings; "" without one.
+
+    At an edge of its grid a method may be another one: Min-K% at k = 1 is Loss, SURP at
+    an entropy that no token exceeds is Min-K%.
+    """
+    ranks = ranks_of(units.scores)
+    parameters = []
+    for column in units.columns:
+        parameters.append(len(settings.METHODS[column.method].grid))
+    others = {}
+    for column in columns:
+        own, is_scored = units.columns[column], units.scored[column]
+        simpler = []
+        for place, other in enumerate(units.columns):
+            is_simpler = parameters[place] < parameters[column]
+            is_alike = is_simpler and other.view == own.view
+            if is_alike and (units.scored[place] == is_scored).all():
+                simpler.append(place)
+        others[column] = ""
+        if simpler and is_scored.sum() >= ENOUGH_RANKED:
+            correlations = _correlations(ranks[[column, *simpler]][:, is_scored])
+            most = int(correlations.argmax())
+            if correlations[most] >= SAME_RANKS:
+                others[column] = units.columns[simpler[most]].method
+    return others
+
+
+def _correlations(rows: Floats) -> Floats:
+    """Return the correlation of the first row with each of the others."""
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    lengths = np.maximum(np.linalg.norm(centred, axis=1), 1e-12)
+    return centred[1:] @ centred[0] / (lengths[1:] * lengths[0])
 
 
 def mostly_empty(units: RankedUnits, settings: Settings) -> Flags:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pretrace.evaluation.metrics import METRIC_KEYS
 
@@ -26,7 +26,7 @@ INTERVAL = ["value", "low", "high"]
 """An estimate and its 95 % interval, missing where none is drawn."""
 
 _WHOLE = {"draw", "length", "label", "order", "shots", "n", "answers"}
-_NUMBERS = {*INTERVAL, "x", "y", "weight", "fpr", "tpr"}
+_NUMBERS = {*INTERVAL, "distance", "x", "y", "weight", "fpr", "tpr"}
 
 Rows = Iterable[Mapping[str, Any]]
 Compute = Callable[["StatisticInputs"], "Rows | pd.DataFrame"]
@@ -91,8 +91,7 @@ class StatisticInputs:
         return Passes(index, self.benchmark, self.sets, self.resamples, name)
 
 
-@dataclass(frozen=True)
-class Statistic:
+class Statistic(NamedTuple):
     """`reads`: kinds of a pair's files beside the benchmark. `compute` gives rows or a
     table with the `columns`."""
 
@@ -172,7 +171,7 @@ def density(inputs: StatisticInputs) -> "pd.DataFrame":
     reads=("passes", "prefixes"),
     columns=[
         *READINGS, "evaluation_set", "draw", "separator", "prefix", "shots", "label",
-        "n", *INTERVAL,
+        "n", *INTERVAL, "distance",
     ],
 )  # fmt: skip
 def shift(inputs: StatisticInputs) -> Rows:

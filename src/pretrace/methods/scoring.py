@@ -4,7 +4,7 @@ benchmark ask for."""
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -159,8 +159,7 @@ def _wanted_settings(
     return wanted
 
 
-@dataclass(frozen=True)
-class ScoreBlock:
+class ScoreBlock(NamedTuple):
     """Scores [texts, columns] of one method over a slice; `shots_used` by text, None
     without a prefix."""
 

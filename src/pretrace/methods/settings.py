@@ -17,7 +17,7 @@ from pretrace.methods.registry import (
     Method,
     Value,
 )
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.errors import InputError, require_name
 from pretrace.runtime.schema import Keys
 from pretrace.views.readings import ZERO_ACCESS, Prefix
 
@@ -42,8 +42,7 @@ class Column(NamedTuple):
 def find(id: str) -> Method:
     """Return the method of an id that scores texts; `InputError` with the nearest id
     for an unknown one."""
-    if id not in METHODS:
-        raise InputError(f"unknown method '{id}': {nearest(id, METHODS)}")
+    require_name(id, METHODS, f"unknown method '{id}'")
     return METHODS[id]
 
 
@@ -152,17 +151,17 @@ def _value(method: Method, name: str, value: Any) -> Value:
     """Return the value in the parameter's own type; `InputError` says what would be
     right."""
     where = f"parameter '{name}' of method '{method.id}'"
-    if name not in method.defaults:
-        hint = nearest(name, method.defaults)
-        raise InputError(f"method '{method.id}' has no parameter '{name}': {hint}")
+    require_name(
+        name, method.defaults, f"method '{method.id}' has no parameter '{name}'"
+    )
     kind = method.types[name]
     above, most = -math.inf, math.inf
     if get_origin(kind) is Annotated:
         kind, (above, most) = get_args(kind)
     if get_origin(kind) is Literal:
-        if value not in get_args(kind):
-            hint = nearest(str(value), get_args(kind))
-            raise InputError(f"{where}: {value!r} is not one of its values: {hint}")
+        require_name(
+            value, get_args(kind), f"{where}: {value!r} is not one of its values"
+        )
         return value
     accepted = int | float if kind is float else int
     # True is an int in Python

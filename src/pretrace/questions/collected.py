@@ -44,7 +44,7 @@ from pretrace.questions.answering import (
     letter_in,
 )
 from pretrace.questions.method_facts import QUESTION_METHODS
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.errors import InputError, nearest, require_name
 from pretrace.runtime.logs import log
 
 if TYPE_CHECKING:
@@ -276,10 +276,7 @@ def _read_rows(path: Path) -> Iterator[tuple[str, Row]]:
     for where, row in rows(path, only_of(Choice, Written)):
         given = row.get("task")
         task = "de_cop" if given == "" or is_missing(given) else str(given)
-        if task not in QUESTION_METHODS:
-            raise InputError(
-                f"{where}: unknown task '{task}': {nearest(task, QUESTION_METHODS)}"
-            )
+        require_name(task, QUESTION_METHODS, f"{where}: unknown task '{task}'")
         if QUESTION_METHODS[task].options:
             yield where, _NOTHING | _choice(where, row) | {"task": task}
         else:

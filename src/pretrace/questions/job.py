@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -237,8 +237,7 @@ def _log_skipped(name: str, task: Task, rows: list[Row]) -> None:
         log.info("%s: %s: %s passages skipped: %s", name, what, counts, reason)
 
 
-@dataclass(frozen=True)
-class _Choice:
+class _Choice(NamedTuple):
     """A passage and its four options, the passage's own text first; None if it lacks
     paraphrases."""
 
@@ -246,8 +245,7 @@ class _Choice:
     options: list[str] | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Gap:
+class _Gap(NamedTuple):
     """A passage, the prompt that asks for words of it, and these words; no prompt if it
     has none to ask for."""
 

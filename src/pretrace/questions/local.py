@@ -3,9 +3,8 @@ prompts, texts greedily or sampled."""
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -43,8 +42,7 @@ from pretrace.runtime.logs import log
 from pretrace.seeds import seed_of
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
+class _Reading(NamedTuple):
     """A question that is being read: the places of its `prompts` that a row of
     probabilities, on a device, answers."""
 

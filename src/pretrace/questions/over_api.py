@@ -5,7 +5,6 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
@@ -61,8 +60,7 @@ _NEXT_TO_NOTHING = 0.001
 _ALIKE = 0.5  # of two lists of tokens, the least share that both have
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(NamedTuple):
     """A reply with the model's name and the date of the answer (YYYY-MM-DD) as the
     server told them, else ""."""
 

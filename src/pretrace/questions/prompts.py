@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from pretrace.questions.answering import OPTION_LETTERS, Prompt
 from pretrace.questions.cloze import Cloze
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.errors import nearest, require_name
 from pretrace.runtime.schema import Keys, Maybe, Some
 
 
@@ -73,10 +73,7 @@ class ChoiceWording(Keys):
     def require(self, kind: str) -> None:
         """Raise `InputError` with the nearest kind of question if this one does not
         exist."""
-        if kind not in self.question:
-            raise InputError(
-                f"there is no question '{kind}': {nearest(kind, self.question)}"
-            )
+        require_name(kind, self.question, f"there is no question '{kind}'")
 
     def prompt(
         self, kind: str, title: str, author: str, options: Sequence[str]

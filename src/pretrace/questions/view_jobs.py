@@ -49,7 +49,10 @@ class ViewJob:
         `file`, `data`, `prompts` or `model`."""
         match way:
             case "file":
-                return self._of_file()
+                path = Path(self.source)
+                if self.name in benchmark_entry(self.entry).views:
+                    return stored.imported_view(self.name, self.texts, path)
+                return stored.view_of_source(self.name, self.texts, self.entry, [path])
             case "data":
                 return stored.computed_view(self.name, self.texts)
             case "prompts":
@@ -57,13 +60,6 @@ class ViewJob:
             case "model":
                 return self._replaced()
         raise ValueError(f"no view is made by '{way}'")
-
-    def _of_file(self) -> "pd.DataFrame":
-        """Read the view in a file of the user's, or released with the benchmark."""
-        path = Path(self.source)
-        if self.name in benchmark_entry(self.entry).views:
-            return stored.imported_view(self.name, self.texts, path)
-        return stored.view_of_source(self.name, self.texts, self.entry, [path])
 
     def _written(self) -> "pd.DataFrame":
         """Have a model write three paraphrases of each passage."""

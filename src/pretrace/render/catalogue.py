@@ -10,7 +10,7 @@ from pydantic import Field
 
 from pretrace.evaluation.metrics import SHOWN_METRICS
 from pretrace.evaluation.statistics import STATISTICS
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.errors import InputError, nearest, require_name
 from pretrace.runtime.schema import Keys, Some, Unique
 
 OF_A_PAIR = (
@@ -117,10 +117,7 @@ RENDERERS: dict[str, Renderer] = {}
 def renderer_of(name: str) -> Renderer:
     """Return the renderer of this name; an unknown one is an error that names the
     nearest."""
-    if name not in RENDERERS:
-        raise InputError(
-            f"renderer: unknown renderer '{name}': {nearest(name, RENDERERS)}"
-        )
+    require_name(name, RENDERERS, f"renderer: unknown renderer '{name}'")
     return RENDERERS[name]
 
 
@@ -134,16 +131,10 @@ def check(name: str, options: Options, metric: str) -> Renderer:
         raise InputError(f"options.{key}: {name} has no such option: {hint}")
     for key in sorted(renderer.required - given):
         raise InputError(f"options: {name} needs the option '{key}'")
-    _check_metric("metric", metric)
+    require_name(metric, SHOWN_METRICS, f"metric: unknown metric '{metric}'")
     for word in options.metrics:
-        _check_metric("options.metrics", word)
+        require_name(word, SHOWN_METRICS, f"options.metrics: unknown metric '{word}'")
     return renderer
-
-
-def _check_metric(key: str, word: str) -> None:
-    if word not in SHOWN_METRICS:
-        hint = nearest(word, SHOWN_METRICS)
-        raise InputError(f"{key}: unknown metric '{word}': {hint}")
 
 
 def register(
@@ -159,9 +150,7 @@ def register(
     `options` and `required`: names of `Options`, with spaces between them.
     """
     for kind in needs:
-        if kind not in READ_KINDS:
-            hint = nearest(kind, READ_KINDS)
-            raise InputError(f"{path} needs '{kind}', which is unknown: {hint}")
+        require_name(kind, READ_KINDS, f"{path} needs '{kind}', which is unknown")
     needed = frozenset(required.split())
     own = needed | {"unit", "across", *options.split()}
     renderer = Renderer(path, frozenset(needs), needed, own, room)
@@ -177,7 +166,8 @@ register(
 register("figures.curves.roc", "metrics", "roc")
 register("figures.curves.score_densities", "metrics", "density")
 register("figures.dots.document_accuracies", "metrics", "accuracy", options="document")
-register("figures.dots.headline", "metrics", "tests", "placebos", options="splits")
+OF_SPLITS = ("metrics", "scores", "benchmarks")
+register("figures.dots.headline", *OF_SPLITS, "tests", "placebos", options="splits")
 register("figures.dots.placebo_ranks", "metrics", "placebos")
 register("figures.extraction.extraction_map", "windows", "extraction", "benchmarks")
 register("figures.heatmap.heatmap", "metrics", required="method x y")
@@ -189,7 +179,7 @@ PUBLISHED = ("metrics", "tests", "letters", "benchmarks", "published")
 register("figures.scatter.reproduction_scatter", *PUBLISHED, options="artifacts")
 register("tables.audit.audit", "audit", "extraction", "benchmarks", room="audit")
 register("tables.controls.blind_audit", "metrics", "tests", "placebos")
-register("tables.controls.split_table", "metrics")
+register("tables.controls.split_table", *OF_SPLITS)
 register("tables.extraction.extraction", "extraction", "benchmarks")
 register(
     "tables.given_back.given_back_by_chat", "given_back", "benchmarks", room="audit"

@@ -14,7 +14,7 @@ from pretrace.evaluation.averages import (
     over_draws,
     test_record,
 )
-from pretrace.evaluation.metrics import marks_in
+from pretrace.evaluation.metrics import RANKS_AS, marks_in
 from pretrace.evaluation.significance import holm, simultaneous
 from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import Artifact, Panel
@@ -101,14 +101,19 @@ def _tested_rows(
             )
             record |= {"sd": None, **test_record(test), "star": False}
             if selection == "default" and method in published:
-                record |= _published_test(row, published[method])
+                test = published[method]
+                marks = marks_in(row["marks"])
+                if test["difference"] > 0 and test["p"] < STAR_LEVEL:
+                    marks.append(PUBLISHED_TEST)
+                marks_of_both = ";".join(sorted(marks))
+                record |= {"p_as_published": test["p"], "marks": marks_of_both}
             if placebos:
                 record |= _among_placebos(results.like("placebos", panel, row))
             yield record
 
 
 def _among_placebos(placebos: pd.DataFrame) -> EstimateRow:
-    """Return mean and SD of a row's placebos, its z and rank among them, and their
+    """Return mean and SD of a row's placebos, its rank among them, and their
     number, else None."""
     real: Record = {}
     for row in records_of(placebos):
@@ -118,19 +123,9 @@ def _among_placebos(placebos: pd.DataFrame) -> EstimateRow:
     return {
         "placebo_mean": number(real.get("mean")),
         "placebo_sd": number(real.get("sd")),
-        "z": number(real.get("z")),
         "rank": number(real.get("rank")),
         "placebos": number(real.get("placebos")),
     }
-
-
-def _published_test(row: Record, test: Record) -> EstimateRow:
-    """Return the p of the t-test that a paper's star probably is, and the marks of the
-    row with that of a low p."""
-    marks = marks_in(row["marks"])
-    if test["difference"] > 0 and test["p"] < STAR_LEVEL:
-        marks.append(PUBLISHED_TEST)
-    return {"p_as_published": test["p"], "marks": ";".join(sorted(marks))}
 
 
 def beside_controls(artifact: Artifact, results: Results) -> pd.DataFrame:
@@ -168,10 +163,6 @@ def _over_all_draws(
         of_view = row | {"view": panel.view or "original"}
         placebos = results.like("placebos", panel, of_view)
         others = placebos.loc[placebos["placebo"].astype(bool), "value"]
-        placebo_mean, placebo_sd = row["placebo_mean"], row["placebo_sd"]
-        assert placebo_mean is not None
-        assert placebo_sd is not None
-        averaged["z"] = (mean["value"] - placebo_mean) / placebo_sd
         averaged["rank"] = 1 + int((others >= mean["value"]).sum())
     return averaged
 
@@ -226,6 +217,11 @@ def estimate_record(place: int, panel: Panel, row: Record, **about: Any) -> Esti
     return cast(EstimateRow, record | number_record(row))
 
 
+def is_another(frame: pd.DataFrame) -> "pd.Series[bool]":
+    """Tell which estimates are at a setting that ranks the texts as another method."""
+    return frame["marks"].fillna("").str.contains(RANKS_AS, regex=False)
+
+
 def for_the_best(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     """Return the ends of intervals that pay for the choice of the best method of a
     group, controls aside."""
@@ -236,4 +232,4 @@ def for_the_best(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     ends = {}
     for end in ("low", "high"):
         ends[end] = simultaneous(value, frame[end].astype(float), methods)
-    return pd.DataFrame(ends)
+    return pd.DataFrame(ends, frame.index)

@@ -2,9 +2,8 @@
 matplotlib."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 
-from pretrace.evaluation.metrics import FEW_TEXTS
+from pretrace.evaluation.metrics import FEW_TEXTS, RANKS_AS
 from pretrace.questions.method_facts import control_of, is_control
 
 PAPERS = {
@@ -159,7 +158,15 @@ def marked_label(method: str) -> str:
     return f"{method_label(method)} ({control})" if control else method_label(method)
 
 
-def view_label(view: str, names: Mapping[str, str] = MappingProxyType({})) -> str:
+def mark_sign(mark: str) -> str:
+    """Return what stands in brackets behind a marked number: a letter, `= Min-K%`, or
+    the mark itself."""
+    if mark.startswith(RANKS_AS):
+        return f"= {method_label(mark.removeprefix(RANKS_AS))}"
+    return MARK_SIGNS.get(mark, mark)
+
+
+def view_label(view: str, names: Mapping[str, str]) -> str:
     """Return `deletion 10 %` for `delete-10`; a view that a model made has the model's
     name.
 

@@ -218,7 +218,10 @@ class Numbers:
         if pair not in self._tables:
             frames = [self._results.read("metrics", pair)]
             if self._results.has("tests", pair):
-                frames.append(_p_values(self._results.read("tests", pair)))
+                tests = self._results.read("tests", pair)
+                welch = tests[tests["test"] == "welch"]
+                about = welch.assign(metric="p_value", value=welch["p"])
+                frames.append(about.assign(low=None, high=None))
             if self._results.has("letters", pair):
                 frames.append(_in_range(self._results.read("letters", pair)))
             frame = pd.concat(frames)
@@ -249,12 +252,6 @@ class Numbers:
             "nonmember_ratio": 1 - share,
         }
         return Number(values[row["our_metric"]], benchmark=row["our_benchmark"])
-
-
-def _p_values(tests: pd.DataFrame) -> pd.DataFrame:
-    """Return Welch's tests as rows of metrics, named `p_value`."""
-    own = tests[tests["test"] == "welch"]
-    return own.assign(metric="p_value", value=own["p"], low=None, high=None)
 
 
 def _in_range(letters: pd.DataFrame) -> pd.DataFrame:

@@ -92,7 +92,12 @@ def render(artifact: Artifact, results: Results, folder: Path) -> dict[str, Path
         is_shown = False
         whole = NotShown(f"This {artifact.kind}", error)
         not_shown = [whole]
-        page = _without_panels(artifact, whole).with_notes(answered)
+        frame = pd.DataFrame([{"not_shown": artifact.slug, "reason": whole.reason}])
+        if artifact.kind == "table":
+            page = table_of(artifact, [], [], frame)
+        else:
+            page = _empty_figure(frame)
+        page = page.with_notes(answered)
         page.with_missing([*unmade, str(whole)]).write(files)
     failed = [f"{artifact.slug}: {sentence}" for sentence in unmade]
     empty: list[str] = []
@@ -148,14 +153,6 @@ def _unmade_views(artifact: Artifact, results: Results) -> list[str]:
             f"{reason}."
         )
     return sentences
-
-
-def _without_panels(artifact: Artifact, whole: NotShown) -> Any:
-    """Return the table or figure that says why the artifact is not shown."""
-    frame = pd.DataFrame([{"not_shown": artifact.slug, "reason": whole.reason}])
-    if artifact.kind == "table":
-        return table_of(artifact, [], [], frame)
-    return _empty_figure(frame)
 
 
 def _draw_panels(artifact: Artifact, results: Results) -> tuple[Any, list[NotShown]]:

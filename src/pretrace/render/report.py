@@ -7,7 +7,7 @@ import html
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -18,14 +18,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from pretrace.render.artifact import Artifact, Panel, outputs, rendering_of
 from pretrace.render.figures.dots import MEANING, headline_answers
 from pretrace.render.figures.extraction import ITEM, Excerpt, excerpts_of
-from pretrace.render.frames import in_print, read_csv
+from pretrace.render.frames import csv_text, in_print, read_csv
+from pretrace.render.inline import PageFigures
 from pretrace.render.names import PAPERS, method_label
 from pretrace.render.tables.table import BOXED, Cell, Table, rows_of
 from pretrace.render.tables.table import page as table_page
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_text
 
-PIXELS_PER_INCH = 120
 MEASURED = frozenset({"metrics", "tests", "tokens"})
 """The inputs of renderers of AUCs and the like, which a page explains at its top."""
 OPENING = ("word_for_word", "headline")
@@ -46,16 +46,17 @@ class Sentence(NamedTuple):
 
 @dataclass(frozen=True)
 class Section:
-    """An artifact on the page: a table (HTML), an image (data URI, width in pixels), or
-    neither."""
+    """An artifact on the page: a table or a figure as HTML, or neither.
+
+    `data`: an address that holds its CSV, so that a page on its own has the numbers.
+    `files`: where others lie, beside the page.
+    """
 
     artifact: Artifact
-    links: Mapping[str, str] = field(default_factory=dict)
-    """Address of each file by name; the CSV's holds the data, so that a page on its own
-    has them."""
+    data: str = ""
+    files: str = ""
     table: str = ""
-    image: str = ""
-    width: int = 0
+    figure: str = ""
     reading: str = ""
     excerpts: tuple[Excerpt, ...] = ()
 
@@ -86,6 +87,7 @@ def render_report(
     sealed: Sequence[tuple[str, str]] = (),
     cautions: Sequence[str] = (),
     cover: Sequence[tuple[str, str]] = (),
+    texts: Table | None = None,
 ) -> str:
     """Write `folder`/report.html from the artifacts' files in `folder`
     (results/{study}); return the page.
@@ -97,7 +99,8 @@ def render_report(
     bytes.
     Raises `InputError` where a file of an artifact is missing.
     """
-    shown = [_section(artifact, folder) for artifact in artifacts]
+    figures = PageFigures()
+    shown = [_section(artifact, folder, figures) for artifact in artifacts]
     boxes = ""
     if cover:
         shown, boxes = _without_boxes(shown)
@@ -114,6 +117,8 @@ def render_report(
         answers=_answers(artifacts, folder),
         headlines=_opening(shown),
         parts=_parts(shown),
+        texts=_texts_section(texts) if texts else None,
+        definitions=figures.definitions,
         papers=PAPERS,
         measures=any(artifact.needs & MEASURED for artifact in artifacts),
         left_out=left_out,
@@ -280,27 +285,30 @@ def incomplete_passes(
     return warnings
 
 
-def _section(artifact: Artifact, folder: Path) -> Section:
+def _section(artifact: Artifact, folder: Path, figures: PageFigures) -> Section:
     if artifact.unavailable:
         return Section(artifact)
     files = outputs(artifact, folder)
-    links = {}
+    data = _address("text/csv", _text(files["csv"]))
+    beside = []
     for suffix, path in files.items():
-        if suffix not in ("html", "txt", "record"):
-            links[suffix.upper()] = path.relative_to(folder).as_posix()
-    links["CSV"] = _address("text/csv", _text(files["csv"]))
+        if suffix not in ("csv", "html", "txt", "record"):
+            beside.append(path.relative_to(folder).as_posix())
     if "html" in files:
-        return Section(artifact, links, _text(files["html"]))
+        return Section(artifact, data, ", ".join(beside), _text(files["html"]))
     svg, reading = _text(files["svg"]), _text(files["txt"]).strip()
-    image = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
-    # a figure of one column stays a narrow one
-    points = re.search(r'<svg[^>]* width="([0-9.]+)pt"', svg)
-    width = round(float(points.group(1)) / 72 * PIXELS_PER_INCH) if points else 0
+    figure = figures.inline(svg, artifact.title)
     excerpts: tuple[Excerpt, ...] = ()
     is_map = artifact.renderer == "extraction_map"
     if is_map and rendering_of(artifact, folder)["shown"]:
         excerpts = tuple(excerpts_of(files["csv"]))
-    return Section(artifact, links, "", image, width, reading, excerpts)
+    return Section(artifact, data, ", ".join(beside), "", figure, reading, excerpts)
+
+
+def _texts_section(texts: Table) -> Section:
+    artifact = Artifact(slug=texts.slug, title=texts.title, renderer="method_table")
+    data = _address("text/csv", csv_text(texts.frame))
+    return Section(artifact, data, table=table_page(texts))
 
 
 def _address(kind: str, text: str) -> str:

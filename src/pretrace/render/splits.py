@@ -1,5 +1,5 @@
-"""Several splits of one kind: the mean of each method, and its distance to a model that
-read neither class."""
+"""Several splits of one kind: the mean of each method, and its distance to what models
+of the other splits find."""
 
 from collections.abc import Sequence
 
@@ -16,36 +16,78 @@ from pretrace.evaluation.averages import (
     p_over_splits,
     settings_of_all,
 )
+from pretrace.evaluation.other_splits import areas_on_shared_texts
 from pretrace.render.artifact import Panel
 from pretrace.render.estimates import above_baseline, with_stars
 from pretrace.render.frames import estimate_rows, long_frame
+from pretrace.render.results import Results
 
 SPLIT = "split"
 """What the column `average` says of a mean over splits."""
 
-_TEXTS = ["benchmark", "subset", "length", "method"]
+
+def splits_by_label(panels: Sequence[Panel], nulls: Sequence[str]) -> list[list[int]]:
+    """Return the numbers of panels of one label, which are splits of one kind, without
+    those of null models."""
+    labelled: dict[str, list[int]] = {}
+    for place, panel in enumerate(panels):
+        if panel.label is not None and panel.model not in nulls:
+            labelled.setdefault(panel.label, []).append(place)
+    return [places for places in labelled.values() if len(places) > 1]
 
 
-def beside_null(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return estimates with `null_value`, what the method reaches on the same texts in
-    a model that read neither class, and `less_null`, the value less that.
+def beside_other_splits(
+    frame: pd.DataFrame,
+    splits: Sequence[Sequence[int]],
+    panels: Sequence[Panel],
+    results: Results,
+) -> pd.DataFrame:
+    """Return estimates with `null_value`, what the method reaches by the labels of the
+    split in the models of the other splits, on average, and `less_null`, how far the
+    split's own model lies above them.
 
-    Both are NaN for controls and null models, and where no null model read the texts.
+    Both are of the texts that two splits share, of which another coin chose the other
+    one's members (`areas_on_shared_texts`): so what the texts themselves differ in falls
+    out. NaN for controls, and where panels are no `splits` (their numbers, by kind).
     Each row is of one of the `splits`, and `less_null` has no ends.
     """
-    nulls = frame[frame["null_model"]].drop_duplicates(_TEXTS)
-    reached = nulls.set_index(_TEXTS)["value"].astype(float)
-    same_texts = pd.MultiIndex.from_frame(frame[_TEXTS])
-    has_none = frame["null_model"] | frame["control"].astype(bool)
-    null_value = reached.reindex(same_texts).set_axis(frame.index).mask(has_none)
-    less_null = frame["value"].astype(float) - null_value
-    frame = frame.assign(splits=1, null_value=null_value, less_null=less_null)
+    frame = frame.assign(splits=1, null_value=np.nan, less_null=np.nan)
+    for places in splits:
+        is_own = frame["panel"].isin(places) & ~frame["control"].astype(bool)
+        for _, rows in frame[is_own].groupby("method"):
+            texts = {}
+            for place, row in zip(rows.index, estimate_rows(rows), strict=True):
+                texts[place] = _scored_texts(panels[row["panel"]], results, row)
+            for place in texts:
+                areas = []
+                for other in texts:
+                    if rows["model"][other] != rows["model"][place]:
+                        areas.append(areas_on_shared_texts(texts[place], texts[other]))
+                if areas:
+                    reached, null = np.mean(areas, axis=0)
+                    frame.loc[place, "null_value"] = null
+                    frame.loc[place, "less_null"] = reached - null
     return frame.assign(less_null_low=np.nan, less_null_high=np.nan)
 
 
+def _scored_texts(panel: Panel, results: Results, row: EstimateRow) -> pd.DataFrame:
+    """Return the `text, label, score` of a panel's texts at the setting that an
+    estimate has in most folds."""
+    scores = results.read("scores", panel.pair)
+    settings = row["setting"].split("|")
+    is_own = scores["method"].eq(row["method"].split(";")[0])
+    is_own &= scores["setting"].eq(max(settings, key=settings.count))
+    for key in ("start_token", "reference"):
+        is_own &= scores[key].eq(row[key])
+    own = scores[is_own & scores["unit"].eq("text") & scores["view"].eq("original")]
+    texts = results.texts(panel)
+    score = texts["text_id"].map(own.set_index("id")["score"])
+    return texts[["text", "label"]].assign(score=score)
+
+
 def over_splits(frame: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
-    """Return estimates `beside_null` in which panels of one label, which are splits,
-    have one row a method: its mean.
+    """Return estimates `beside_other_splits` in which panels of one label, which are
+    splits, have one row a method: its mean.
 
     A mean has Student's interval over the splits. Its `best_low` and `best_high`, and
     the ends of `less_null`, pay for the choice among methods. A method that one of the

@@ -3,7 +3,7 @@
 import difflib
 import errno
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 _CONTROLS = re.compile(
@@ -183,6 +183,13 @@ def nearest(name: object, valid: Iterable[str]) -> str:
     if not names:
         return "there is none to choose from"
     return f"valid: {', '.join(names.values())}"
+
+
+def require_name(name: object, valid: Collection[object], problem: str) -> None:
+    """Raise `InputError` with the problem, and the nearest valid name, unless a name is
+    valid."""
+    if name not in valid:
+        raise InputError(f"{problem}: {nearest(name, map(str, valid))}")
 
 
 def first_names(names: Sequence[str]) -> str:

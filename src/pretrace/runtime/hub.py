@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
@@ -43,8 +42,7 @@ _TRY_AGAIN = (429, 500, 502, 503, 504)
 _LONGEST_WAIT = 300.0  # seconds; the hub resets its limits every five minutes
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """Files of one commit, in the hub client's cache. `files`: their names in the
     repository, sorted.
 

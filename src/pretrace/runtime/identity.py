@@ -61,13 +61,9 @@ class Job(NamedTuple):
         its inputs."""
         return {
             "code": self.code,
-            "settings": _digests_of(self.settings),
+            "settings": {name: digest(value) for name, value in self.settings.items()},
             "inputs": sorted(set(self.inputs)),
         }
-
-
-def _digests_of(settings: JsonObject) -> dict[str, str]:
-    return {name: digest(value) for name, value in settings.items()}
 
 
 def job_digest(about: JsonObject) -> str:
@@ -216,7 +212,10 @@ class Identities:
         try:
             _write_about(file, about, outdated)
             if outdated:
-                _make_newer(file, outputs)
+                newest = max(map(_time, outputs))
+                if _time(file) <= newest:
+                    moment = max(time.time(), newest + 1)
+                    os.utime(file, (moment, moment))
             elif outputs:
                 self._make_older(file, job, outputs)
         except OSError as error:
@@ -292,13 +291,6 @@ def _write_about(file: Path, about: JsonObject, outdated: Mapping[str, int]) -> 
     known = written.pop("outdated", {})
     if written != about or (outdated and known != outdated):
         write_json(file, {**about, "outdated": outdated} if outdated else about)
-
-
-def _make_newer(file: Path, outputs: Iterable[Path]) -> None:
-    newest = max(_time(path) for path in outputs)
-    if _time(file) <= newest:
-        moment = max(time.time(), newest + 1)
-        os.utime(file, (moment, moment))
 
 
 def _existing(paths: Iterable[str]) -> list[Path]:

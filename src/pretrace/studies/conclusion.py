@@ -22,6 +22,7 @@ from pretrace.render.report import (
 )
 from pretrace.render.tables.extraction import extraction_lines
 from pretrace.render.tables.questions import de_cop_lines
+from pretrace.render.tables.table import Table
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.provenance import citation, whole_code_digest
 from pretrace.studies.audit.seal import (
@@ -61,6 +62,7 @@ class FinishedStudy:
         configuration: str,
         provenance: Mapping[str, Any],
         left_out: Sequence[Mapping[str, Any]],
+        texts: Table | None,
         prefixes: Mapping[str, str],
         citation_file: Path,
         date: str,
@@ -87,6 +89,7 @@ class FinishedStudy:
             sealed=self.sealed,
             cautions=self.doubts,
             cover=self.cover(citation_file, date),
+            texts=texts,
         )
 
     @cached_property

@@ -153,17 +153,13 @@ def counted(plan: Plan, benchmark: str, texts: Iterable[Text]) -> Sizes:
         encoder = Tokenizer.from_file(str(file))
     for row in texts:
         if file is None:
-            tokens = _tokens_by_bytes(row.text)
+            letters = sum(map(str.isascii, row.text))
+            others = len(row.text.encode()) - letters
+            tokens = letters / BYTES_A_TOKEN[0] + others / BYTES_A_TOKEN[1]
         else:
             tokens = len(encoder.encode(row.text, add_special_tokens=False).ids)
         sizes[row.subset, row.length].append(tokens)
     return sizes
-
-
-def _tokens_by_bytes(text: str) -> float:
-    letters = sum(map(str.isascii, text))
-    others = len(text.encode()) - letters
-    return letters / BYTES_A_TOKEN[0] + others / BYTES_A_TOKEN[1]
 
 
 def tokenizer_here(plan: Plan, benchmark: str) -> Path | None:
@@ -391,18 +387,13 @@ def _times(jobs: Sequence[Job], card: str) -> Iterator[str]:
 
 
 def _loading(jobs: Sequence[Job]) -> Iterator[str]:
-    """Yield what it takes to load models on GPUs for passes, and would take if each
-    benchmark had a job of its own."""
-    reading = [job for job in jobs if job.what == "passes"]
-    loaded = sum(job.loaded for job in reading)
-    alone = sum(job.loaded * len(job.benchmarks) for job in reading)
+    """Yield what it takes to load models on GPUs for passes."""
+    loaded = sum(job.loaded for job in jobs if job.what == "passes")
     if loaded:
         hours = loaded / GB_A_SECOND / 3600
-        more = (alone - loaded) / GB_A_SECOND / 3600
         yield (
             f"Loading models for passes takes {hours:.2f} GPU hours more at "
-            f"{GB_A_SECOND:g} GB a second. A job for each benchmark would take "
-            f"{more:.2f} more than that: {alone:,.0f} GB for {loaded:,.0f}."
+            f"{GB_A_SECOND:g} GB a second."
         )
 
 

@@ -49,7 +49,8 @@ def _lacking_data(plan: Plan) -> Iterator[str]:
     except InputError as error:
         incomplete = []
         for slug in plan.artifacts_of("table", "figure"):
-            if plan.views_of(slug) & unmade:
+            shown_views = {tuple(view) for *view, _ in plan.rendering(slug).views}
+            if shown_views & unmade:
                 incomplete.append(slug)
         shown = ""
         if incomplete:

@@ -152,7 +152,7 @@ class Plan:
     def filled_before(self, pair: Pair) -> list[str]:
         """Return the records of the jobs that fill the store for a pair."""
         if not self._is_filled(pair):
-            return pair.shares
+            return pair.shares_of("passes")
         return [f"results/passes/{pair.model.name}/{self.study.name}.{pair.turn}.json"]
 
     def _is_filled(self, pair: Pair) -> bool:
@@ -260,6 +260,32 @@ class Plan:
     def _rendered(self) -> list[Artifact]:
         artifacts = self.study.artifacts.values()
         return [artifact for artifact in artifacts if not artifact.unavailable]
+
+    @cached_property
+    def listed(self) -> Pair | None:
+        """The pair whose texts the page lists: the first with forward passes of which
+        metrics are shown."""
+        shown = set()
+        for artifact in self._rendered:
+            if "metrics" in artifact.needs:
+                shown |= {panel.pair for panel in artifact.panels}
+        for run in self.study.runs:
+            pair = self.pair(run.model, run.benchmark)
+            if pair.slugs in shown and pair in self.reading_pairs:
+                return pair
+        return None
+
+    @property
+    def listing(self) -> Parameters | None:
+        """What the page says of the texts of this pair: its name, and whether it quotes
+        them. It does not quote a user's own."""
+        if self.listed is None:
+            return None
+        names = self.study.benchmarks.titles | self.study.models.titles
+        model, benchmark = self.listed.slugs
+        panel = Panel(model=model, benchmark=benchmark, names=names)
+        is_own = self.listed.benchmark.entry.source == "local"
+        return {"place": panel.name, "quoted": not is_own}
 
     def artifacts_of(self, *kinds: str) -> list[str]:
         """Return the artifacts of some kinds, `table` or `figure`, that can be
@@ -371,10 +397,6 @@ class Plan:
             benchmarks,
             FIRST * (slug in self.study.first),
         )
-
-    def views_of(self, slug: str) -> set[tuple[str, str]]:
-        """Return (benchmark, view) of the stored views that an artifact shows."""
-        return {(benchmark, view) for benchmark, view, _ in self.rendering(slug).views}
 
     def _views_shown(self, artifact: Artifact, pairs: list[Pair]) -> list[list[str]]:
         """Return [benchmark, view, path] of the stored views that an artifact names or

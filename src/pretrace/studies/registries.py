@@ -32,7 +32,7 @@ from pretrace.models.entries import (
     Training,
 )
 from pretrace.render.names import READ_NEITHER
-from pretrace.runtime.errors import InputError, nearest, shorten
+from pretrace.runtime.errors import InputError, nearest, require_name, shorten
 from pretrace.runtime.files import kind_of
 from pretrace.runtime.hub import Pins
 from pretrace.runtime.names import check_path
@@ -278,29 +278,18 @@ def override(
         if isinstance(entry, HubModel):
             hubs[slug] = entry.hub
     for slug, path in config.paths.items():
-        if slug not in slugs:
-            raise InputError(
-                f"config: paths.{slug}: no entry has that name: {nearest(slug, slugs)}"
-            )
+        require_name(slug, slugs, f"config: paths.{slug}: no entry has that name")
         for registry in (models, benchmarks, corpora):
             if slug in registry.entries:
                 _set_path(registry, slug, path)
     entries = models.entries
     for slug, server in config.servers.items():
-        if slug not in entries:
-            raise InputError(
-                f"config: servers.{slug}: no model has that name: "
-                f"{nearest(slug, entries)}"
-            )
+        require_name(slug, entries, f"config: servers.{slug}: no model has that name")
         entries[slug] = _as_served(slug, entries[slug], server, hubs.get(slug))
         models.overridden.add(slug)
     for key in ("available", "without"):
         for slug in getattr(config, key):
-            if slug not in slugs:
-                raise InputError(
-                    f"config: {key}: no entry has the name '{slug}': "
-                    f"{nearest(slug, slugs)}"
-                )
+            require_name(slug, slugs, f"config: {key}: no entry has the name '{slug}'")
     readable: tuple[dict[str, Any], ...] = (entries, benchmarks.entries)
     for slug in config.available:
         for known in readable:
@@ -394,10 +383,7 @@ def check_pins(pins: Pins, registries: Iterable[Registry[Any]], path: str) -> No
         known = read[kind]
         for hub in pinned:
             where = f"{path}: {kind}.{hub}"
-            if hub not in known:
-                raise InputError(
-                    f"{where}: no entry reads {hub}: {nearest(hub, known)}"
-                )
+            require_name(hub, known, f"{where}: no entry reads {hub}")
             revisions = known[hub]
             if len(revisions) > 1:
                 readers = []
@@ -469,11 +455,9 @@ def _check_files(registry: Registry[Any], downloads: Mapping[str, Download]) -> 
     for slug, entry in registry.entries.items():
         where = registry.places[slug]
         for place, download in downloads_named(entry).items():
-            if download not in downloads:
-                hint = nearest(download, downloads)
-                raise InputError(
-                    f"{where}.{place}: unknown download '{download}': {hint}"
-                )
+            require_name(
+                download, downloads, f"{where}.{place}: unknown download '{download}'"
+            )
         for own in _own_paths(entry):
             is_overridden = own.key == "path" and slug in registry.overridden
             place = where if is_overridden else f"{where}.{own.key}"
@@ -482,8 +466,7 @@ def _check_files(registry: Registry[Any], downloads: Mapping[str, Download]) -> 
                 check_path(path, place)
 
 
-@dataclass(frozen=True)
-class OwnPath:
+class OwnPath(NamedTuple):
     """A path of the user's in an entry: its key, and what it must lead to.
 
     `needed` is a `file`, a `folder`, `either`, a `checkpoint`, the folder of a model,

@@ -18,7 +18,7 @@ from pretrace.questions.method_facts import (
     question_settings,
 )
 from pretrace.render.artifact import PairSlugs
-from pretrace.runtime.errors import InputError, nearest, shorten
+from pretrace.runtime.errors import InputError, nearest, require_name, shorten
 from pretrace.studies.keys import Extraction, GivenBack, RunKeys, WrittenRun
 from pretrace.studies.registries import Benchmarks, Models, Registries
 from pretrace.views import PARAPHRASING, VIEWS
@@ -213,11 +213,7 @@ def _check_names(run: WrittenRun, where: str, registries: Registries) -> None:
         models.require(slug, f"{where}.shadows")
         _check_shadows(run, models, slug, f"{where}.shadows")
     for need in run.inputs:
-        if need not in INPUTS:
-            raise InputError(
-                f"{where}.inputs: no method has the input '{need}': "
-                f"{nearest(need, INPUTS)}"
-            )
+        require_name(need, INPUTS, f"{where}.inputs: no method has the input '{need}'")
         if INPUTS[need].key:
             raise InputError(
                 f"{where}.inputs.{need}: write it as a key of the run, "
@@ -226,10 +222,7 @@ def _check_names(run: WrittenRun, where: str, registries: Registries) -> None:
     benchmark = benchmarks.entries[str(run.benchmark)]
     for key in ("views", "neighbours"):
         for view in getattr(run, key):
-            if view not in VIEWS:
-                raise InputError(
-                    f"{where}.{key}: unknown view '{view}': {nearest(view, VIEWS)}"
-                )
+            require_name(view, VIEWS, f"{where}.{key}: unknown view '{view}'")
             _check_view(
                 view, f"{where}.{key}: {view}", str(run.benchmark), benchmark, models
             )
@@ -433,7 +426,13 @@ def _resolve_methods(
             shots = max(shots, count)
             needs_openings |= prefix.kind == ZERO_ACCESS
     if needs_openings:
-        _check_zero_access(run, where, model, benchmark)
+        if not (run.lengths or benchmark.lengths):
+            raise InputError(
+                f"{where}.methods: access: zero completes openings to the length of "
+                f"the texts; give {run.benchmark} lengths (in words), in its entry or "
+                "in the run."
+            )
+        require_ability("openings", str(run.model), model, f"{where}.methods")
     if shots and benchmark.prefix is not None:
         _check_prefix(run, where, shots, benchmark.prefix)
     return computed + _controls(computed, shots), left_out
@@ -465,20 +464,6 @@ def _obstacles(
         if found:
             hindered[item.method] = found
     return hindered
-
-
-def _check_zero_access(
-    run: WrittenRun, where: str, model: ModelEntry, benchmark: BenchmarkEntry
-) -> None:
-    """Check that the run's model can complete known openings to the length of the
-    texts."""
-    if not (run.lengths or benchmark.lengths):
-        raise InputError(
-            f"{where}.methods: access: zero completes openings to the length of the "
-            f"texts; give {run.benchmark} lengths (in words), in its entry or in the "
-            "run."
-        )
-    require_ability("openings", str(run.model), model, f"{where}.methods")
 
 
 def _check_prefix(run: WrittenRun, where: str, shots: int, prefix: PrefixDraws) -> None:

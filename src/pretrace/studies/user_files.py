@@ -142,9 +142,12 @@ def _remarks(plan: Plan) -> Iterator[str]:
     """Yield the remarks about audits, with the files of their known non-members."""
     entries = plan.study.benchmarks.entries
     audited: dict[tuple[str, str], list[Pair]] = {}
-    for pair in _audited(plan):
-        slugs = pair.benchmark_slug, pair.known.benchmark_slug
-        audited.setdefault(slugs, []).append(pair)
+    for artifact in plan.study.artifacts.values():
+        if artifact.renderer != "audit" or artifact.unavailable:
+            continue
+        for pair in plan.pairs_of(artifact):
+            slugs = pair.benchmark_slug, pair.known.benchmark_slug
+            audited.setdefault(slugs, []).append(pair)
     for (slug, known), pairs in sorted(audited.items()):
         entry = entries[slug]
         if files := text_files_of(entry):
@@ -213,12 +216,3 @@ def _books_of_de_cop(texts: Sequence[Text], file: Path) -> str:
     )
     is_enough = min(suspects, known) >= FEWEST_DOCUMENTS
     return said if is_enough else f"{said}: add books"
-
-
-def _audited(plan: Plan) -> list[Pair]:
-    """Return the pairs that artifacts show as an audit."""
-    pairs = []
-    for artifact in plan.study.artifacts.values():
-        if artifact.renderer == "audit" and not artifact.unavailable:
-            pairs += plan.pairs_of(artifact)
-    return pairs

@@ -5,7 +5,7 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +83,20 @@ def announce(plan: Plan, partitions: str | Path | None = None) -> None:
             say(sentence, to=sys.stderr)
     except InputError as error:
         sys.exit(f"error: {error}")
+
+
+def tell_what_is_left(handlers: Iterable[Any]) -> None:
+    """Let the bars of rules say how many jobs are left, in place of a percentage.
+
+    `handlers` are Snakemake's; one without bars stays as it is.
+    """
+    for handler in handlers:
+        bars = getattr(handler, "progress", None)
+        if bars is not None:
+            from rich.progress import TextColumn
+
+            *before, _, elapsed = bars.columns
+            bars.columns = (*before, TextColumn("{task.remaining:.0f} left"), elapsed)
 
 
 def study_file(study: Study) -> str:

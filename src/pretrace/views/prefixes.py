@@ -192,14 +192,12 @@ def _by_length(texts: "pd.DataFrame") -> dict[int | None, TextById]:
     """Group texts by length, longest first, without repeats."""
     once = texts.sort_values("text_id").drop_duplicates(["length", "text"])
     groups: dict[int | None, TextById] = {}
-    for length in sorted(set(whole_numbers(once["length"])), key=_longest_first):
+    for length in sorted(
+        set(whole_numbers(once["length"])), key=lambda length: -(length or 0)
+    ):
         own = once[of_length(once, length)]
         groups[length] = dict(zip(own["text_id"], own["text"], strict=True))
     return groups
-
-
-def _longest_first(length: int | None) -> int:
-    return -(length or 0)
 
 
 def _beginnings(

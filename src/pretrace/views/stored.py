@@ -292,23 +292,17 @@ def unmade_reason(path: Path) -> str | None:
     return None if reason is None else reason.decode()
 
 
-def read_view(path: Path) -> ViewTexts:
-    """Read a stored view as a mapping from text id to variants; empty if the view could
-    not be made."""
-    table = read_parquet(path).sort_values(["text_id", "variant"])
-    variants = {}
-    for id, texts in table.groupby("text_id", sort=False)["text"]:
-        variants[str(id)] = texts.tolist()
-    return variants
-
-
 def read_views(paths: Sequence[str | Path]) -> dict[str, ViewTexts]:
     """Read stored views by name, and log which of them could not be made: they have no
     texts."""
-    views = {}
+    views: dict[str, ViewTexts] = {}
     for path in map(Path, paths):
         name = _name_of(path)
-        views[name] = read_view(path)
+        variants: dict[str, list[str]] = {}
+        table = read_parquet(path).sort_values(["text_id", "variant"])
+        for id, texts in table.groupby("text_id", sort=False)["text"]:
+            variants[str(id)] = texts.tolist()
+        views[name] = variants
         if reason := unmade_reason(path):
             log.warning(
                 "view '%s' could not be made, so no text of it is read: %s",

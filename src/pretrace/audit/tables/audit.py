@@ -4,6 +4,7 @@ documents, passages and checks."""
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
+from types import MappingProxyType
 
 import pandas as pd
 
@@ -48,7 +49,7 @@ from pretrace.render.tables.table import (
 )
 from pretrace.runtime.errors import count_noun, shorten
 
-# documents or passages with the lowest p that are printed; the CSV has all
+# documents or passages with the lowest p in Markdown and LaTeX
 MOST_ROWS = 50
 # log10 of the ways to deal labels out from which on they are not printed as a number
 MANY = 6
@@ -171,7 +172,7 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
         follows = _follows(model, base, one_in(result.p), by_design=by_design)
         return (
             f"Evidence of training: {model} finds {_found(frame)} more familiar than "
-            f"{than} {p}.",
+            f"{than} {p}{_at_least(frame)}.",
             follows + _silent_control(frame),
         )
     if result.kind == "untested":
@@ -208,7 +209,8 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
         "This does not show that the texts were left out: in four of five cases such "
         "an audit finds a difference only if "
         f"{_percent(_design(frame)['smallest_effect'])} of the passages score above "
-        "the middle of the known ones.",
+        "the middle of the known ones. Texts that were reworded before the training "
+        "can be missed.",
     )
 
 
@@ -295,6 +297,22 @@ def _found(frame: pd.DataFrame) -> str:
     return f"your {len(documents)} documents together{alone}"
 
 
+def _at_least(frame: pd.DataFrame) -> str:
+    """Say beside evidence of how many documents it is; empty of a single one."""
+    design = _design(frame)
+    if "read_at_least" not in design or design["documents"] < 2:
+        return ""
+    return f"; {_number_read(design)} are"
+
+
+def _number_read(design: Mapping[str, float]) -> str:
+    """Return `at least 5 of the 12`, or `all 12`."""
+    number, documents = design["read_at_least"], design["documents"]
+    if number == documents:
+        return f"all {documents:.0f}"
+    return f"at least {number:.0f} of the {documents:.0f}"
+
+
 def _units(frame: pd.DataFrame, unit: str) -> pd.DataFrame:
     return frame[(frame["unit"] == unit) & (frame["method"] == COMBINED)]
 
@@ -324,13 +342,18 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
             "passage was among them."
         )
     base = base_of(frame)
-    lines = dict(works_compared(results.read("benchmarks", panel.benchmark)))
+    texts = results.read("benchmarks", panel.benchmark)
+    lines = dict(works_compared(texts, design))
     if base:
         lines["Base model"] = _meaning_of_base(model, base)
     if result.kind in ("evidence", "untested", "none", "weak"):
         lines["What p means"] = _meaning_of_p(design)
     lines["What follows"] = second
+    if result.kind == "evidence" and _at_least(frame):
+        lines["How many"] = _how_many(design)
     lines["What does not follow"] = not_shown
+    if none_can_be_named(design):
+        lines["Single documents"] = _not_named(design)
     if results.has("extraction", panel.pair):
         back = given_back(model, results.read("extraction", panel.pair))
         if back:
@@ -383,31 +406,77 @@ def _meaning_of_p(design: Mapping[str, float]) -> str:
     )
 
 
-def works_compared(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
+def _how_many(design: Mapping[str, float]) -> str:
+    """Return how many documents in question were read, and how this is found."""
+    estimate = (
+        f" An estimate, which is too high in at most half of all cases, is "
+        f"{design['read_by_estimate']:.0f}. It may be all of them: a document that was "
+        "read need not score higher."
+    )
+    if design["read_at_least"] == design["documents"]:
+        estimate = ""
+    number = _number_read(design)
+    return (
+        f"{number[0].upper()}{number[1:]} documents in question, with a confidence of "
+        f"{100 * (1 - LEVEL):.0f} %.{estimate} The highest are taken out one by one "
+        "until those that are left are no longer surely higher than the known ones."
+    )
+
+
+def none_can_be_named(design: Mapping[str, float]) -> bool:
+    """Tell whether the known documents are too few for any single one in question."""
+    is_of_documents = "known_documents" in design and not design.get("randomised")
+    return is_of_documents and lowest_p(design["known_documents"]) > LEVEL
+
+
+def lowest_p(known: float) -> float:
+    """Return the p of a document that lies above all of so many known ones."""
+    return 1 / (1 + known)
+
+
+def _not_named(design: Mapping[str, float]) -> str:
+    known = design["known_documents"]
+    return (
+        f"None can be named alone: with {count_noun(int(known), 'known document')} "
+        f"the p of one is at least {p_text(lowest_p(known))}, whatever the model read. "
+        f"Naming one takes {design['documents_to_name']:,.0f} known documents."
+    )
+
+
+def works_compared(
+    texts: pd.DataFrame, design: Mapping[str, float] = MappingProxyType({})
+) -> Iterator[tuple[str, str]]:
     """Yield which works are in question and which are known, by title and author.
 
     Where a draw within documents decides what is published, these are texts of the same
-    documents.
+    documents and of one length, which `design`, the audit's numbers, counts.
     """
     label = texts["label"]
     is_asked = label.isna() if label.isna().any() else label.eq(1)
     asked = texts[is_asked.fillna(False)]
     known = texts[label.eq(0).fillna(False)]
+    if design.get("randomised"):
+        lengths = texts["length"].dropna().unique()
+        shared = asked[asked["document"].isin(known["document"])]
+        if len(lengths) > 1:
+            shared = shared[shared["length"].eq(design["length"])]
+        names = _listed(_names_of_works(shared, with_document=True))
+        published = count_noun(int(design["texts"]), "text")
+        private = count_noun(int(design["known_texts"]), "private text")
+        places = count_noun(int(design["documents"]), "place")
+        yield "In question", f"{published} published in {places}: {names}"
+        yield "Compared with", f"{private} of the same places, drawn in the same way"
+        if len(lengths) > 1:
+            listed = join_words([f"{length:,}" for length in sorted(lengths)])
+            yield (
+                "Length",
+                f"{design['length']:,.0f}, of {listed}. Shorter texts may be parts of "
+                "longer ones, so only texts of one length are compared: the one that "
+                "most have, of equals the longest.",
+            )
+        return
     in_question = _names_of_works(asked, with_document=True)
     compared = _names_of_works(known, with_document=False)  # no table has them
-    if set(asked["document"]) & set(known["document"]) - {""}:
-        places = count_noun(len(in_question), "place")
-        yield (
-            "In question",
-            f"{count_noun(len(asked), 'text')} published in {places}: "
-            f"{_listed(in_question)}",
-        )
-        yield (
-            "Compared with",
-            f"{count_noun(len(known), 'private text')} of the same places, drawn in "
-            "the same way",
-        )
-        return
     if in_question:
         yield "In question", "; ".join(in_question)
     if compared:
@@ -596,6 +665,11 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
             "drawn)",
             ways,
         )
+    if verdict(frame).kind == "evidence" and _at_least(frame):
+        yield (
+            "Your documents that were read: at least (95 %), and by an estimate",
+            f"{design['read_at_least']:.0f}, {design['read_by_estimate']:.0f}",
+        )
     if pd.notna(icc := design.get("icc", float("nan"))):
         yield (
             "How alike the passages of one document are (0: not at all, 1: equal)",
@@ -603,7 +677,7 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
         )
     if isfinite(effect := design.get("smallest_effect", float("inf"))):
         words = (
-            f"{effect:.1f} standard deviations ({_percent(effect)} of passages above "
+            f"{effect:.2f} standard deviations ({_percent(effect)} of passages above "
             "the middle known one)"
         )
         yield "Found in four of five cases: if all lie above by", words
@@ -621,7 +695,7 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     for row in positive:
         words = "yes" if row["p"] <= LEVEL else "no"
         words += (
-            f": above by {row['effect']:.1f} standard deviations (p = "
+            f": above by {row['effect']:.2f} standard deviations (p = "
             f"{p_text(row['p'])})"
         )
         yield (
@@ -649,7 +723,7 @@ def _unit_block(
     methods = in_order(alone["method"])
     rows = []
     details = []
-    for row in records_of(together.head(MOST_ROWS)):
+    for row in records_of(together):
         id = row["id"]
         text = str(texts.get(id, "")) if unit == "text" else ""
         cells: list[tuple[Head, Cell]] = [*_unit_cells(row, unit, failed=failed)]
@@ -658,13 +732,11 @@ def _unit_block(
             cells.append((head, _effect(effects.get((id, method)))))
         rows.append((first_words(text) if text else id, cells, False))
         details.append(f"{id}: {text}" if text else "")
-    if len(together) > MOST_ROWS:
-        title += f", the {MOST_ROWS} with the lowest p of {len(together)}"
     for block in rows_of(title, rows, "Document" if unit == "document" else "Passage"):
         detailed = []
         for shown, detail in zip(block.rows, details, strict=True):
             detailed.append(replace(shown, detail=detail))
-        yield replace(block, rows=tuple(detailed))
+        yield replace(block, rows=tuple(detailed), most=MOST_ROWS)
 
 
 def first_words(text: str) -> str:
@@ -702,6 +774,8 @@ def named_cell(row: Record, *, failed: bool) -> Cell:
     failed."""
     if pd.isna(row["p"]):
         return Cell(words="not tested: too few")
+    if lowest_p(row["n"]) > LEVEL:
+        return Cell(words="too few known ones")
     if not row["flagged"]:
         is_unlike = row["q"] <= LEVEL
         return Cell(words="no: looks unlike the known ones" if is_unlike else "no")

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from pretrace.benchmarks.packages import reading_archive
 from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.errors import InputError, require_name
 from pretrace.runtime.schema import Count, Keys, Maybe, Some
 
 
@@ -62,9 +62,11 @@ def _text(archive: Path, file: ArchivedText) -> str:
         reading_archive(archive, "a wheel or zip archive"),
         zipfile.ZipFile(archive) as opened,
     ):
-        if file.file not in opened.namelist():
-            hint = nearest(file.file, opened.namelist())
-            raise InputError(f"files: {archive.name} has no file {file.file!r}: {hint}")
+        require_name(
+            file.file,
+            opened.namelist(),
+            f"files: {archive.name} has no file {file.file!r}",
+        )
         content = opened.read(file.file)
     try:
         text = content.decode("utf-8")

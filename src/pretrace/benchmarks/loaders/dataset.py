@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pretrace.benchmarks.archives import unpack
 from pretrace.benchmarks.columns import is_missing, one_form
@@ -48,7 +48,13 @@ from pretrace.documents.unpacking import (
     not_unpacked,
     zip_archive,
 )
-from pretrace.runtime.errors import InputError, explain_failure, first_names, nearest
+from pretrace.runtime.errors import (
+    InputError,
+    explain_failure,
+    first_names,
+    nearest,
+    require_name,
+)
 from pretrace.runtime.files import files_in, read_json
 from pretrace.runtime.hub import MANIFEST
 from pretrace.runtime.logs import tell
@@ -145,8 +151,7 @@ Classes = Mapping[str, Sequence[str]]
 """Column of classes -> their names, in the order of their numbers."""
 
 
-@dataclass(frozen=True)
-class SplitFiles:
+class SplitFiles(NamedTuple):
     """The files of a split that are read, how, and the classes that the README names.
 
     `others` are of another format than most: they are read if they have the columns.
@@ -169,8 +174,7 @@ class RowsOfFile:
     classes: Classes = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class TypedSplit:
+class TypedSplit(NamedTuple):
     """A split that only `datasets` reads."""
 
     table: Any
@@ -242,8 +246,7 @@ def _saved_splits(folder: Path) -> list[str] | None:
     return None
 
 
-@dataclass(frozen=True)
-class ChosenFiles:
+class ChosenFiles(NamedTuple):
     """The files that `datasets` chose for each split (`own`), and those of other
     formats that the same patterns name (`others`); `written` is what the README says of
     the configuration."""
@@ -256,10 +259,13 @@ class ChosenFiles:
 
 def _chosen_files(folder: Path, entry: DataSet, cache: str) -> ChosenFiles:
     """Return what each split is read from; what the folder has besides is told."""
+    from datasets.load import dataset_module_factory
+
     files, broken = files_in(folder)
     builder = _builder(folder, files, entry, cache)
     shown = Path(builder.base_path)
-    configs = _configs_of(shown)
+    parameters = dataset_module_factory(str(shown)).builder_configs_parameters
+    configs = parameters.metadata_configs or {}
     written = configs.get(builder.config.name, {})
     own = _paths(builder.config.data_files or {}, shown, folder)
     named = _files_of_patterns(shown, written, folder)
@@ -501,14 +507,6 @@ def _unpacked(files: Iterable[Path], folder: Path, cache: str) -> list[Path]:
     return unpacked
 
 
-def _configs_of(shown: Path) -> Mapping[str, Mapping[str, Any]]:
-    """Return what the README says of each configuration."""
-    from datasets.load import dataset_module_factory
-
-    parameters = dataset_module_factory(str(shown)).builder_configs_parameters
-    return parameters.metadata_configs or {}
-
-
 def _files_of_patterns(
     shown: Path, written: Mapping[str, Any], folder: Path
 ) -> dict[str, list[Path]]:
@@ -720,11 +718,9 @@ def _columns(
         usual if entry.columns is None else entry.columns.set_fields()
     )
     for name, column in given.items():
-        if column not in columns:
-            hint = nearest(column, columns)
-            raise InputError(
-                f"{where}: there is no column '{column}' (columns.{name}): {hint}"
-            )
+        require_name(
+            column, columns, f"{where}: there is no column '{column}' (columns.{name})"
+        )
     if entry.columns is not None and (twice := sorted(set(given) & set(shared))):
         raise InputError(
             f"{where}: {twice[0]} is given by both columns and splits; remove one."
@@ -767,11 +763,9 @@ def _label(
                 f"{example}."
             )
         return value
-    if name not in labels:
-        hint = nearest(name, labels)
-        raise InputError(
-            f"{where}: label is {value!r}, which is missing under labels: {hint}"
-        )
+    require_name(
+        name, labels, f"{where}: label is {value!r}, which is missing under labels"
+    )
     return labels[name]
 
 

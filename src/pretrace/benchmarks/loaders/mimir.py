@@ -78,7 +78,8 @@ def released_neighbours(
             path = _file(sources[0], f"{folder}_neighbors", names)
             other = 0
             for number, (where, value) in enumerate(_values(path)):
-                if not _is_list_of_texts(value):
+                is_list = isinstance(value, list)
+                if not is_list or not all(isinstance(text, str) for text in value):
                     raise InputError(
                         f"{where}: {json.dumps(value)[:40]} is not a list of texts."
                     )
@@ -94,10 +95,6 @@ def released_neighbours(
                     expected,
                 )
     return {f"neighbours-{expected}": neighbours}
-
-
-def _is_list_of_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
 def mimir_sets(entry: Mimir) -> list[tuple[str, str]]:

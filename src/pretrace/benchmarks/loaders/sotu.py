@@ -183,22 +183,15 @@ def _pairs(
         starts = list(_starts(speech, max(lengths)))
         rng.shuffle(starts)
         even = starts[: len(starts) // 2 * 2]
-        characters = {
-            start: _characters_a_word(speech, start, lengths) for start in even
-        }
+        characters = dict.fromkeys(even, 0.0)
+        for start in even:
+            for length in lengths:
+                text = " ".join(speech.words[start : start + length])
+                characters[start] += len(text) / length
         alike = sorted(even, key=characters.__getitem__)
         for k in range(0, len(alike), 2):
             pairs.append((place, *rng.sample(alike[k : k + 2], 2)))
     return pairs
-
-
-def _characters_a_word(speech: Speech, start: int, lengths: Sequence[int]) -> float:
-    """Return the sum over the lengths of the characters a word of the text there."""
-    characters = 0.0
-    for length in lengths:
-        text = " ".join(speech.words[start : start + length])
-        characters += len(text) / length
-    return characters
 
 
 def _draw(

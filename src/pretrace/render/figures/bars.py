@@ -2,8 +2,8 @@
 place and letter."""
 
 from collections.abc import Mapping, Sequence
-from textwrap import wrap
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
@@ -20,16 +20,19 @@ from pretrace.render.figures.drawing import (
     Facet,
     Handles,
     LineStyle,
+    Values,
     axes_width,
     chance_of,
     draw_facets,
     draw_intervals,
     nth_fill,
+    value_text,
 )
 from pretrace.render.frames import number_record, of_panels, records_of
 from pretrace.render.names import (
     CALIBRATION_LABELS,
     CLASSES,
+    chance_level,
     marked_label,
     method_label,
     metric_label,
@@ -39,8 +42,7 @@ from pretrace.runtime.errors import nearest
 
 # all of four options are chosen equally often
 EVEN = {"one in four": (0.25, CHANCE_STYLE)}
-SHARE_RIGHT = "share of right answers, 95 % interval"
-TITLE = 32  # letters of a line over one of two facets
+SHARE_RIGHT = "share of right answers"
 # inches that a value takes over its bar; over a narrower one it is turned
 WRITTEN = 0.22
 
@@ -49,13 +51,14 @@ def draw_bars(
     results: Results,
     panels: Sequence[Panel],
     frames: Sequence[pd.DataFrame],
-    y_label: str,
+    quantity: str,
     across: Mapping[str, tuple[float, LineStyle]],
     *,
     subject: str = "",
-    x_label: str = "",
+    label: str = "",
+    base: float = 0.0,
 ) -> Drawing:
-    """Return groups of bars from zero: a facet a panel, a fill a series. `across`:
+    """Return groups of bars from `base`: a facet a panel, a fill a series. `across`:
     levels by name.
 
     Rows of a frame are bars `group, series, value, low, high`; without series, a bar a
@@ -63,18 +66,18 @@ def draw_bars(
     """
     frame = pd.concat(frames)
     series = list(dict.fromkeys(frame["series"])) if "series" in frame else []
-    highest = float(frame[["value", "high"]].astype(float).max().max())
-    for level, _ in across.values():
-        highest = max(highest, level)
-    lines = wrap(subject.replace("_", " "), TITLE)
     facets = []
     for panel, own in zip(panels, frames, strict=True):
-        title = "\n".join([*panel.lines, *lines])
-        facets.append(Facet(title, own, x_label, y_label, across=across))
+        title = f"{panel.name}\n{subject}".replace("_", " ").strip()
+        told = own["group"]
+        if series:
+            told = told + ", " + own["series"]
+        facet = Facet(title, own.assign(told=told), quantity, label, across=across)
+        facets.append(facet)
 
     def draw(axis: Axes, facet: Facet) -> Handles:
-        _draw(axis, facet.frame, series)
-        axis.set_ylim(0, min(1.12, highest * 1.18))
+        _draw(axis, facet, series, base)
+        axis.margins(y=0.12)  # values are above bars
         handles = {}
         for place, name in enumerate(series):
             handles[name] = Patch(**nth_fill(place))
@@ -85,11 +88,13 @@ def draw_bars(
     return Drawing(figure, data, " ".join(results.cautions(panels)))
 
 
-def _draw(axis: Axes, frame: pd.DataFrame, series: Sequence[str]) -> None:
+def _draw(axis: Axes, facet: Facet, series: Sequence[str], base: float) -> None:
+    frame = facet.frame
     groups = list(dict.fromkeys(frame["group"]))
     own = [name for name in series if frame["series"].eq(name).any()]
     width = 0.8 / max(1, len(own))
     is_narrow = axes_width(axis) * width / (len(groups) + 0.2) < WRITTEN
+    lefts, texts = [], []
     for row in records_of(frame):
         number = groups.index(row["group"])
         place: float = number
@@ -97,7 +102,10 @@ def _draw(axis: Axes, frame: pd.DataFrame, series: Sequence[str]) -> None:
             number = series.index(row["series"])
             from_middle = own.index(row["series"]) - (len(own) - 1) / 2
             place += from_middle * width
-        axis.bar(place, row["value"], width=width * 0.94, **nth_fill(number))
+        lefts.append(place - width / 2)
+        texts.append(value_text(row, facet.quantity))
+        look = {"width": width * 0.94, "bottom": base, **nth_fill(number)}
+        axis.bar(place, row["value"] - base, **look)
         bar = pd.DataFrame([row])[["value", "low", "high"]].astype(float)
         draw_intervals(axis, [place], bar, "black", ground=True)
         top = bar[["value", "high"]].max(axis=1).iloc[0]
@@ -113,6 +121,10 @@ def _draw(axis: Axes, frame: pd.DataFrame, series: Sequence[str]) -> None:
             zorder=5,
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
         )
+    sides = lefts, np.add(lefts, width)
+    ends = frame[["value", "low", "high"]].astype(float).assign(base=base)
+    heights = ends.min(axis=1), ends.max(axis=1)
+    axis.add_artist(Values(sides, heights, texts))
     axis.set_xticks(range(len(groups)), groups)
     axis.set_xlim(-0.6, len(groups) - 0.4)
 
@@ -141,10 +153,10 @@ def ablation_bars(artifact: Artifact, results: Results) -> Drawing:
             about = {"group": label, "method": method, "metric": metric}
             rows.append(about | number_record(grid[setting]))
         frames.append(pd.DataFrame(rows))
-    y_label = f"{metric_label(metric)}, with 95 % interval"
-    x_label = f"parts of {method_label(method)}"
-    across = chance_of(metric)
-    drawn = draw_bars(results, panels, frames, y_label, across, x_label=x_label)
+    label = f"parts of {method_label(method)}"
+    quantity, across = metric_label(metric), chance_of(metric)
+    base = chance_level(metric) or 0.0
+    drawn = draw_bars(results, panels, frames, quantity, across, label=label, base=base)
     settings = []
     shown = pd.concat(frames).drop_duplicates(["group", "setting"])
     for row in records_of(shown):
@@ -221,11 +233,9 @@ def letter_bars(artifact: Artifact, results: Results) -> Drawing:
         series = rows["calibration"].astype(object).map(CALIBRATION_LABELS)
         bars = rows[["value", "low", "high"]].assign(document=document)
         frames.append(bars.assign(group=rows["letter"], series=series))
-    y_label = "mean probability of the letter"
-    if not document:
-        y_label += ", 95 % interval"
+    quantity = "mean probability of the letter"
     subject = document or "non-members"
-    return draw_bars(results, panels, frames, y_label, EVEN, subject=subject)
+    return draw_bars(results, panels, frames, quantity, EVEN, subject=subject)
 
 
 def of_document(artifact: Artifact, panel: Panel, rows: pd.DataFrame) -> pd.DataFrame:

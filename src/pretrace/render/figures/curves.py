@@ -22,12 +22,13 @@ from pretrace.render.figures.drawing import (
     Drawing,
     Handles,
     LineStyle,
+    Values,
     draw_legend,
     line_styles,
     sheet,
     wrap_title,
 )
-from pretrace.render.frames import of_panels
+from pretrace.render.frames import of_panels, records_of
 from pretrace.render.names import CLASSES, EMPTY, join_words, marked_label, method_label
 from pretrace.render.phrases import with_interval
 from pretrace.render.results import Results
@@ -137,11 +138,20 @@ def _draw_roc(
     axis: Axes, frame: pd.DataFrame, styles: Mapping[str, LineStyle], smallest: float
 ) -> None:
     """Draw curves from the rate `smallest` on; above 0, both axes are logarithmic."""
-    rates = np.geomspace(smallest, 1, 50) if smallest else [0, 1]
-    axis.plot(rates, rates, **LEVEL_STYLE.line)
+    chance = np.geomspace(smallest, 1, 50) if smallest else [0, 1]
+    axis.plot(chance, chance, **LEVEL_STYLE.line)
     for method, style in styles.items():
         points = frame[frame["method"] == method]
         axis.plot(points["fpr"], points["tpr"], **style.line)
+        rates = np.geomspace(max(smallest, 0.01), 1, POINTED)
+        last = np.unique(points["fpr"].searchsorted(rates, side="right") - 1)
+        texts = []
+        for row in records_of(points.iloc[last]):
+            texts.append(
+                f"{marked_label(method)}: true positive rate {row['tpr']:.2f} at false "
+                f"positive rate {row['fpr']:.3f}"
+            )
+        _tell(axis, points.iloc[last], "fpr", "tpr", texts)
     x_label, y_label = "false positive rate", "true positive rate"
     axis.set(xlim=(smallest, 1), ylim=(smallest, 1), aspect="equal")
     axis.set(xlabel=x_label, ylabel=y_label)
@@ -156,6 +166,17 @@ def _draw_roc(
     for side in (axis.xaxis, axis.yaxis):
         side.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
         side.set_minor_locator(NullLocator())
+
+
+POINTED = 12
+"""Places of a curve at which a reader can point."""
+
+
+def _tell(
+    axis: Axes, points: pd.DataFrame, x: str, y: str, texts: Sequence[str]
+) -> None:
+    places, values = points[x], points[y]
+    axis.add_artist(Values((places, places), (values, values), texts))
 
 
 def _key(axis: Axes, styles: Mapping[str, LineStyle], rows: RowsByMethod) -> None:
@@ -225,6 +246,14 @@ def _draw_densities(axis: Axes, frame: pd.DataFrame) -> Handles:
         axis.fill_between(x, y, color=style.color, alpha=0.16, linewidth=0)
         [line] = axis.plot(x, y, **style.line)
         handles[CLASSES[label]] = line
+        told = points.iloc[:: len(points) // POINTED + 1]
+        texts = []
+        for row in records_of(told):
+            place = f"{CLASSES[label]}, score {row['x']:.2f}"
+            texts.append(
+                f"{method_label(row['method'])}, {place}: density {row['y']:.2f}"
+            )
+        _tell(axis, told, "x", "y", texts)
     axis.set_xlim(0, 1)
     axis.set_ylim(0, None)
     axis.set_xticks((0, 0.5, 1))

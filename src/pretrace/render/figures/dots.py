@@ -14,14 +14,12 @@ from pretrace.evaluation.metrics import FEW_DOCUMENTS, marks_in
 from pretrace.evaluation.placebos import ends_of_time, first_of_any
 from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.estimates import beside_controls, for_the_best
-from pretrace.render.figures.bars import EVEN, of_document
+from pretrace.render.estimates import beside_controls, for_the_best, is_another
+from pretrace.render.figures.bars import EVEN, SHARE_RIGHT, of_document
 from pretrace.render.figures.drawing import (
     BLUE,
     COLUMNS,
-    EDGE,
     GREY,
-    LETTER,
     MEMBER,
     NONMEMBER,
     VERMILION,
@@ -32,6 +30,8 @@ from pretrace.render.figures.drawing import (
     chance_of,
     draw_facets,
     draw_intervals,
+    name_points,
+    tell_values,
 )
 from pretrace.render.frames import estimate_rows, of_panels, records_of
 from pretrace.render.names import (
@@ -50,57 +50,29 @@ from pretrace.render.phrases import (
     with_interval,
 )
 from pretrace.render.results import Results
-from pretrace.render.splits import beside_null, over_splits
+from pretrace.render.splits import (
+    beside_other_splits,
+    over_splits,
+    splits_by_label,
+)
 
-NAMED = 30  # this many lines have a name each; more are ranked side by side
 
+def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle]) -> Any:
+    """Return the figure: a colour and marker a series, a line a place, from the top.
 
-def draw_dots(
-    facets: Sequence[Facet],
-    styles: Mapping[str, LineStyle],
-    widths: Sequence[float] = COLUMNS,
-) -> Any:
-    """Return the figure: a colour and marker a series, a line a place, from the top;
-    all facets have one scale.
-
-    Rows of a facet's frame are dots `line, series, value, low, high`. `widths`: as of
-    `draw_facets`.
+    Rows of a facet's frame are dots `line, series, value, low, high`, and `told` names
+    each.
     """
-    drawn = []
-    names: list[str] = []
-    across = []
-    for facet in facets:
-        drawn.append(facet.frame[["value", "low", "high"]].astype(float))
-        across += [x for x, _ in facet.across.values()]
-        if len(facet.ticks) <= NAMED:
-            names += facet.ticks.values()
-    ends = np.append(pd.concat(drawn), across)
-    low, high = np.nanmin(ends), np.nanmax(ends)
-    margin = 0.03 * (high - low)
 
     def draw(axis: Axes, facet: Facet) -> Handles:
-        axis.set_xlim(low - margin, high + margin)
         return _draw(axis, facet, styles)
 
-    most = max(len(facet.ticks) for facet in facets)
-    height = 0.75 + 0.17 * most if most <= NAMED else 3.0
-    same_lines = all(facet.ticks == facets[0].ticks for facet in facets)
-    longest = max(map(len, names), default=0)
-    beside = EDGE + LETTER * longest
-    return draw_facets(
-        facets,
-        draw,
-        level=True,
-        widths=widths,
-        share_y=same_lines,
-        beside=beside,
-        height=height,
-    )
+    # one column, which can be read on a screen of 390 pixels
+    return draw_facets(facets, draw, level=True, widths=COLUMNS[:1])
 
 
 def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> Handles:
     place = {line: number for number, line in enumerate(facet.ticks)}
-    is_named = len(place) <= NAMED
     handles = {}
     for series, style in styles.items():
         dots = facet.frame[facet.frame["series"] == series]
@@ -108,29 +80,15 @@ def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> Handles:
             continue
         y = dots["line"].map(place) + style.shift
         draw_intervals(axis, y, dots, style.color, level=True)
-        look = style.marked | {"alpha": style.alpha}
-        if not is_named:
-            look["markersize"] = 1.6
+        look = style.marked | {"markeredgewidth": 1.0 if style.hollow else 0.0}
         if style.hollow:
             look["markerfacecolor"] = "none"
-        else:
-            look["markeredgewidth"] = 0
         [handle] = axis.plot(dots["value"], y, **look, zorder=4)
+        tell_values(axis, y, dots, facet.quantity, level=True)
         handles[series] = handle
-    axis.set_yticks([])
-    if is_named:
-        axis.set_yticks([*place.values()], [*facet.ticks.values()])
-    for line, text in facet.beside.items():
-        axis.annotate(
-            text,
-            (1.0, place[line]),
-            (2, 0),
-            xycoords=("axes fraction", "data"),
-            fontsize=6.5,
-            textcoords="offset points",
-            va="center",
-        )
+    axis.set_yticks([*place.values()], [*facet.ticks.values()])
     axis.set_ylim(len(place) - 0.4, -0.6)
+    axis.tick_params(labelbottom=True)  # of axes above others, too
     return handles
 
 
@@ -140,14 +98,19 @@ CONTROL_STYLES = {
 }
 
 
+DOCUMENT_STYLES = {
+    1: LineStyle(MEMBER, "", size=2.5),
+    0: LineStyle(NONMEMBER, "", marker="s", size=2.5),
+}
 ACCURACY_COLUMNS = ["document", "label", "n", "answers", "value", "low", "high"]
+BETWEEN = 0.05  # of the width of both columns is between them
 
 
 def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
-    """Draw a facet a panel: a dot a document, by class and rising accuracy;
-    `options.document` is named, and read.
+    """Draw a facet a panel: a dot a document by rising accuracy, in a column a class.
 
-    Upright lines are what the controls reach over the same documents.
+    The highest document of each class and `options.document` are named; the latter is
+    read. Level lines are what the controls reach over the same documents.
     """
     panels = results.panels(artifact)
     facets = []
@@ -155,47 +118,60 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
     readings = []
     for panel in panels:
         rows = results.rows(artifact, panel, "accuracy")
-        order = ["label", "value", "document"]
-        frame = rows[rows["document"] != ""].sort_values(order, ignore_index=True)
+        frame = rows[rows["document"] != ""].sort_values(
+            ["label", "value", "document"],
+            ascending=[False, True, True],
+            ignore_index=True,
+        )
         frames.append(frame[ACCURACY_COLUMNS])
-        lines = {}
-        for line, name in enumerate(frame["document"]):
-            lines[line] = name.replace("_", " ")[:40]
         levels = rows[rows["document"] == ""].set_index("method")["value"]
         across: dict[str, tuple[float, LineStyle]] = dict(EVEN)
         for control, style in CONTROL_STYLES.items():
             if control in levels:
                 across[marked_label(control)] = float(levels[control]), style
-        dots = frame.assign(line=frame.index, series=frame["label"].map(CLASSES))
-        beside = {}
-        for row in records_of(of_document(artifact, panel, dots)):
+        place = frame.index + BETWEEN * len(frame) * frame["label"].eq(0)
+        told = frame["document"].str.replace("_", " ")
+        dots = frame.assign(x=place, told=told)
+        named = dots.groupby("label").tail(1)
+        if artifact.options.document:
+            asked = of_document(artifact, panel, dots)
+            named = pd.concat([named, asked])
+            row = records_of(asked)[0]
             value = with_interval(estimate(row))
-            name = lines[row["line"]]
-            beside[row["line"]] = f"{name}\n{value}"
-            readings.append(f"{panel.name}, right answers about {name}: {value}.")
-        facet = Facet(
-            "\n".join(panel.lines),
-            dots,
-            "share of right answers, 95 % interval",
-            f"{len(frame)} documents, by accuracy in their class",
-            ticks=dict(reversed(lines.items())),
-            across=across,
-            beside=beside,
-        )
+            about = f"{panel.name}, right answers about {row['told']}"
+            readings.append(f"{about}: {value}.")
+        dots = dots.assign(is_named=dots["told"].isin(named["told"]))
+        facet = Facet(panel.name, dots, SHARE_RIGHT, across=across, height=2.9)
         facets.append(facet)
-    styles = {
-        "members": LineStyle(MEMBER, "", size=4),
-        "non-members": LineStyle(NONMEMBER, "", marker="s", size=4),
-    }
-    figure = draw_dots(facets, styles)
+    figure = draw_facets(facets, _draw_documents, widths=COLUMNS[1:2])
     data = of_panels(frames, panels).rename(columns={"n": "passages"})
     return Drawing(figure, data, " ".join([*readings, *results.cautions(panels)]))
+
+
+def _draw_documents(axis: Axes, facet: Facet) -> Handles:
+    ticks = {}
+    named = []
+    for label, style in DOCUMENT_STYLES.items():
+        dots = facet.frame[facet.frame["label"] == label]
+        draw_intervals(axis, dots["x"], dots, style.color)
+        axis.plot(dots["x"], dots["value"], **style.marked, markeredgewidth=0, zorder=4)
+        tell_values(axis, dots["x"], dots, facet.quantity)
+        ticks[dots["x"].mean()] = f"{len(dots)} {CLASSES[label]}"
+        for row in records_of(dots[dots["is_named"]]):
+            value = with_interval(estimate(row))
+            name = f"{row['told']}\n{value}"
+            named.append(row | {"name": name, "color": style.color})
+    axis.set_xticks(list(ticks), list(ticks.values()))
+    axis.tick_params(axis="x", length=0)
+    axis.set_ylim(0, 1)
+    name_points(axis, named)
+    return {}
 
 
 PLACEBO, OWN = "a member document as the non-members", "the non-members"
 ENDS = "the first and the last member document"
 RANK_STYLES = {
-    PLACEBO: LineStyle(GREY, "", size=3, alpha=0.6),
+    PLACEBO: LineStyle("#A6A6A6", "", size=3),
     ENDS: LineStyle(GREY, "", marker="s", size=4, hollow=True),
     OWN: LineStyle(VERMILION, "", marker="D", size=4.5),
 }
@@ -216,8 +192,8 @@ def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
     """Draw a facet a panel, a line a method: dots for placebos, a diamond for the
     benchmark's own non-members.
 
-    At the right, the diamond's rank from the top. The reading says which methods exceed
-    all placebos.
+    Beside a name, the diamond's rank from the top. The reading says which methods
+    exceed all placebos.
     """
     metric = artifact.metric
     panels = results.panels(artifact)
@@ -237,18 +213,21 @@ def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
         readings.append(_chance_of_first(seeing, first, documents, ends))
         series = frame["placebo"].map({True: PLACEBO, False: OWN})
         series = series.mask(frame["document"].isin(ends), ENDS)
-        dots = frame.assign(line=frame["method"], series=series)
+        told = frame["method"].map(marked_label) + ", "
+        told += frame["document"].where(is_placebo, OWN) + " as the non-members"
+        dots = frame.assign(line=frame["method"], series=series, told=told)
         dots = dots.assign(low=np.nan, high=np.nan)
-        ranks = {}
+        ticks = {}
         for row in records_of(own):
-            ranks[row["method"]] = f"{row['rank']:.0f}/{row['placebos'] + 1:.0f}"
+            rank = f"{row['rank']:.0f}/{row['placebos'] + 1:.0f}"
+            ticks[row["method"]] = f"{marked_label(row['method'])}  {rank}"
         facet = Facet(
             f"{panel.name}\nsome method is first by chance: {first}/{documents}",
             dots,
             metric_label(metric),
-            ticks={method: marked_label(method) for method in own["method"]},
+            ticks=ticks,
             across=chance_of(metric),
-            beside=ranks,
+            height=0.75 + 0.17 * len(own),
         )
         facets.append(facet)
     figure = draw_dots(facets, RANK_STYLES)
@@ -316,7 +295,9 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
     placebos = frame.assign(series=ON_PLACEBOS, value=mean)
     placebos = placebos.assign(low=mean - sd, high=mean + sd)
     dots = pd.concat([own, placebos.dropna(subset="value")])
-    dots = dots.assign(line=dots["method"])
+    told = dots["method"].map(method_label)
+    told += dots["series"].map({ON_PLACEBOS: f", {ON_PLACEBOS}"}).fillna("")
+    dots = dots.assign(line=dots["method"], told=told)
     facets = []
     for place, panel in enumerate(panels):
         shown = dots[dots["panel"] == place]
@@ -330,14 +311,13 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
         facet = Facet(
             panel.heading,
             shown,
-            f"{metric_label(artifact.metric)}, {settings} settings",
+            f"{metric_label(artifact.metric)} at {settings} settings",
             ticks={method: method_label(method) for method in methods},
             across=chance_of(artifact.metric),
             height=0.6 + 0.125 * len(methods),
         )
         facets.append(facet)
-    # one column, which can be read on a screen of 390 pixels
-    figure = draw_dots(facets, HEADLINE_STYLES, COLUMNS[:1])
+    figure = draw_dots(facets, HEADLINE_STYLES)
     reading = [_headline_reading(panels, frame), *other_texts_note(panels, frame)]
     return Drawing(figure, frame, "\n".join(reading))
 
@@ -360,10 +340,13 @@ def _headline_frame(
     frame["best_low"] = ends["low"]
     frame["best_high"] = ends["high"]
     frame["null_model"] = frame["model"].isin(artifact.null_models)
-    frame = beside_null(frame)
+    splits: list[list[int]] = []
+    if artifact.options.splits:
+        splits = splits_by_label(panels, artifact.null_models)
+    frame = beside_other_splits(frame, splits, panels, results)
     if artifact.options.splits:
         frame = over_splits(frame, panels)
-    models = frame[~frame["control"]]
+    models = frame[~frame["control"] & ~is_another(frame)]
     best = models.groupby("panel")["value"].idxmax()
     frame["best"] = frame.index.isin(best)
     frame["above_chance"] = frame["best_low"] > artifact.chance
@@ -378,8 +361,8 @@ def _headline_frame(
 
 def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     """Name the best method of each panel among those above chance, and above blind,
-    placebos and null models, if there are any."""
-    models = frame[~frame["control"]]
+    placebos and models of other splits, if there are any."""
+    models = frame[~frame["control"] & ~is_another(frame)]
     with_blind = models["panel"].isin(frame.loc[frame["method"] == BLIND, "panel"])
     beaten = models["beats_blind"].fillna(~with_blind)
     for control in ("above_placebos", "above_null"):
@@ -399,8 +382,8 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     if found:
         sentence = (
             f"In {len(found)} of {tests} tests a method found training that no control "
-            "explains (it is above chance, the bag of words, every placebo and a model "
-            f"that read neither class, where these are shown): {'; '.join(shown)}."
+            "explains (it is above chance, the bag of words, every placebo and models "
+            f"of other splits, where these are shown): {'; '.join(shown)}."
         )
     nulls = models["panel"].nunique() - tests
     if not nulls:
@@ -469,7 +452,8 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
     for row in estimate_rows(frame[frame["method"] == BLIND]):
         blind[row["model"], row["label"]] = row
     metrics = sorted({metric_label(row["metric"]) for row in best})
-    methods = frame[~frame["control"]].groupby(["model", "label"])["method"].nunique()
+    counted = frame[~frame["control"] & ~is_another(frame)]
+    methods = counted.groupby(["model", "label"])["method"].nunique()
     answers = []
     for row in best:
         own = blind.get((row["model"], row["label"]))
@@ -492,7 +476,7 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
     return shown
 
 
-LESS_NULL = "less a model's that read neither"
+LESS_NULL = "less what models of the other splits have"
 
 
 def _rank_text(row: EstimateRow) -> str:
@@ -505,8 +489,8 @@ def _rank_text(row: EstimateRow) -> str:
 
 
 def _less_null_text(row: EstimateRow) -> str:
-    """Return how far a value lies above the null model's on the same texts, with its
-    interval if there are splits."""
+    """Return how far a value lies above that of other splits' models, with its
+    interval."""
     above = number(row["less_null"])
     if above is None:
         return ""
@@ -526,20 +510,20 @@ def _meaning(row: EstimateRow, blind: EstimateRow | None) -> str:
         return "Nothing is found, as it should be: the model read neither class."
     if blind and blind["value"] >= row["value"]:
         return (
-            "Words alone tell the classes apart better, without the model: this shows "
-            "no training."
+            "Words alone tell the classes apart better, without the model: this does "
+            "not show training."
         )
     if not row["above_chance"]:
         return "No method is surely above chance."
     if row["above_null"] is False:
-        return "A model that read neither class may do as well: this shows no training."
+        return "Models of other splits may do as well: this does not show training."
     if row["above_placebos"] is False:
         return (
-            "Texts that the model knows alike are told apart as well: this shows no "
-            "training."
+            "Texts that the model knows alike are told apart as well: this does not "
+            "show training."
         )
     if row["beats_blind"] is False:
-        return "Words alone may do as well, without the model: this shows no training."
+        return "Words alone may do as well, without the model: this does not show training."
     return (
         "Members are found: the method is above chance and above what the controls "
         "reach without membership."

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from itertools import cycle
+from operator import itemgetter
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -16,15 +17,22 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib import font_manager
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
+from matplotlib.textpath import text_to_path
+from matplotlib.transforms import blended_transform_factory
+from numpy.typing import ArrayLike
 
+from pretrace.evaluation.averages import Record, estimate
 from pretrace.questions.method_facts import is_control
-from pretrace.render.frames import csv_text
+from pretrace.render.frames import csv_text, records_of
 from pretrace.render.names import METHOD_LABELS, chance_level
+from pretrace.render.phrases import with_interval
 from pretrace.runtime.files import atomic_path, write_text
 
 # widths in inches of one column and of the whole line of a two-column page
@@ -37,6 +45,9 @@ Look = dict[str, Any]
 
 Handles = dict[str, Any]
 """The samples of a legend, by label."""
+
+Sides = tuple[ArrayLike, ArrayLike]
+"""Where something begins and where it ends, of each of several."""
 
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7",
@@ -70,8 +81,11 @@ STYLE = {
     "text.parse_math": False,  # a title is the user's, and may have dollars in it
     "svg.hashsalt": "pretrace",
     "figure.constrained_layout.use": True,
+    # text is a little wider in files than where it is laid out
+    "figure.constrained_layout.w_pad": 0.07,
 }
-DPI = 300
+DPI = {"pdf": 300, "png": 300, "svg": 120}
+"""Of pixels; those in an SVG are a part of the report's page."""
 FONTS = (
     # comes with matplotlib, so that Latin text looks the same on every machine
     "DejaVu Sans",
@@ -141,11 +155,22 @@ def sheet(width: float, height: float) -> Iterator[Figure]:
         yield figure
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
+        for legend in figure.legends:
+            # of the figure, not of what is saved, which may have reasons below it
+            legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
 
 
-LETTER, LINE, EDGE = 0.053, 0.11, 0.45
-"""Inches: the mean width of a title's letter, the height of its line, and the usual
-width of what is left of axes: a label and the numbers of the scale."""
+LINE, EDGE, AROUND = 0.11, 0.45, 0.7
+"""Inches: the height of a title's line, and the usual size of what is left of axes, and
+of what is above and below them: titles, labels and the numbers of the scale."""
+
+
+@cache
+def text_width(text: str) -> float:
+    """Return how wide a line of text is drawn (inches)."""
+    font = FontProperties(family=fonts(), size=7)
+    width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
+    return width / 72
 
 
 def axes_width(axis: Axes) -> float:
@@ -161,24 +186,40 @@ def axes_width(axis: Axes) -> float:
 def wrap_title(title: str, width: float) -> str:
     """Return a title with further line breaks, so that no line is wider than `width`
     inches, and lines equally long."""
-    letters = max(20, int(width / LETTER))
-    lines = []
+    parts = []
     for line in title.split("\n"):
-        fewest = len(wrap(line, letters))
-        narrow = 1
-        while len(wrap(line, narrow)) != fewest:
-            narrow += 1
-        lines += wrap(line, narrow)
-    return "\n".join(lines)
+        letters = max(len(line), SHORTEST)
+        while (
+            letters > SHORTEST and max(map(text_width, broken(line, letters))) > width
+        ):
+            letters -= 1
+        fewest = len(broken(line, letters))
+        while letters > SHORTEST and len(broken(line, letters - 1)) == fewest:
+            letters -= 1
+        parts += broken(line, letters)
+    return "\n".join(parts)
+
+
+def set_title_at_edge(figure: Figure, axis: Axes, title: str) -> None:
+    """Write a title above the only axes of a row, from the figure's edge on, where it
+    has the most room."""
+    text = axis.set_title(title, loc="left", fontsize=7, x=0.01)
+    of_edge = blended_transform_factory(figure.transFigure, text.get_transform())
+    text.set_transform(of_edge)
+
+
+broken = partial(wrap, break_on_hyphens=False)
+SHORTEST = 12
+"""Letters of a line of a title, at least."""
 
 
 def legend_columns(labels: Sequence[str], width: float) -> int:
     """Return how many entries of a legend fit next to each other in a figure of this
     width (inches)."""
-    letters = np.array([*map(len, labels)])
+    widths = np.array([text_width(label) + 0.65 for label in labels])
     for columns in range(len(labels), 1, -1):
-        parts = np.array_split(letters, columns)
-        if sum(0.055 * part.max() + 0.68 for part in parts) <= width:
+        parts = np.array_split(widths, columns)
+        if sum(part.max() for part in parts) <= width:
             return columns
     return 1
 
@@ -186,7 +227,7 @@ def legend_columns(labels: Sequence[str], width: float) -> int:
 def draw_legend(figure: Figure, handles: Mapping[str, Any]) -> None:
     """Draw the one legend of a figure under it; `handles` by label."""
     columns = legend_columns(list(handles), figure.get_figwidth())
-    place = {"loc": "outside lower center", "ncols": columns, "handlelength": 3.5}
+    place: Look = {"loc": "outside lower center", "ncols": columns, "handlelength": 3.5}
     figure.legend(handles.values(), handles.keys(), **place)
 
 
@@ -231,6 +272,93 @@ def draw_intervals(
     draw(color, 0.8, 1.6 if ground else 0.0)
 
 
+REACH = 3.0
+"""Points around a value within which a pointer is on it."""
+
+
+class Values(Artist):
+    """Rectangles of axes with a text each, which a browser shows where a reader points.
+
+    `x` and `y`: their sides (from, to) in data. An SVG alone has them.
+    """
+
+    def __init__(self, x: Sides, y: Sides, texts: Sequence[str]) -> None:
+        super().__init__()
+        self.set_zorder(10)
+        self.set_in_layout(False)
+        corners = np.broadcast_arrays(x[0], y[0], x[1], y[1])
+        self.corners = np.stack(corners, axis=-1).reshape(-1, 2)
+        self.texts = texts
+
+    def draw(self, renderer: Any) -> None:
+        writer = getattr(renderer, "writer", None)
+        if writer is None or self.axes is None:
+            return
+        points = self.axes.transData.transform(self.corners)
+        points = np.clip(points, *self.axes.bbox.get_points()).reshape(-1, 2, 2)
+        starts = points.min(axis=1) - REACH
+        sizes = np.ptp(points, axis=1) + 2 * REACH
+        writer.start("g", fill="none", attrib={"pointer-events": "all"})
+        for text, (x, y), (width, height) in zip(
+            self.texts, starts, sizes, strict=True
+        ):
+            box = {"x": x, "y": renderer.height - y - height}
+            box |= {"width": width, "height": height}
+            writer.start("rect", {side: f"{size:.1f}" for side, size in box.items()})
+            writer.element("title", text)
+            writer.end("rect")
+        writer.end("g")
+
+
+def value_text(row: Record, quantity: str) -> str:
+    """Return `Min-K%, 64 words: AUC 0.73 [0.71, 0.76]` of a row with its `told`."""
+    return f"{row['told']}: {quantity} {with_interval(estimate(row))}"
+
+
+def tell_values(
+    axis: Axes, places: Any, frame: pd.DataFrame, quantity: str, *, level: bool = False
+) -> None:
+    """Tell each value with its interval where both are drawn; arguments as of
+    `draw_intervals`."""
+    ends = frame[["value", "low", "high"]].astype(float)
+    values = ends.min(axis=1), ends.max(axis=1)
+    x, y = (values, (places, places)) if level else ((places, places), values)
+    texts = [value_text(row, quantity) for row in records_of(frame)]
+    axis.add_artist(Values(x, y, texts))
+
+
+NAME_LINE = 0.06
+"""Of the height of axes: a line of a name beside a point."""
+
+
+LEADER = {"arrowstyle": "-", "linewidth": 0.4, "color": GREY, "relpos": (0, 0.5)}
+
+
+def name_points(axis: Axes, points: Sequence[Record]) -> None:
+    """Write the `name` of points (`x`, `value`) in their `color` right of the axes, each
+    with a line to its point, none over another. The limits of the axes are final."""
+    low, high = axis.get_ylim()
+    points = sorted(points, key=itemgetter("value"), reverse=True)
+    places = []
+    end = 1.0  # of the name above, as part of the axes' height
+    for row in points:
+        half = NAME_LINE * (1 + row["name"].count("\n")) / 2
+        places.append(min((row["value"] - low) / (high - low), end - half))
+        end = places[-1] - half
+    for row, place in zip(points, places, strict=True):
+        axis.annotate(
+            row["name"],
+            (row["x"], row["value"]),
+            (1.02, place - min(end, 0)),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=6,
+            color=row["color"],
+            arrowprops=LEADER,
+            annotation_clip=False,
+        )
+
+
 def letter(number: int) -> str:
     """Return `(a) ` for the first axes of a figure (0), `(b) ` for the second, and
     `(aa) ` after `(z) `."""
@@ -271,9 +399,8 @@ class Drawing:
         with style():
             for suffix, metadata in _METADATA.items():
                 with atomic_path(files[suffix]) as part:
-                    self.figure.savefig(
-                        part, format=suffix, dpi=DPI, metadata=metadata, bbox_inches=box
-                    )
+                    look: Look = {"dpi": DPI[suffix], "bbox_inches": box}
+                    self.figure.savefig(part, format=suffix, metadata=metadata, **look)
         notes = []
         lacking = undrawable(self.figure)
         if lacking:
@@ -294,7 +421,6 @@ class LineStyle:
     dashes: Any
     width: float = 1.2
     marker: str = "o"
-    alpha: float = 1.0
     hollow: bool = False
     shift: float = 0.0
     size: float = 3.6
@@ -322,13 +448,11 @@ CLASS_STYLES = {
 }
 
 
-def chance_of(
-    metric: str, style: LineStyle = CHANCE_STYLE
-) -> dict[str, tuple[float, LineStyle]]:
+def chance_of(metric: str) -> dict[str, tuple[float, LineStyle]]:
     """Return the level that a score reaches by chance, by its name in the legend; empty
     if there is none."""
     level = chance_level(metric)
-    return {} if level is None else {"chance": (level, style)}
+    return {} if level is None else {"chance": (level, CHANCE_STYLE)}
 
 
 @dataclass(frozen=True)
@@ -336,22 +460,26 @@ class Facet:
     """Axes of a figure: rows of `frame` are what is drawn, each with a `series` and
     `value, low, high`.
 
-    `ticks` name places that are not numbers. `across` are lines through all places at a
-    value, by their names in the legend; `upright` dotted ones at a place. `beside`: a
-    text at the right of a place's line. `banded`: intervals are bands (default, for few
-    lines). `height`: of the axes with their title (inches).
+    `quantity`: what the values are. `label`: of the axis of places; `ticks` name places
+    that are not numbers. `across` are lines through all places at a value, by their
+    names in the legend; `upright` dotted ones at a place. `height`: of the axes with
+    their title (inches).
     """
 
     title: str
     frame: pd.DataFrame
-    x_label: str = ""
-    y_label: str = ""
+    quantity: str
+    label: str = ""
     ticks: Mapping[Any, str] = field(default_factory=dict)
     across: Mapping[str, tuple[float, LineStyle]] = field(default_factory=dict)
     upright: Mapping[str, float] = field(default_factory=dict)
-    beside: Mapping[Any, str] = field(default_factory=dict)
-    banded: bool | None = None
-    height: float | None = None
+    height: float = 2.4
+
+    @property
+    def value_label(self) -> str:
+        """Return the label of the axis of values."""
+        has_interval = "low" in self.frame and self.frame["low"].notna().any()
+        return f"{self.quantity}, 95 % interval" if has_interval else self.quantity
 
     def draw_levels(self, axis: Axes, *, level: bool) -> dict[str, Line2D]:
         """Draw `across` and `upright` and return them by name. `level`: values are on
@@ -371,10 +499,7 @@ def draw_facets(
     *,
     heading: str = "",
     widths: Sequence[float] = COLUMNS,
-    share_y: bool = True,
-    beside: float = EDGE,
     level: bool = False,
-    height: float = 2.4,
 ) -> Figure:
     """Return a figure with axes for each facet, as many in a row as there are `widths`;
     two are stacked, four are in two rows.
@@ -382,48 +507,52 @@ def draw_facets(
     `draw(axis, facet)` fills one of them with lines, dots or bars and returns its
     handles for the legend.
 
-    A row is as high as its highest axes. `widths`: of a figure with one, two and three
-    columns (inches). Several axes get letters. The first axis of a row has a y label,
-    and so has an axis whose label differs from the one before. `heading`: above all
-    axes. `beside`: width of what is left of axes (inches); a title wider than the rest
-    of its column gets more lines, and its row more height. `level`: values are on the x
-    axis. `height`: of facets without their own (inches).
+    All values have one scale; `level`: on the x axis. A row is as high as its highest
+    axes. `widths`: of a figure with one, two and three columns (inches). Several axes
+    get letters. The first axis of a row has a y label, and so has an axis whose label
+    differs from the one before. `heading`: above all axes. A title that is wider than
+    its column gets more lines, and its row more height.
     """
     # two below each other can be read on a screen of 390 pixels
     columns = 1 if len(facets) == 2 else min(len(widths), len(facets))
     if len(facets) == 4:
         columns = min(2, columns)  # a square, with no row of one
     width = widths[columns - 1]
-    beside += LINE * max(facet.y_label.count("\n") for facet in facets)
-    titles = []
+    room = width / columns - (EDGE if columns > 1 else LINE)
+    texts = []
     rows = []
     for number, facet in enumerate(facets):
         title = letter(number) + facet.title if len(facets) > 1 else facet.title
-        titles.append(wrap_title(title, width / columns - beside))
-        further_lines = titles[-1].count("\n") - facet.title.count("\n")
-        own_height = (facet.height or height) + LINE * further_lines
+        texts.append(wrap_title(title, room))
+        further_lines = texts[-1].count("\n") - facet.title.count("\n")
+        height = facet.height + LINE * further_lines
         if number % columns == 0:
-            rows.append(own_height)
-        rows[-1] = max(rows[-1], own_height)
+            rows.append(height)
+        rows[-1] = max(rows[-1], height)
     total = sum(rows) + (0.2 if heading else 0.0)
     handles: Handles = {}
     with sheet(width, total) as figure:
+        shape: Look = {"squeeze": False, "height_ratios": rows}
         grid = figure.subplots(
-            len(rows), columns, sharey=share_y, squeeze=False, height_ratios=rows
+            len(rows), columns, sharex=level, sharey=not level, **shape
         )
         if heading:
             figure.suptitle(heading, fontsize=8)
-        label = ""
+        y_label = ""
         for number, facet in enumerate(facets):
             axis = grid.flat[number]
             levels = facet.draw_levels(axis, level=level)
             handles |= draw(axis, facet) | levels
-            axis.set_xlabel(facet.x_label)
-            axis.set_title(titles[number], loc="left", fontsize=7)
-            is_first = number % columns == 0
-            if facet.y_label and (is_first or facet.y_label != label):
-                axis.set_ylabel(facet.y_label)
-            label = facet.y_label
+            if columns == 1:
+                set_title_at_edge(figure, axis, texts[number])
+            else:
+                axis.set_title(texts[number], loc="left", fontsize=7)
+            labels = [facet.label, facet.value_label]
+            x_label, own = reversed(labels) if level else labels
+            axis.set_xlabel(x_label)
+            if number % columns == 0 or own != y_label:
+                axis.set_ylabel(wrap_title(own, facet.height - AROUND))
+            y_label = own
         for axis in grid.flat[len(facets) :]:
             axis.set_visible(False)
         if handles:

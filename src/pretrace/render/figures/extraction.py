@@ -5,9 +5,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from math import exp, log
 from operator import itemgetter
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import matplotlib as mpl
@@ -18,6 +20,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import ListedColormap, Normalize, to_hex
 from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 from matplotlib.ticker import StrMethodFormatter
 from numpy.lib.stride_tricks import sliding_window_view
 
@@ -25,10 +28,13 @@ from pretrace.evaluation.averages import Record
 from pretrace.render.artifact import ACROSS, Artifact, Panel
 from pretrace.render.figures.drawing import (
     GREY,
+    LINE,
     PAGE,
     Drawing,
     Look,
+    Values,
     letter,
+    set_title_at_edge,
     sheet,
     wrap_title,
 )
@@ -46,6 +52,7 @@ GROUPS = {1: CLASSES[1], -1: "in question", 0: CLASSES[0]}
 GIVEN_BACK = 0.001
 NONE_LIKELY = f"no passage above {GIVEN_BACK:g}"
 NARROWEST = 400  # a coloured stretch takes at least one in this many parts of the axis
+NEAR = 0.03  # of the axis: numbers of passages that are nearer would overlap
 UNLIKELY = "#E6E6E6"
 COLORS = ListedColormap(mpl.colormaps["YlOrRd"](np.linspace(0.05, 0.75, 256)))
 """Without the darkest reds: black words can be read on it."""
@@ -80,7 +87,9 @@ def extraction_map(artifact: Artifact, results: Results) -> Drawing:
     """
     panels = results.panels(artifact)
     frames = []
-    passages = []
+    passages: list[list[Record]] = []
+    lines = []
+    numbers = count(1)
     for panel in panels:
         windows = shown_documents(results.rows(artifact, panel, "windows"))
         if windows.empty:
@@ -89,8 +98,17 @@ def extraction_map(artifact: Artifact, results: Results) -> Drawing:
             )
         frames.append(_stretches(windows))
         place = f"{panel.name}, " if len(panels) > 1 else ""
-        for line in _passages(windows):
-            passages.append(f"{ITEM}{place}{line}")
+        passages.append([])
+        for label, title in GROUPS.items():
+            own = windows[windows["label"].eq(label)]
+            is_likely = own["log_p_top"].gt(log(GIVEN_BACK))
+            if len(own) and not is_likely.any():
+                lines.append(f"{ITEM}{place}{title}: {NONE_LIKELY}")
+            for row in _likeliest(own[is_likely]):
+                number = next(numbers)
+                lines.append(f"{ITEM}({number}) {place}{title}, {_passage(row)}")
+                start = row["offset"] + row["at"]
+                passages[-1].append(row | {"number": number, "start": start})
     reading = []
     for panel in panels:
         extracted = results.rows(artifact, panel, "extraction")
@@ -98,11 +116,12 @@ def extraction_map(artifact: Artifact, results: Results) -> Drawing:
     frame = of_panels(frames, panels)
     if frame["log_p_top"].gt(log(GIVEN_BACK)).any():
         reading.append("The passages that are likeliest to be emitted:")
-        reading += passages
+        reading += lines
     else:
         reading.append(f"There is {NONE_LIKELY}.")
     reading += results.cautions(panels)
-    return Drawing(_figure(panels, frames), frame, "\n".join(filter(None, reading)))
+    figure = _figure(panels, frames, passages)
+    return Drawing(figure, frame, "\n".join(filter(None, reading)))
 
 
 def shown_documents(windows: pd.DataFrame) -> pd.DataFrame:
@@ -264,12 +283,13 @@ def _heat(log_p: float) -> tuple[str, str]:
     return to_hex(COLORS(NORM(power))), f"probability {exp(log_p):.2g}"
 
 
-BESIDE = 1.0
-"""Inches that the names of documents take beside the bars, above which titles stand."""
-
-
-def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
-    """Draw each panel's bars, and at the bottom the scale of colours."""
+def _figure(
+    panels: Sequence[Panel],
+    frames: Sequence[pd.DataFrame],
+    passages: Sequence[Sequence[Record]],
+) -> Any:
+    """Draw each panel's bars with the numbers of its passages, and at the bottom the
+    scale of colours."""
     heights = [_ROW * (int(frame["row"].max()) + 1.5) for frame in frames]
     around = 0.58 * len(panels) + 0.6  # titles and axes' labels, the colour bar
     with sheet(PAGE, sum(heights) + around) as figure:
@@ -277,8 +297,9 @@ def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
         for number, panel in enumerate(panels):
             bars = grid[number, 0]
             draw_stretches(bars, frames[number])
+            _draw_numbers(bars, passages[number])
             title = letter(number) + panel.name if len(panels) > 1 else panel.name
-            bars.set_title(wrap_title(title, PAGE - BESIDE), loc="left")
+            set_title_at_edge(figure, bars, wrap_title(title, PAGE - LINE))
         colors = ScalarMappable(NORM, COLORS)
         place: Look = {"location": "bottom", "shrink": 0.5, "aspect": 40}
         scale = figure.colorbar(colors, ax=figure.axes, **place, pad=0.02)
@@ -314,6 +335,7 @@ def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
         is_grey = np.isnan(row["power"])
         fills.append(UNLIKELY if is_grey else COLORS(NORM(row["power"])))
     axis.add_collection(PatchCollection(boxes, facecolors=fills, linewidths=0))
+    _tell(axis, frame[~np.isnan(powers)])
     documents = records_of(frame.drop_duplicates("row").sort_values("row"))
     ticks = {row["row"]: _short(row["document"]) for row in documents}
     headings: dict[int, int] = {}  # the name of a class is above those of its documents
@@ -332,28 +354,58 @@ def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
     axis.set(xlim=(0, longest), ylim=(lowest, -0.5), xlabel="token")
 
 
-def _passages(windows: pd.DataFrame) -> Iterator[str]:
-    """Yield a line for each of the likeliest passages of each class; of windows that
-    overlap, the likeliest."""
-    for label, title in GROUPS.items():
-        own = windows[windows["label"].eq(label)]
-        is_likely = own["log_p_top"].gt(log(GIVEN_BACK))
-        if len(own) and not is_likely.any():
-            yield f"{title}: {NONE_LIKELY}"
-        own = own[is_likely & own["passage"].ne("")]
-        own = own.sort_values("log_p_top", ascending=False, kind="stable")
-        printed: list[Record] = []
-        for row in records_of(own):
-            if any(_overlap(row, other) for other in printed):
-                continue
-            if len(printed) == PASSAGES:
-                break
-            printed.append(row)
-            place = f"{title}, {row['document']}, token {row['at']}"
-            if row["text_id"] != row["document"]:
-                place += f" of {row['text_id']}"
-            words = " ".join(row["passage"].split())
-            yield f"{place}, probability {exp(row['log_p_top']):.2g}: {words}"
+def _draw_numbers(axis: Axes, passages: Sequence[Record]) -> None:
+    """Write the number of each passage left of it; those that are near one another
+    stand together."""
+    near = NEAR * axis.get_xlim()[1]
+    look: Look = {"ha": "right", "va": "center_baseline", "fontsize": 5.5}
+    last: dict[int, tuple[float, Text]] = {}
+    for passage in sorted(passages, key=itemgetter("start")):
+        line, start, number = (passage[key] for key in ("row", "start", "number"))
+        if line in last and start - last[line][0] < near:
+            text = last[line][1]
+            text.set_text(f"{text.get_text()},{number}")
+            continue
+        place = {"xytext": (-1.5, 0), "textcoords": "offset points"}
+        text = axis.annotate(f"{number}", (start, line), **place, **look)
+        last[line] = start, text
+
+
+def _tell(axis: Axes, stretches: pd.DataFrame) -> None:
+    """Tell the place, the probability and the words of each coloured stretch."""
+    texts = []
+    for row in records_of(stretches):
+        words = shorten(row["passage"], 80, placeholder=" ...")
+        p = exp(row["log_p_top"])
+        place = f"{row['document']}, token {row['start']:,}"
+        texts.append(f"{place}: probability {p:.2g}. {words}".removesuffix(". "))
+    x = stretches["start"], stretches["end"]
+    y = stretches["row"] - 0.4, stretches["row"] + 0.4
+    axis.add_artist(Values(x, y, texts))
+
+
+def _likeliest(windows: pd.DataFrame) -> list[Record]:
+    """Return the likeliest passages of a class from its likely windows; of windows
+    that overlap, the likeliest."""
+    own = windows[windows["passage"].ne("")]
+    own = own.sort_values("log_p_top", ascending=False, kind="stable")
+    likeliest: list[Record] = []
+    for row in records_of(own):
+        if any(_overlap(row, other) for other in likeliest):
+            continue
+        if len(likeliest) == PASSAGES:
+            break
+        likeliest.append(row)
+    return likeliest
+
+
+def _passage(row: Record) -> str:
+    """Return where a passage is, its probability and its words."""
+    place = f"{row['document']}, token {row['at']}"
+    if row["text_id"] != row["document"]:
+        place += f" of {row['text_id']}"
+    words = " ".join(row["passage"].split())
+    return f"{place}, probability {exp(row['log_p_top']):.2g}: {words}"
 
 
 def _overlap(window: Record, other: Record) -> bool:

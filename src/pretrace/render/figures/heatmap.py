@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,18 +13,29 @@ from pretrace.evaluation.metrics import marks_in
 from pretrace.methods.settings import written_parameters
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.drawing import (
+    AROUND,
     COLUMN,
+    LINE,
     PAGE,
-    VERMILION,
     Drawing,
     Look,
+    Values,
     draw_legend,
+    set_title_at_edge,
     sheet,
     wrap_title,
 )
 from pretrace.render.frames import long_frame, records_of
-from pretrace.render.names import EMPTY, PARAMETER_LABELS, metric_label
+from pretrace.render.names import (
+    EMPTY,
+    PARAMETER_LABELS,
+    chance_level,
+    metric_label,
+)
 from pretrace.render.results import Results
+
+FARTHEST = 0.25
+"""From chance to the last colours: one scale, so that two figures can be compared."""
 
 
 def heatmap(artifact: Artifact, results: Results) -> Drawing:
@@ -34,19 +46,22 @@ def heatmap(artifact: Artifact, results: Results) -> Drawing:
     x, y = str(options.x), options.y
     frames = [_cells(artifact, results, panel, x, y) for panel in panels]
     frame = pd.concat(frames, ignore_index=True)
-    limits = frame["value"].min(), frame["value"].max()
+    quantity = metric_label(artifact.metric)
+    chance = chance_level(artifact.metric) or 0.5
     columns, rows = frames[0][x].nunique(), frames[0][y].nunique()
     width = PAGE if columns > 8 else COLUMN
     height = 0.95 + 0.21 * rows
     with sheet(width, height * len(panels)) as figure:
         grid = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
         for axis, panel, own in zip(grid, panels, frames, strict=True):
-            image = _draw(axis, own, x, y, limits)
-            axis.set_title(wrap_title(panel.name, width - 1.2), loc="left")
+            image = _draw(axis, own, x, y, quantity, chance)
+            set_title_at_edge(figure, axis, wrap_title(panel.name, width - LINE))
             axis.set_xlabel(PARAMETER_LABELS.get(x, x))
-            axis.set_ylabel(PARAMETER_LABELS.get(y, y))
-        bar = figure.colorbar(image, ax=list(grid), fraction=0.03, pad=0.015, aspect=24)
-        bar.set_label(metric_label(artifact.metric))
+            axis.set_ylabel(wrap_title(PARAMETER_LABELS.get(y, y), height - AROUND))
+        place: Look = {"fraction": 0.03, "pad": 0.015, "aspect": 24}
+        bar = figure.colorbar(image, ax=list(grid), extend="both", **place)
+        bar.set_label(quantity)
+        bar.set_ticks([chance - 0.2, chance, chance + 0.2])
         bar.outline.set_linewidth(0.5)
         _draw_legend(figure, hatched=bool(frame["hatched"].any()))
     return Drawing(figure, frame)
@@ -91,28 +106,35 @@ def _draw(
     frame: pd.DataFrame,
     x_name: str,
     y_name: str,
-    limits: tuple[float, float],
+    quantity: str,
+    chance: float,
 ) -> Any:
+    """Draw the cells of a panel; `chance` is the middle of the colours."""
     values = frame.pivot(index=y_name, columns=x_name, values="value")
     xs, ys = list(values.columns), list(values.index)
-    lowest, highest = limits
     image: Any = axis.imshow(
         values,
-        cmap="cividis",
+        cmap="RdBu",
         origin="lower",
         aspect="auto",
-        vmin=lowest,
-        vmax=highest,
+        vmin=chance - FARTHEST,
+        vmax=chance + FARTHEST,
     )
+    places, texts = [], []
     for row in records_of(frame):
         x, y = xs.index(row[x_name]), ys.index(row[y_name])
         shade = image.norm(row["value"])
-        is_light = bool(shade > 0.55)
+        is_light = bool(abs(shade - 0.5) < 0.3)
+        places.append((x, y))
+        setting = row["setting"].replace("=", " ").replace(";", ", ")
+        texts.append(f"{setting}: {quantity} {row['value']:.2f}")
         if row["hatched"]:
             look: Look = {"hatch": "////", "linewidth": 0, "alpha": 0.55}
             color = "black" if is_light else "white"
             axis.add_patch(_box(x, y, 1, **look, edgecolor=color))
         _write_value(axis, x, y, row, is_light, image.cmap(shade))
+    columns, rows = np.array(places).T
+    axis.add_artist(Values((columns, columns), (rows, rows), texts))
     axis.set_xticks(range(len(xs)), [f"{x:g}" for x in xs])
     axis.set_yticks(range(len(ys)), [f"{y:g}" for y in ys])
     axis.tick_params(length=0)
@@ -149,8 +171,8 @@ def _box(x: float, y: float, size: float, **look: Any) -> Rectangle:
 
 
 BOXES: dict[str, Look] = {
-    "best": {"edgecolor": VERMILION, "linewidth": 1.4, "linestyle": "-"},
-    "default": {"edgecolor": VERMILION, "linewidth": 1.4, "linestyle": (0, (2, 1.2))},
+    "best": {"edgecolor": "black", "linewidth": 1.4, "linestyle": "-"},
+    "default": {"edgecolor": "black", "linewidth": 1.4, "linestyle": (0, (2, 1.2))},
 }
 """How the boxes around cells look."""
 

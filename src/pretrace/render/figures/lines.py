@@ -16,9 +16,10 @@ from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.catalogue import X_PLACES
 from pretrace.render.figures.drawing import (
+    CLASS_STYLES,
+    COLUMNS,
+    GREY,
     LEVEL_STYLE,
-    MEMBER,
-    NONMEMBER,
     Drawing,
     Facet,
     Handles,
@@ -29,12 +30,16 @@ from pretrace.render.figures.drawing import (
     draw_facets,
     draw_intervals,
     line_styles,
+    name_points,
     nth_style,
+    tell_values,
+    text_width,
 )
-from pretrace.render.frames import long_frame, number_record, of_panels
+from pretrace.render.frames import long_frame, number_record, of_panels, records_of
 from pretrace.render.names import (
     CLASSES,
     PARAMETER_LABELS,
+    READ_NEITHER,
     join_words,
     marked_label,
     metric_label,
@@ -46,13 +51,10 @@ FEW_LINES = 3  # this many have a band for their interval; more have bars, side 
 MOST_LINES = 8
 # at most this part of the distance of two ticks lies between a point and its tick
 SHIFTED = 0.1
-LEGEND_LINE = 0.08  # of the height of the lines: a line of a legend above them
 SMOOTHING = 25  # training loss is drawn as a moving mean over this part of all steps
-CROWDED = 45  # letters of all names along x, above which they are turned
-# inches of a letter of a name along x
-TICK_LETTER = 0.057
+DRAWN = 40  # points of such a line
+BETWEEN = 0.1  # inches between two names along x; names without that room are turned
 MARGIN = 0.12  # what is left and right of the ticks, of the distance of the outer ones
-THIN = ("P", "X")  # markers that a white edge would cover
 
 
 def draw_lines(
@@ -61,16 +63,12 @@ def draw_lines(
     names: Mapping[Any, str],
     *,
     heading: str = "",
-    legends: bool = False,
 ) -> Any:
     """Return the figure: a line a series, of the same style in every facet; the legend
     has those with a name.
 
-    `legends`: each facet has a legend of its own lines, above them. A line and points
-    of one name share its sample.
-
-    Rows of a facet's frame are points `series, x, value, low, high`; a row without x is
-    a horizontal line.
+    Rows of a facet's frame are points `series, x, value, low, high`, and `told` names
+    each; a row without x is a horizontal line.
     """
     handles: Handles = {}
     for series, name in names.items():
@@ -82,54 +80,26 @@ def draw_lines(
             _name_ticks(axis, facet.ticks)
         elif len(places) <= 16 and all(place == int(place) for place in places):
             axis.set_xticks(places, [f"{place:g}" for place in places])
-        if not legends:
-            return handles
-        _draw_own_legend(axis, facet, styles, names)
-        return {}
+        return handles
 
     return draw_facets(facets, draw, heading=heading)
-
-
-def _draw_own_legend(
-    axis: Axes,
-    facet: Facet,
-    styles: Mapping[Any, LineStyle],
-    names: Mapping[Any, str],
-) -> None:
-    """Draw the legend of a facet's lines, and make room for it above them."""
-    drawn = set(facet.frame["series"])
-    own: dict[str, LineStyle] = {}
-    for series, name in names.items():
-        if series in drawn:
-            line = own.get(name, styles[series])
-            own[name] = replace(line, marker=styles[series].marker)
-    handles = [style.handle() for style in own.values()]
-    place: Look = {
-        "loc": "upper right",
-        "handlelength": 1.8,
-        "borderaxespad": 0,
-    }
-    axis.legend(handles, own.keys(), fontsize=6, **place)
-    values = facet.frame["value"]
-    highest, lowest = values.max(), values.min()
-    lines = LEGEND_LINE * (len(own) + 1)
-    needed = highest + lines * (highest - lowest)
-    axis.set_ylim(top=max(axis.get_ylim()[1], needed))
 
 
 def _draw_series(
     axis: Axes, facet: Facet, styles: Mapping[Any, LineStyle]
 ) -> list[float]:
     """Draw a facet's lines; return the places on x that have a point."""
-    frame = facet.frame
-    for row in frame[frame["x"].isna()].to_dict("records"):
+    is_level = facet.frame["x"].isna()
+    levels, frame = facet.frame[is_level], facet.frame[~is_level]
+    places = sorted(frame["x"].unique())
+    for row in records_of(levels):
         level = replace(styles[row["series"]], width=0.9)
         axis.axhline(row["value"], **level.line, zorder=1.5)
-    frame = frame[frame["x"].notna()]
-    places = sorted(frame["x"].unique())
+    for place in places:  # a line can be pointed at over each tick
+        tell_values(axis, place, levels, facet.quantity)
     gap = min((b - a for a, b in pairwise(places)), default=1.0)
     lines = [series for series in styles if (frame["series"] == series).any()]
-    banded = len(lines) <= FEW_LINES if facet.banded is None else facet.banded
+    banded = len(lines) <= FEW_LINES
     step = min(0.06, 2 * SHIFTED / max(1, len(lines) - 1))
     for number, series in enumerate(lines):
         style = styles[series]
@@ -142,9 +112,10 @@ def _draw_series(
             points["value"],
             **style.marked,
             markeredgecolor="white",
-            markeredgewidth=0.0 if style.marker in THIN else 0.4,
+            markeredgewidth=0.3,
             zorder=3,
         )
+        tell_values(axis, x, points, facet.quantity)
         if not banded:
             draw_intervals(axis, x, points, style.color)
             continue
@@ -155,11 +126,9 @@ def _draw_series(
 
 def _name_ticks(axis: Axes, ticks: Mapping[float, str]) -> None:
     turned: Look = {}
-    letters = [*map(len, ticks.values())]
     width = axes_width(axis) / (1 + 2 * MARGIN)
     distance = width / max(1, len(ticks) - 1)
-    is_tight = TICK_LETTER * (max(letters) + 2) > distance
-    if sum(letters) > CROWDED or is_tight:
+    if max(map(text_width, ticks.values())) + BETWEEN > distance:
         turned = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"}
     axis.set_xticks(list(ticks), list(ticks.values()), **turned)
     axis.xaxis.set_minor_locator(NullLocator())
@@ -191,7 +160,8 @@ def method_lines(artifact: Artifact, results: Results) -> Drawing:
         for facet in facets:
             hidden += hidden_lines(facet, names)
     drawn = frame["x"].isna().map({True: "level", False: "line"})
-    data = long_frame(frame.drop(columns=["series", "x"]).assign(drawn=drawn))
+    frame = frame.drop(columns=["series", "x", "told"])
+    data = long_frame(frame.assign(drawn=drawn))
     cautions = []
     if artifact.options.unit == "document":
         cautions = results.cautions(artifact.panels)
@@ -223,7 +193,7 @@ def hidden_lines(facet: Facet, names: Mapping[str, str]) -> list[str]:
     """Return a sentence for each group of lines that lie on one another: level ones,
     and those without a shift."""
     curves = facet.frame.loc[facet.frame["x"].notna(), "series"].nunique()
-    are_shifted = curves > FEW_LINES if facet.banded is None else not facet.banded
+    are_shifted = curves > FEW_LINES
     lines: dict[tuple[tuple[float, ...], ...], list[str]] = {}
     for method, points in facet.frame.groupby("series", sort=False):
         is_level = points["x"].isna().all()
@@ -252,9 +222,7 @@ def _draw_apart(
             part = replace(
                 facet,
                 title=name if len(facets) == 1 else f"{name}\n{facet.title}",
-                y_label=facet.y_label.replace(", with", ",\nwith"),
                 frame=own,
-                banded=False,
                 height=1.45,
             )
             small.append(part)
@@ -293,26 +261,33 @@ def place_facet(
         ticks[place] = panel.title_of(value)
         own = results.by("method", artifact, panel, selection=selection)
         for method, row in own.items():
-            rows.append(_point(artifact, panel, method, row, x, place, value))
+            told = f"{marked_label(method)}, {ticks[place]}"
+            about = {"told": told, "over": x, "x": place, "x_value": value}
+            rows.append(_point(artifact, panel, method, row, about))
     without = {"model": "models", "subset": "", "length": None}
     shared = panels[0].replaced(**{x: without[x]})
     if x == "model":
         shared = shared.replaced(label=None)
     title = shared.name.removeprefix("models on ")
     label = f"length of the text ({shared.length_unit})" if x == "length" else x
-    return _metric_facet(artifact, title, label, rows, ticks)
+    return _metric_facet(artifact, title, label, rows, ticks=ticks)
 
 
 def _parameter_facet(
     artifact: Artifact, results: Results, x: str, panels: Sequence[Panel]
 ) -> Facet:
     (panel,) = panels
+    label = PARAMETER_LABELS.get(x, x)
     rows = []
     for value, method, row in results.along_parameter(artifact, panel, x):
         place = float(value) if value else None
-        rows.append(_point(artifact, panel, method, row, x, place, place))
-    facet = _metric_facet(artifact, panel.name, PARAMETER_LABELS.get(x, x), rows, {})
-    return replace(facet, upright=UPRIGHT.get(x, {}))
+        told = marked_label(method)
+        if value:
+            told += f", {label} {value}"
+        about = {"told": told, "over": x, "x": place, "x_value": place}
+        rows.append(_point(artifact, panel, method, row, about))
+    upright = UPRIGHT.get(x, {})
+    return _metric_facet(artifact, panel.name, label, rows, upright=upright)
 
 
 UPRIGHT = {"gamma": {"without the member prefix": 0.0}}
@@ -321,60 +296,39 @@ marks them."""
 
 
 def _point(
-    artifact: Artifact,
-    panel: Panel,
-    method: str,
-    row: Any,
-    over: str,
-    place: float | None,
-    value: Any,
+    artifact: Artifact, panel: Panel, method: str, row: Any, about: Record
 ) -> Record:
-    about = {
+    """Return the point of a method's line: its row, and its place `about`."""
+    shown = {
         "series": method,
-        "x": place,
         "method": method,
         "control": is_control(method),
         "metric": artifact.metric,
-        "over": over,
-        "x_value": value,
     }
-    return panel.record | about | number_record(row)
+    return panel.record | shown | about | number_record(row)
 
 
 def _metric_facet(
-    artifact: Artifact,
-    title: str,
-    x_label: str,
-    rows: Sequence[Any],
-    ticks: Mapping[float, str],
+    artifact: Artifact, title: str, label: str, rows: Sequence[Any], **marks: Any
 ) -> Facet:
     frame = pd.DataFrame(rows).astype({"x": float, "low": float, "high": float})
-    label = metric_label(artifact.metric)
-    between = " " if len(label) < 10 else "\n"
-    y_label = f"{label},{between}with 95 % interval"
-    across = chance_of(artifact.metric, LEVEL_STYLE)
-    return Facet(title, frame, x_label, y_label, ticks, across)
+    across = chance_of(artifact.metric)
+    quantity = metric_label(artifact.metric)
+    return Facet(title, frame, quantity, label, across=across, **marks)
 
 
-SHIFTS = {
-    (1, "member"): LineStyle(MEMBER, "-", marker="o"),
-    (1, "nonmember"): LineStyle(MEMBER, (0, (4, 1.5)), marker="s"),
-    (0, "member"): LineStyle(NONMEMBER, "-", marker="^"),
-    (0, "nonmember"): LineStyle(NONMEMBER, (0, (4, 1.5)), marker="D"),
-}
-"""By label of the texts and kind of the prefix."""
-
-PREFIX_LABELS = {"member": "members", "nonmember": "non-members"}
-
-SHIFT_COLUMNS = ["label", "prefix", "draw", "shots", "n", "value", "low", "high"]
+PREFIXES = {"member": "members", "nonmember": "non-members"}
+SHIFT_COLUMNS = [
+    "label", "prefix", "draw", "shots", "n", "value", "low", "high", "distance",
+]  # fmt: skip
 
 
 def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
-    """Draw a facet a panel: signed Wasserstein distances of log-likelihoods with and
-    without a prefix, by shots.
+    """Draw small facets, one a panel and kind of prefix: how far the prefix shifts the
+    mean log-likelihood of each class, by shots.
 
-    They are those of the artifact's evaluation set (`evaluation.tokens.shifts`). With
-    `options.across.separator` a panel is shown once for each of these separators
+    The shifts are those of the artifact's evaluation set (`evaluation.tokens.shifts`).
+    With `options.across.separator` a panel is shown once for each of these separators
     between shots.
     """
     panels = results.panels(artifact)
@@ -384,66 +338,84 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
         frame = of_set(results.rows(artifact, panel, "shift"), artifact)
         order = ["prefix", "shots", "label"]
         frame = frame.sort_values(order, ascending=[True, True, False])
-        pairs = list(zip(frame["label"], frame["prefix"], strict=True))
-        series = pd.Series(pairs, frame.index, dtype=object)
-        points = frame.assign(series=series, x=frame["shots"].astype(float))
-        facet = Facet(
-            panel.name,
-            points,
-            "shots in the prefix",
-            "signed Wasserstein distance\n(nats a token), with 95 % interval",
-            across={"no shift": (0.0, LEVEL_STYLE)},
-        )
-        facets.append(facet)
         frames.append(frame[SHIFT_COLUMNS])
-    names = {}
-    for label, kind in SHIFTS:
-        names[label, kind] = f"texts: {CLASSES[label]}; prefix: {PREFIX_LABELS[kind]}"
+        classes = frame["label"].map(CLASSES)
+        told = classes + ", shots: " + frame["shots"].astype(str)
+        x = frame["shots"].astype(float)
+        points = frame.assign(series=frame["label"], x=x, told=told)
+        for kind, own in points.groupby("prefix"):
+            facet = Facet(
+                f"{panel.name}\nprefix of {PREFIXES[kind]}",
+                own,
+                "shift of the log-likelihood (nats)",
+                "shots in the prefix",
+                across={"no shift": (0.0, LEVEL_STYLE)},
+                height=1.9,
+            )
+            facets.append(facet)
     data = of_panels(frames, panels).rename(columns={"n": "n_texts"})
-    return Drawing(draw_lines(facets, SHIFTS, names), data)
+    return Drawing(draw_lines(facets, CLASS_STYLES, CLASSES), data)
 
 
 HELD_OUT = ", held-out"
 
 
 def loss_curves(artifact: Artifact, results: Results) -> Drawing:
-    """Draw a facet a benchmark, a line a model of the panels: loss (nats a token)
-    against tokens seen.
+    """Draw a facet a corpus (the label of its panels, else their benchmark), a line a
+    model with its name at the end: loss (nats a token) against tokens seen.
 
     Training loss is a line, held-out loss points of its colour; what is held out is
     text that the model is not trained on, so that the distance between the two is what
     the model knows of its members alone.
     """
     styles = {}
-    names = {}
     frames = []
     points: dict[str, list[pd.DataFrame]] = {}
-    for model, benchmark in dict.fromkeys(panel.pair for panel in artifact.panels):
-        lines = points.setdefault(benchmark, [])
+    for panel in {panel.pair: panel for panel in artifact.panels}.values():
+        corpus = panel.label or artifact.title_of(panel.benchmark)
+        corpus = corpus.removesuffix(f" ({READ_NEITHER})")
+        lines = points.setdefault(corpus, [])
         style = nth_style(len(lines) // 2)  # a model has two lines
+        model = panel.model
         held_out = model + HELD_OUT
         styles[model] = replace(style, width=1.0, marker="")
-        styles[held_out] = replace(style, dashes="")
-        names[model] = names[held_out] = artifact.title_of(model)
+        styles[held_out] = replace(style, dashes="", size=2.5)
         columns = ["step", "tokens", "loss", "heldout_loss"]
         curve = results.read("training", model)[columns]
-        frames.append(curve.assign(model=model, benchmark=benchmark))
-        curve = curve.assign(x=curve["tokens"] / 1000, low=math.nan, high=math.nan)
+        frames.append(curve.assign(model=model, benchmark=panel.benchmark))
+        x = curve["tokens"] / 1000
+        told = artifact.title_of(model) + x.map(", {:,.0f} thousand tokens".format)
+        curve = curve.assign(x=x, told=told, low=math.nan, high=math.nan)
         window = max(1, len(curve) // SMOOTHING)
         # without the ends, where few steps are left to take the mean of
         smooth = curve["loss"].rolling(window, center=True).mean()
-        lines.append(curve.assign(value=smooth, series=model))
+        line = curve.assign(value=smooth, series=model).dropna(subset="value")
+        lines.append(line.iloc[:: max(1, len(line) // DRAWN)])
         tested = curve.dropna(subset="heldout_loss")
         lines.append(tested.assign(value=tested["heldout_loss"], series=held_out))
+
+    def draw(axis: Axes, facet: Facet) -> Handles:
+        _draw_series(axis, facet, styles)
+        is_line = ~facet.frame["series"].str.endswith(HELD_OUT)
+        ends = facet.frame[is_line].groupby("series", sort=False).tail(1)
+        points = []
+        for row in records_of(ends):
+            model = row["series"]
+            name = {"name": artifact.title_of(model), "color": styles[model].color}
+            points.append(row | name)
+        name_points(axis, points)
+        line = LineStyle(GREY, "-", 1.0, "")
+        return {
+            "training": line.handle(),
+            "held-out": replace(line, dashes="", marker="o", size=2.5).handle(),
+        }
+
     facets = []
-    for benchmark, parts in points.items():
-        facet = Facet(
-            artifact.title_of(benchmark),
-            pd.concat(parts),
-            "tokens seen (thousands)",
-            "loss (nats a token)",
-            banded=True,
-        )
+    for corpus, parts in points.items():
+        x_label = "tokens seen (thousands)"
+        frame = pd.concat(parts)
+        facet = Facet(corpus, frame, "loss (nats a token)", x_label)
+        facet = replace(facet, height=1.6 + 0.07 * len(parts))
         facets.append(facet)
-    figure = draw_lines(facets, styles, names, legends=True)
+    figure = draw_facets(facets, draw, widths=COLUMNS[1:2])
     return Drawing(figure, pd.concat(frames, ignore_index=True))

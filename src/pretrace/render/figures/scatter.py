@@ -1,11 +1,14 @@
 """Points: tokens by entropy and log-probability (SURP figure 2), and published numbers
 against measured ones."""
 
-import math
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.collections import PolyCollection
+from matplotlib.colors import LogNorm
 
 from pretrace.evaluation.tokens import FEWEST
 from pretrace.render.artifact import Artifact
@@ -20,114 +23,139 @@ from pretrace.render.figures.drawing import (
     Handles,
     LineStyle,
     Look,
+    Values,
     draw_intervals,
     draw_legend,
     letter,
     sheet,
+    tell_values,
     wrap_title,
 )
-from pretrace.render.frames import of_panels
+from pretrace.render.frames import of_panels, records_of
 from pretrace.render.names import CLASSES
 from pretrace.render.published import PUBLISHED_KEYS, rates, read_papers
 from pretrace.render.results import Results
-from pretrace.render.tables.reproduction import compared_of
+from pretrace.render.tables.reproduction import compared_of, place_of
 
 EPS = 2
 """SURP's default threshold: a surprising token is predicted with an entropy below 2
 nats."""
 LOGPROB = "log-probability of the token (nats)"
+POINTED = 30  # hexagons of a class at which a reader can point: the fullest
 
 
 def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
-    """Draw a row a panel: all tokens of both classes, one over the other; the
-    surprising ones and their mean."""
+    """Draw a row a panel: the densities of all tokens of members and of non-members, and
+    the surprising ones with their mean.
+
+    Where a class has fewer than `FEWEST` surprising tokens, these are not drawn, and
+    the reading says so.
+    """
     panels = results.panels(artifact)
     frames = [results.rows(artifact, panel, "tokens") for panel in panels]
-    with sheet(PAGE, 2.9 * len(panels) + 0.25) as drawn:
-        grid = drawn.subplots(len(panels), 2, squeeze=False)
-        for number, panel in enumerate(panels):
-            frame = frames[number]
-            shares, surprising = grid[number]
-            _draw_shares(shares, frame[frame["curve"] == "share"])
-            _set_title(shares, 2 * number, f"{panel.name}\nall tokens")
-            _draw_surprising(surprising, frame)
-            _set_title(surprising, 2 * number + 1, _title(frame))
-        handles = {}
-        for label, style in CLASS_STYLES.items():
-            handles[CLASSES[label]] = style.handle()
-        draw_legend(drawn, handles)
+    weights = pd.concat(frames)["weight"]
+    colors = ScalarMappable(LogNorm(weights.min(), weights.max()), "cividis_r")
+    notes = []
+    handles: Handles = {}
+    with sheet(PAGE, 2.3 * len(panels) + 0.35) as drawn:
+        grid = drawn.subplots(len(panels), 3, squeeze=False)
+        for number, (panel, frame) in enumerate(zip(panels, frames, strict=True)):
+            *maps, last = grid[number]
+            _draw_densities(maps, frame[frame["curve"] == "share"], colors)
+            title = letter(number) + panel.name if len(panels) > 1 else panel.name
+            # the first line is above the whole row
+            wrapped = wrap_title(title, PAGE - EDGE)
+            maps[0].set_title(f"{wrapped}\n{CLASSES[1]}", loc="left", fontsize=7)
+            has_means = frame.loc[frame["curve"] == "mean", "label"].nunique() > 1
+            if not has_means:
+                last.axis("off")
+                notes.append(
+                    f"{panel.name}: a class has fewer than {FEWEST} surprising tokens, "
+                    "too few to draw."
+                )
+                continue
+            handles |= _draw_surprising(last, frame)
+        place: Look = {"fraction": 0.03, "pad": 0.02, "aspect": 40, "format": "%g"}
+        bar = drawn.colorbar(colors, ax=list(grid[:, :2].flat), **place)
+        bar.set_label("tokens of the class (%)")
+        bar.outline.set_linewidth(0.5)
+        if handles:
+            draw_legend(drawn, handles)
     keys = {"curve": "drawn", "x": "entropy", "y": "logprob", "weight": "share"}
     columns = ["label", *keys, "low", "high"]
     shown = of_panels([frame[columns] for frame in frames], panels)
-    return Drawing(drawn, shown.rename(columns=keys))
+    return Drawing(drawn, shown.rename(columns=keys)).with_notes(notes)
 
 
-def _set_title(axis: Axes, number: int, title: str) -> None:
-    lines = wrap_title(letter(number) + title, PAGE / 2 - EDGE)
-    axis.set_title(lines, loc="left", fontsize=7)
-
-
-def _title(frame: pd.DataFrame) -> str:
-    labels = frame.loc[frame["curve"] == "token", "label"]
-    counts = {name: int((labels == label).sum()) for label, name in CLASSES.items()}
-    shown = ", ".join(f"{name}: {number or 'none'}" for name, number in counts.items())
-    has_means = min(counts.values()) >= FEWEST
-    with_means = " and their mean by entropy" if has_means else ""
-    return f"surprising tokens{with_means}\n{shown}"
-
-
-def _draw_shares(axis: Axes, shares: pd.DataFrame) -> None:
-    """Draw a marker for each hexagon and class, filled for members; its side grows with
-    the share of tokens (log)."""
-    limits = np.log([shares["weight"].min(), shares["weight"].max()])
-    for label, style in CLASS_STYLES.items():
+def _draw_densities(
+    axes: Sequence[Axes], shares: pd.DataFrame, colors: ScalarMappable
+) -> None:
+    """Draw the hexagons of each class, coloured by the share of its tokens (log)."""
+    # two grids of hexagons lie half a step apart
+    x_step, y_step = (2 * _least_distance(shares[side]) for side in ("x", "y"))
+    corners = np.array([[1, -1], [1, 1], [0, 2], [-1, 1], [-1, -1], [0, -2]])
+    hexagon = corners * [x_step / 2, y_step / 6]
+    for axis, (label, name) in zip(axes, CLASSES.items(), strict=True):
         own = shares[shares["label"] == label]
-        sides = np.interp(np.log(own["weight"]), limits, (1, 4.2))
-        look: Look = {"marker": style.marker, "edgecolors": style.color}
-        look["facecolors"] = style.color if label else "none"
-        look["linewidths"] = 0 if label else 0.45
-        axis.scatter(own["x"], own["y"], s=sides**2, **look)
-    axis.axvline(EPS, color="black", linewidth=0.8, linestyle=(0, (3, 2)))
-    axis.set_xlim(0, None)
-    axis.set_ylim(None, 0.3)
-    axis.set_xlabel("entropy (nats)")
-    axis.set_ylabel(LOGPROB)
+        centres = own[["x", "y"]].to_numpy()
+        boxes = PolyCollection(
+            centres[:, None] + hexagon,
+            facecolors=colors.to_rgba(own["weight"].to_numpy()),
+            edgecolors="face",
+            linewidths=0.2,
+            rasterized=True,
+        )
+        axis.add_collection(boxes)
+        axis.axvline(EPS, color="black", linewidth=0.8, linestyle=(0, (3, 2)))
+        axis.set_xlim(0, shares["x"].max() + x_step / 2)
+        axis.set_ylim(shares["y"].min() - y_step / 2, 0.3)
+        axis.set_title(name, loc="left", fontsize=7)
+        axis.set_xlabel("entropy (nats)")
+        fullest = own.nlargest(POINTED, "weight")
+        texts = []
+        for row in records_of(fullest):
+            place = f"entropy {row['x']:.2f}, log-probability {row['y']:.2f}"
+            texts.append(f"{name}, {place}: {row['weight']:.2g} % of the tokens")
+        x, y = fullest["x"], fullest["y"]
+        axis.add_artist(Values((x, x), (y, y), texts))
+    axes[0].set_ylabel(LOGPROB)
+    axes[1].tick_params(labelleft=False)
 
 
-POINTS = ((FEWEST, (14, 1.0)), (10 * FEWEST, (7, 0.6)), (math.inf, (3, 0.25)))
-"""Area (points squared) and opacity of the points of a class, by less than how many."""
+def _least_distance(places: "pd.Series[float]") -> float:
+    return float(np.diff(np.unique(places.round(9))).min())
 
 
-def _draw_surprising(axis: Axes, frame: pd.DataFrame) -> None:
+def _draw_surprising(axis: Axes, frame: pd.DataFrame) -> Handles:
+    handles = {}
     for label, style in CLASS_STYLES.items():
         own = frame[frame["label"] == label]
         points = own[own["curve"] == "token"]
         mean = own[own["curve"] == "mean"]
-        size, alpha = next(look for most, look in POINTS if len(points) < most)
         axis.scatter(
             points["x"],
             points["y"],
-            s=size,
+            s=4,
             marker=style.marker,
             color=style.color,
-            alpha=alpha,
+            alpha=0.3,
             linewidths=0,
             rasterized=True,
             zorder=1,
         )
         side = 1 if label else -1  # the means of the two classes are side by side
         x = mean["x"] + 0.012 * EPS * side
-        draw_intervals(axis, x, mean.assign(value=mean["y"]), style.color, ground=True)
-        axis.plot(x, mean["y"], **style.line, zorder=4)
-        look = style.marked | {"linestyle": "", "markeredgewidth": 0.8}
-        has_interval = mean["low"].notna()
-        for chosen, fill in ((has_interval, style.color), (~has_interval, "white")):
-            y = mean.loc[chosen, "y"]
-            axis.plot(x[chosen], y, **look, markerfacecolor=fill, zorder=5)
+        told = CLASSES[label] + mean["x"].map(", entropy {:.2f}".format)
+        mean = mean.assign(value=mean["y"], told=told)
+        draw_intervals(axis, x, mean, style.color, ground=True)
+        tell_values(axis, x, mean, "mean log-probability of surprising tokens")
+        axis.plot(x, mean["y"], **style.marked, zorder=4)
+        handles[CLASSES[label]] = style.handle()
     axis.margins(y=0.06)
     axis.set_xlim(0, EPS)
+    axis.set_title("surprising tokens, mean", loc="left", fontsize=7)
     axis.set_xlabel("entropy (nats)")
-    axis.set_ylabel(LOGPROB)
+    return handles
 
 
 PROTOCOLS = (
@@ -160,6 +188,11 @@ def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
                 draw_intervals(axis, published, points, line.color)
                 look = line.marked | {"markerfacecolor": "none", "markeredgewidth": 0.6}
                 [drawn_points] = axis.plot(published, points["value"], **look)
+                told = [
+                    f"{place_of(row)}, published {row['published']:.3g}"
+                    for row in records_of(points)
+                ]
+                tell_values(axis, published, points.assign(told=told), "measured")
                 handles[f"as the {protocol}"] = drawn_points
             shown = len(own[[*PUBLISHED_KEYS]].drop_duplicates())
             axis.set(aspect="equal", xlim=(0, 1), ylim=(0, 1), xlabel="published")

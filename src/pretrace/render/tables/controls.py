@@ -3,6 +3,7 @@ saw neither class."""
 
 from collections.abc import Iterable, Mapping
 
+import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.averages import EstimateRow, estimate, number
@@ -13,6 +14,7 @@ from pretrace.render.estimates import (
     beside_controls,
     estimates,
     for_the_best,
+    is_another,
 )
 from pretrace.render.frames import estimate_rows, long_frame
 from pretrace.render.names import BLIND, join_words, marked_label, method_label
@@ -20,13 +22,12 @@ from pretrace.render.phrases import (
     brackets_and_dashes,
     conditions,
     exceeding_placebos,
-    format_signed,
     multiplicity_note,
     other_texts_note,
     with_interval,
 )
 from pretrace.render.results import Results
-from pretrace.render.splits import beside_null, split_means
+from pretrace.render.splits import beside_other_splits, split_means
 from pretrace.render.tables.table import (
     Cell,
     Table,
@@ -38,6 +39,7 @@ from pretrace.render.tables.table import (
     rows_of,
     table_of,
     with_false_alarms,
+    words_tell_apart,
 )
 
 
@@ -62,16 +64,15 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
         for row in estimate_rows(own):
             rows.append((marked_label(row["method"]), _cells(row), row["control"]))
         blocks += rows_of(panel.name, rows)
-        reading.append(_read_controls(panel, own))
+        reading.append(_read_controls(panel, own[~is_another(own)]))
     families = " ".join(multiplicity_note(len(panels), "panel"))
     told = brackets_and_dashes(estimate_rows(frame))
     more = ["Held-out settings.", told, *other_texts_note(panels, frame)]
     notes = [
         conditions(artifact, estimate_rows(frame), " ".join(more)),
         "Placebos: each document of the members in turn plays the non-members, against "
-        "the other members; mean ± standard deviation of the values. z: distance of "
-        "the benchmark's value from their mean, in standard deviations. Rank: its "
-        "place among them from the top; bold: the first. If the non-members' document "
+        "the other members; mean ± standard deviation of the values. Rank: its "
+        "place among them from the top. If the non-members' document "
         "were like the members', every rank would be equally likely.",
         "Beats words? (*): above the bag of words by the paired bootstrap, "
         f"Holm-corrected over the panel's methods, p ≤ {STAR_LEVEL:g}. No test: of a "
@@ -100,7 +101,6 @@ def _read_without_placebos(frame: pd.DataFrame) -> Iterable[str]:
 
 
 def _cells(record: EstimateRow) -> Iterable[tuple[str, Cell]]:
-    z = number(record["z"])
     rank = number(record["rank"])
     beats = record["beats_blind"]
     beating = "no"
@@ -113,20 +113,19 @@ def _cells(record: EstimateRow) -> Iterable[tuple[str, Cell]]:
     if rank:
         among = 1 + (record["placebos"] or 0)
         words = f"{rank:.0f} of {among:.0f}"
-        place = Cell(words=words, bold=rank == 1 and not record["control"])
+        place = Cell(words=words)
     yield "Benchmark", cell_of({**record, "star": False})
     yield "Placebos", cell_of(placebos)
-    yield "z", Cell() if z is None else Cell(words=format_signed(z, 1))
     yield "Rank", place
     yield "Beats words?", Cell(words=beating, bold=beating == "yes")
 
 
 def split_table(artifact: Artifact, results: Results) -> Table:
     """Lay out a row a method: its mean over splits in models trained on the members, in
-    a null model, and the difference.
+    the models of the other splits, the difference, and the mean in a null model.
 
-    A panel is one split of one model; those of null models are paired with the others
-    by their texts. Two more blocks have each split. Held-out settings.
+    A panel is one split of one model. Two more blocks have each split. Held-out
+    settings.
     """
     panels = results.panels(artifact)
     metrics = [artifact.metric]
@@ -149,10 +148,14 @@ def split_table(artifact: Artifact, results: Results) -> Table:
     notes = [
         conditions(artifact, estimate_rows(shown), f"Held-out settings. {told}"),
         "A split draws its texts anew, says by a coin which of them are members, and "
-        "has a training of its own. One model that read neither class reads the texts "
-        "of all splits. Means have Student's 95 % interval over the splits, whose "
-        "spread is that of the draw, the coin and the training. Intervals of the "
-        "difference pay for the choice among methods (Bonferroni).",
+        "has a training of its own. Models of the other splits know nothing of its "
+        "coin: by its labels, they and its own model are compared on the texts that "
+        "both splits have, and the mean is over these models. The difference is of "
+        "the same texts, and not of the columns beside it. One model "
+        "that read neither class reads the texts of all splits. Means have Student's "
+        "95 % interval over the splits, whose spread is that of the draw, the coin and "
+        "the training. Intervals of the difference pay for the choice among methods "
+        "(Bonferroni).",
     ]
     reading = [*_read_splits(means, null, count), *false_alarms_of(shown)]
     averages = [*means[TRAINED].values(), *means[NULL].values()]
@@ -161,17 +164,24 @@ def split_table(artifact: Artifact, results: Results) -> Table:
 
 
 TRAINED, NULL = "trained here on the members", "a model that read neither class"
-LESS_NULL = "the first less the second"
+OTHERS = "the models of the other splits"
+LESS_NULL = "difference on the same texts"
 
 
 def _of_splits(artifact: Artifact, results: Results) -> pd.DataFrame:
-    """Return the held-out estimates of every split, beside those of the null model."""
+    """Return the held-out estimates of every split, beside what models of the other
+    splits reach."""
     shown = estimates(artifact, results, ["held_out"])
     column = ["panel", "metric"]
     shown["bold"] = best(shown, column) & beyond_chance(shown, column)
+    shown["bold"] &= ~words_tell_apart(shown)
     ends = for_the_best(shown, ["panel"])
     shown = shown.assign(best_low=ends["low"], best_high=ends["high"])
-    return beside_null(with_false_alarms(artifact, shown))
+    panels = results.panels(artifact)
+    is_trained = [panel.model not in artifact.null_models for panel in panels]
+    trained = np.flatnonzero(is_trained).tolist()
+    marked = with_false_alarms(artifact, shown)
+    return beside_other_splits(marked, [trained], panels, results)
 
 
 def _means_of(frame: pd.DataFrame) -> dict[str, EstimateRow]:
@@ -182,17 +192,19 @@ def _means_of(frame: pd.DataFrame) -> dict[str, EstimateRow]:
 def _mean_cells(
     method: str, means: Mapping[str, Mapping[str, EstimateRow]]
 ) -> list[tuple[str, Cell]]:
-    """Return the means of both kinds of models as far as they are known, and their
-    difference."""
+    """Return the means of trained models, of other splits' models and of the null
+    model as far as they are known, and the difference of the first two."""
     cells = []
-    for kind, of_methods in means.items():
-        if method in of_methods:
-            cells.append((kind, cell_of(of_methods[method])))
     trained = means[TRAINED].get(method)
+    if trained:
+        cells.append((TRAINED, cell_of(trained)))
     above = number(trained["less_null"]) if trained else None
     if trained and above is not None:
         low, high = trained["less_null_low"], trained["less_null_high"]
+        cells.append((OTHERS, Cell(trained["null_value"], digits=2)))
         cells.append((LESS_NULL, Cell(above, low, high, signed=True, digits=2)))
+    if method in means[NULL]:
+        cells.append((NULL, cell_of(means[NULL][method])))
     return cells
 
 

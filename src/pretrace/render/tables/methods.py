@@ -47,6 +47,7 @@ from pretrace.render.tables.table import (
     runner_up,
     table_of,
     with_false_alarms,
+    words_tell_apart,
 )
 
 
@@ -67,13 +68,17 @@ def method_table(artifact: Artifact, results: Results) -> Table:
     selections = [name for name in SELECTIONS if name in artifact.selections]
     shown = estimates(artifact, results, selections)
     column = ["selection", "panel", "average", "metric"]
+    is_told = words_tell_apart(shown)
     is_beyond = also_in_parts(artifact, panels, shown, beyond_chance(shown, column))
+    is_beyond &= ~is_told
     shown["bold"] = best(shown, column) & is_beyond
     if options.runner_up:
         is_null = shown["model"].isin(artifact.null_models)
         shown["runner_up"] = runner_up(shown, column) & is_beyond & ~is_null
     shown = with_false_alarms(artifact, shown)
     notes = _notes(artifact, panels, shown)
+    if is_told.any():
+        notes.append(TOLD_BY_WORDS)
     if options.unit == "document":
         cautions = [*without_controls(shown["method"]), *results.cautions(panels)]
         notes.append(" ".join(cautions))
@@ -90,6 +95,12 @@ def method_table(artifact: Artifact, results: Results) -> Table:
                 own, panels, artifact.metrics, title=title, block=options.blocks
             )
     return table_of(artifact, blocks, notes, shown)
+
+
+TOLD_BY_WORDS = (
+    "Nothing is bold in a column where the bag of words is above chance: there words "
+    "tell the classes apart without the model."
+)
 
 
 def _lack_interval(frame: pd.DataFrame) -> "pd.Series[bool]":
@@ -215,7 +226,8 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
     frame = frame.loc[numbers.sort_values(kind="stable").index]
     varied = frame[frame["parameter"] != ""]
     column = ["panel", "method"]
-    bold = best(varied, column) & beyond_chance(varied, column)
+    is_told = words_tell_apart(frame).reindex(varied.index)
+    bold = best(varied, column) & beyond_chance(varied, column) & ~is_told
     frame = frame.assign(bold=bold.reindex(frame.index, fill_value=False))
     by = ("method", "parameter_value")
     blocks = by_method(frame, panels, artifact.metrics, label=_value_label, by=by)
@@ -226,6 +238,8 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
         "column, if it is above chance by an interval that pays for the choice "
         "(Bonferroni).",
     ]
+    if is_told.any():
+        notes.append(TOLD_BY_WORDS)
     return table_of(artifact, blocks, notes, frame)
 
 

@@ -120,7 +120,7 @@ def _farthest(compared: pd.DataFrame) -> list[Block]:
     rows = []
     for row in records_of(apart[:FARTHEST]):
         cells = [("protocol", Cell(words=row["protocol"])), *_cells(row)]
-        rows.append((_place(row), cells, False))
+        rows.append((place_of(row), cells, False))
     return rows_of("The farthest apart", rows, "Number")
 
 
@@ -135,7 +135,7 @@ def _every(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[Block]:
         for key in PUBLISHED_KEYS:
             if key != "model" and own[key].nunique() == 1:
                 same.append(key)
-        rows = [(_place(row, *same), _cells(row), False) for row in records_of(own)]
+        rows = [(place_of(row, *same), _cells(row), False) for row in records_of(own)]
         title = f"{papers[str(paper)].title}, {artifact}, as the {protocol}"
         blocks += rows_of(title, rows, "Number")
     return blocks
@@ -155,7 +155,7 @@ def _cells(row: Record) -> Iterable[tuple[str, Cell]]:
     yield "agrees", Cell(words={"true": "yes", "false": "no"}.get(row["agrees"]))
 
 
-def _place(row: Record, *without: str) -> str:
+def place_of(row: Record, *without: str) -> str:
     """Name a number by its printed keys `without` those that all numbers beside it
     share."""
     words = {

@@ -12,15 +12,18 @@ import pandas as pd
 
 from pretrace.evaluation.averages import EstimateRow, Record, group_records, number
 from pretrace.evaluation.metrics import FEW_TEXTS, marks_in
+from pretrace.evaluation.selection import SAME_RANKS
 from pretrace.evaluation.significance import chance
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.estimates import STAR_LEVEL, for_the_best
+from pretrace.render.estimates import STAR_LEVEL, for_the_best, is_another
 from pretrace.render.frames import csv_text, estimate_rows
 from pretrace.render.names import (
+    BLIND,
     FALSE_ALARM,
     MARK_NOTES,
     MARK_SIGNS,
     chance_level,
+    mark_sign,
     marked_label,
     metric_label,
 )
@@ -94,7 +97,7 @@ def cell_of(record: EstimateRow | Record) -> Cell:
     sd = number(record.get("sd"))
     signs = []
     for mark in marks_in(record.get("marks")):
-        signs.append(MARK_SIGNS.get(mark, mark))
+        signs.append(mark_sign(mark))
     bold = bool(record.get("bold", False))
     underlined = bool(record.get("runner_up", False))
     return Cell(
@@ -134,12 +137,21 @@ def p_text(p: float) -> str:
 @dataclass(frozen=True)
 class Block:
     """Rows under a heading of their own; an empty title has no heading. `stub` is the
-    header of the labels."""
+    header of the labels. `most`: rows in Markdown and LaTeX; the report has all."""
 
     title: str
     stub: str
     columns: tuple[tuple[str, ...], ...]
     rows: tuple["Row", ...]
+    most: int | None = None
+
+    @property
+    def cut(self) -> "Block":
+        """Return the block with the rows that Markdown and LaTeX have."""
+        if self.most is None or len(self.rows) <= self.most:
+            return self
+        title = f"{self.title}, the first {self.most} of {len(self.rows)}"
+        return replace(self, title=title, rows=self.rows[: self.most])
 
 
 @dataclass(frozen=True)
@@ -243,9 +255,10 @@ def _head(
 
 
 def best(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
-    """Mark the highest value, as printed, of each group; never a control, nor a group's
-    only value; equals share it."""
-    shown = as_printed(frame).where(~frame["control"].astype(bool))
+    """Mark the highest value, as printed, of each group; never a control, another
+    method by its ranks, nor a group's only value; equals share it."""
+    is_out = frame["control"].astype(bool) | is_another(frame)
+    shown = as_printed(frame).where(~is_out)
     groups = shown.groupby([frame[key] for key in by], dropna=False)
     return shown.eq(groups.transform("max")) & groups.transform("count").gt(1)
 
@@ -277,6 +290,17 @@ def beyond_chance(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
     by_chance = pd.Series(levels, frame.index, dtype=float)
     is_beyond = ~for_the_best(frame, by)["low"].le(by_chance)
     return is_beyond & ~pd.Series(few, frame.index, dtype=bool)
+
+
+def words_tell_apart(frame: pd.DataFrame) -> "pd.Series[bool]":
+    """Tell which estimates are in a column where the bag of words, which sees no model,
+    is above chance too."""
+    column = ["panel", "average", "metric"]
+    blind = frame[frame["method"] == BLIND]
+    is_above = beyond_chance(blind, [*column, "method"]) & blind["low"].notna()
+    told = pd.MultiIndex.from_frame(blind.loc[is_above, column])
+    is_told = pd.MultiIndex.from_frame(frame[column]).isin(told)
+    return pd.Series(is_told, frame.index)
 
 
 def runner_up(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
@@ -382,7 +406,16 @@ def _marks_told(blocks: Iterable[Block]) -> list[str]:
     told = []
     for sign in sorted(signs & meanings.keys()):
         told.append(f"({sign}) {meanings[sign]}")
-    if signs - meanings.keys():
+    others = signs - meanings.keys()
+    same = sorted(sign for sign in others if sign.startswith("="))
+    if same:
+        told.append(
+            f"({'), ('.join(same)}) the setting that was chosen, in most folds, ranks "
+            "the texts as that method does at one of its own settings (Spearman's "
+            f"correlation of {SAME_RANKS:g} or more), so it is no other finding, and "
+            "never bold"
+        )
+    if others - {*same}:
         told.append(
             "(1 of 7 shots) only so many fit into the model's context beside the "
             "longest text"
@@ -497,7 +530,7 @@ def markdown(table: Table) -> str:
         for heading, text in box.lines:
             said.append(f"> _{escape(heading)}_ {escape(text)}")
         parts.append("\n>\n".join(said))
-    for block in table.blocks:
+    for block in [block.cut for block in table.blocks]:
         if block.title:
             parts.append(f"**{escape(block.title)}**")
         parts += _pipe_table(block)
@@ -578,7 +611,7 @@ def latex(table: Table) -> str:
         said = rf"{question} \textbf{{{answer}}}"
         lines.append(rf"\fbox{{\parbox{{0.95\linewidth}}{{{said}}}}}")
         lines.append(r"\par\smallskip")
-    for block in table.blocks:
+    for block in [block.cut for block in table.blocks]:
         columns = "l" + "c" * len(block.columns)
         tabular = LATEX.frame(block).style.to_latex(
             hrules=True, multicol_align="c", column_format=columns
@@ -608,6 +641,7 @@ HTML = Markup(
 )
 
 
+_EMPTY_HEAD = re.compile(r"<th[^>]*>(&nbsp;)?</th>")
 BOXED = "<!-- boxes end here -->"
 
 
@@ -638,10 +672,11 @@ def _laid_out(block: Block, of_table: str, is_folded: bool) -> str:
     """Return a block as HTML under its title; folded, with the title to open it."""
     title = html.escape(block.title)
     shown = HTML.frame(block).style.to_html(exclude_styles=True)
+    shown = _EMPTY_HEAD.sub("<td></td>", shown)
     named = f"{of_table}, {block.title}" if block.title else of_table
     kind = "scroll facts" if block.columns == (("",),) else "scroll"
     grid = (
-        f'<div class="{kind}" tabindex="0" role="region" '
+        f'<div class="{kind}" tabindex="0" role="group" '
         f'aria-label="{html.escape(named)}">\n{shown}</div>'
     )
     if is_folded:

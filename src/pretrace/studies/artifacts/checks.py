@@ -9,7 +9,7 @@ from pretrace.evaluation.metrics import EACH
 from pretrace.questions.method_facts import METHODS, is_question, parse_setting
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.catalogue import X_PLACES, Options
-from pretrace.runtime.errors import InputError, nearest, shorten
+from pretrace.runtime.errors import InputError, nearest, require_name, shorten
 from pretrace.studies.keys import Panels, WrittenArtifact
 from pretrace.studies.registries import Benchmarks
 from pretrace.studies.runs import Run, draws_of, references_of, runs_by_pair
@@ -203,15 +203,11 @@ def _check_methods(artifact: Artifact) -> None:
     default, outside the grid."""
     for key, name in methods_named(artifact):
         id, _, variant = str(name).partition(";")
-        if id not in METHODS:
-            raise InputError(f"{key}: unknown method '{id}': {nearest(id, METHODS)}")
+        require_name(id, METHODS, f"{key}: unknown method '{id}'")
         fixed = METHODS[id].defaults.keys() - METHODS[id].grid.keys()
         for part in variant.split(";") if variant else []:
             parameter = part.partition("=")[0]
-            if parameter not in fixed:
-                raise InputError(
-                    f"{key}: {id} has no variant '{part}': {nearest(parameter, fixed)}"
-                )
+            require_name(parameter, fixed, f"{key}: {id} has no variant '{part}'")
         if not is_question(id):
             parse_setting(id, variant)
 

@@ -10,7 +10,7 @@ from pretrace.methods.registry import INPUTS
 from pretrace.questions.method_facts import METHODS
 from pretrace.render.artifact import Artifact, Missing, PairSlugs, Panel
 from pretrace.render.catalogue import Options
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.errors import InputError, nearest, require_name
 from pretrace.studies.artifacts.checks import check_choices, methods_left_out
 from pretrace.studies.artifacts.left_out import (
     LeftOut,
@@ -142,11 +142,7 @@ def _require_artifacts(
             require_artifact(slug, known, str(path))
     for slug in file.first:
         require_artifact(slug, known, f"{path}: first")
-        if slug not in offered:
-            raise InputError(
-                f"{path}: first: the study does not show {slug}: "
-                f"{nearest(slug, offered)}"
-            )
+        require_name(slug, offered, f"{path}: first: the study does not show {slug}")
 
 
 def _choose(
@@ -169,7 +165,11 @@ def _choose(
     chosen = _choose_artifacts(artifacts, config, where)
     readable = unread.readable(runs)
     shows_all_runs = any(not artifact.panels for artifact in chosen.values())
-    if not readable or (shows_all_runs and not _any_measured(readable)):
+    # those that score texts, or measure what the model gives back
+    measured = [
+        run for run in readable if run.methods or run.extraction or run.given_back
+    ]
+    if not readable or (shows_all_runs and not measured):
         _require_smaller(runs, models, config, where)
     if not readable:
         missing = unread.missing_among(runs)
@@ -194,11 +194,6 @@ def _choose(
             missing = unread.missing_among(artifact.panels)
             shown[slug] = artifact.replaced(panels=panels, missing=missing)
     return tuple(selected), shown
-
-
-def _any_measured(runs: Iterable[Run]) -> bool:
-    """Return whether a run scores texts, or measures what the model gives back."""
-    return any(run.methods or run.extraction or run.given_back for run in runs)
 
 
 def _choose_artifacts(

@@ -11,7 +11,7 @@ from pretrace.models.entries import ModelEntry, TrainedModel
 from pretrace.render.artifact import Artifact, PairSlugs, Panel
 from pretrace.render.catalogue import check, renderer_of
 from pretrace.render.names import PAPERS, READ_NEITHER, join_words
-from pretrace.runtime.errors import InputError, error_place, nearest
+from pretrace.runtime.errors import InputError, error_place, require_name
 from pretrace.runtime.schema import Slug, read_keys
 from pretrace.studies.artifacts.checks import check_names, methods_named
 from pretrace.studies.keys import Panels, WrittenArtifact, WrittenPanel
@@ -55,8 +55,7 @@ def registered_artifacts(path: Path) -> dict[str, WrittenArtifact]:
 
 def require_artifact(slug: str, known: Collection[str], where: str) -> None:
     """Raise `InputError` with the nearest slug if the artifact is unknown."""
-    if slug not in known:
-        raise InputError(f"{where}: unknown artifact '{slug}': {nearest(slug, known)}")
+    require_name(slug, known, f"{where}: unknown artifact '{slug}'")
 
 
 def shown_artifacts(
@@ -150,21 +149,15 @@ def _runs_named(
             benchmark.
     """
     ids = {run.id for run in runs} - {""}
-    if panel.run not in ids:
-        raise InputError(
-            f"{where}.run: no run has the id '{panel.run}': "
-            f"{nearest(str(panel.run), ids)}"
-        )
+    require_name(panel.run, ids, f"{where}.run: no run has the id '{panel.run}'")
     named = [run for run in runs if run.id == panel.run]
     for key in ("model", "benchmark"):
         slugs = {getattr(run, key) for run in named}
         written = getattr(panel, key) or []
         for slug in [written] if isinstance(written, str) else written:
-            if slug not in slugs:
-                raise InputError(
-                    f"{where}.{key}: {panel.run} has no run of '{slug}': "
-                    f"{nearest(slug, slugs)}"
-                )
+            require_name(
+                slug, slugs, f"{where}.{key}: {panel.run} has no run of '{slug}'"
+            )
     return runs_by_pair(named)
 
 

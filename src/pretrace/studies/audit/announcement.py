@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.audit.design import TUNED_TOLD, has_p, known_for_p
-from pretrace.benchmarks.sources import BenchmarkEntry, Text
+from pretrace.benchmarks.sources import Text
 from pretrace.models.adapters import read_adapter
 from pretrace.models.bases import check_same_tokens
 from pretrace.models.checkpoint import ADAPTER
@@ -47,7 +47,11 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
             read[slug] = read_texts(plan, slug)
     texts = read[TEXTS_SLUG]
     suspects, known = _sides(texts)
-    told = [*_works_told(entry)] if cut_of(entry) is not None else []
+    told: list[str] = []
+    if (cut := cut_of(entry)) is not None:
+        left_out = left_out_of(entry)
+        ours, theirs = (side_of(path, left_out) for path in text_files_of(entry))
+        told += plan_of_works(ours, theirs, cut)
     told.append(
         f"was {config['model']} trained on {_count(suspects)}? They are compared with "
         f"{_count(known)} given as unread: {_cost_told(plan, config, read)}. The "
@@ -170,14 +174,6 @@ def _base_told(
 def _tokenizer_file(model: Model) -> Path:
     folder = path_of(model.entry) or f"results/models/{model.name}"
     return Path(folder, "tokenizer.json")
-
-
-def _works_told(entry: BenchmarkEntry) -> Iterator[str]:
-    cut = cut_of(entry)
-    assert cut is not None
-    texts, known = text_files_of(entry)
-    left_out = left_out_of(entry)
-    return plan_of_works(side_of(texts, left_out), side_of(known, left_out), cut)
 
 
 def _name_documents(texts: Sequence[Text]) -> str:

@@ -48,13 +48,15 @@ def told_before_scores(
         return
 
     from pretrace.audit.analysis import checks_before_scores
+    from pretrace.audit.controls import COPIES, PARTS
     from pretrace.audit.scores import see_base
     from pretrace.audit.verdict import invalid, repairs
 
     based = see_base(methods)
     checked = checks_before_scores(_table(ours), _table(theirs), language, based=based)
     yield from _left_out(checked, file)
-    checked = _without_names(checked)
+    # of chapters and copies the check of the files remarks
+    checked = checked[~checked["method"].isin([PARTS, COPIES])]
     if reasons := invalid(checked):
         apart = _told_apart(checked)
         yield (
@@ -117,15 +119,6 @@ def _left_out(checked: "pd.DataFrame", file: Path) -> Iterator[str]:
         f"{known_outliers} known ones are far less like all others than usual in words "
         f"or letters, and will be left out.{costs}"
     )
-
-
-def _without_names(checked: "pd.DataFrame") -> "pd.DataFrame":
-    """Return the rows but those of chapters and copies, of which the check of the files
-    remarks."""
-    from pretrace.audit.controls import COPIES, PARTS
-
-    is_named = checked["method"].isin([PARTS, COPIES])
-    return checked[~is_named]
 
 
 def _told_apart(checked: "pd.DataFrame") -> str:

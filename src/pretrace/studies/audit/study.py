@@ -20,7 +20,7 @@ from pretrace.methods import METHODS
 from pretrace.models.abilities import ABILITIES, refusal
 from pretrace.models.adapters import is_adapter, read_adapter
 from pretrace.models.checkpoint import ADAPTER
-from pretrace.models.entries import GgufModel, HubModel, LocalModel, ModelEntry
+from pretrace.models.entries import GgufModel, HubModel, LocalModel
 from pretrace.render.artifact import Artifact, PairSlugs
 from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.files import kind_of
@@ -58,7 +58,13 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
             another study.
     """
     if path != folder / "studies" / f"{NAME}.yaml":
-        _refuse_keys(config, path)
+        for key in GIVEN:
+            if getattr(config, key) is not None:
+                raise InputError(
+                    f"config: {key} belongs to the study audit, and this run is of "
+                    f"{path}. Add study={NAME} after the same --config, or leave {key} "
+                    "out."
+                )
         return given
     if config.texts is None or config.model is None:
         missing = "model" if config.texts else "texts"
@@ -116,17 +122,6 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
             if "extraction" in run:
                 extractions.append(of_works | {"extraction": run.pop("extraction")})
     return study | {"runs": runs + extractions, "benchmarks": benchmarks}
-
-
-def _refuse_keys(config: Config, path: Path) -> None:
-    """Raise `InputError` if the configuration has a key of the study audit and runs
-    another study, at `path`."""
-    for key in GIVEN:
-        if getattr(config, key) is not None:
-            raise InputError(
-                f"config: {key} belongs to the study audit, and this run is of {path}. "
-                f"Add study={NAME} after the same --config, or leave {key} out."
-            )
 
 
 def _files(inputs: Mapping[str, str]) -> dict[str, str]:
@@ -380,11 +375,6 @@ PLAIN_STATISTICS = {"logprobs", "entropies", "variances", "highest", "ranks", "t
 """What the pass over a text itself gives."""
 
 
-def _was_trained_elsewhere(model: ModelEntry) -> bool:
-    """Return whether a model was trained on text of the web, as far as anyone knows."""
-    return isinstance(model, HubModel | LocalModel | GgufModel)
-
-
 def positive_runs(
     runs: Iterable[Run],
     artifacts: Mapping[str, Artifact],
@@ -410,7 +400,8 @@ def positive_runs(
         if run.pair not in audited:
             continue
         is_english = benchmarks.entries[run.benchmark].language == "en"
-        if not is_english or not _was_trained_elsewhere(models.entries[run.model]):
+        model = models.entries[run.model]
+        if not is_english or not isinstance(model, HubModel | LocalModel | GgufModel):
             continue
         methods: list[str | dict[str, Any]] = []
         for item in run.methods:
