@@ -471,8 +471,8 @@ def works_compared(
             yield (
                 "Length",
                 f"{design['length']:,.0f}, of {listed}. Shorter texts may be parts of "
-                "longer ones, so only texts of one length are compared: the one that "
-                "most have, of equals the longest.",
+                "longer ones, so only texts of one length are compared: of those that "
+                "were scored the most frequent, of equals the longest.",
             )
         return
     in_question = _names_of_works(asked, with_document=True)
