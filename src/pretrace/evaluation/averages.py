@@ -321,7 +321,7 @@ def averages_of(
 
 
 def averaged_groups(
-    panels: Sequence[Record], over: str, block: str = ""
+    panels: Sequence[Record], over: str, block: str
 ) -> list[tuple[Any, ...]]:
     """Return the group of each panel: those that `averages_of` takes a mean over have
     the same."""
