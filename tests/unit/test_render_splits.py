@@ -141,6 +141,7 @@ def test_splits_of_one_label_are_one_row_of_the_headline_less_the_other_splits_m
     assert row["splits"] == 3
     assert row["model"] == "average"
     assert len(drawing.figure.axes) == 2
+    assert max(map(len, headline_lines(frame))) <= 60
     told = " ".join(" ".join(headline_lines(frame)).split())
     above = differences.mean()
     assert f"AUC {trained.mean():.2f}" in told

@@ -312,9 +312,17 @@ def _figure(
     return figure
 
 
-def _short(name: str) -> str:
-    """Return a document's name without what a figure has no room for."""
-    return name if len(name) <= NAME_SHOWN else f"{name[: NAME_SHOWN - 3]}..."
+def _row_name(stretches: pd.DataFrame) -> str:
+    """Return what a document's row is called: its name without what a figure has no
+    room for, and the number of its only passage, if texts are numbered."""
+    first = stretches.iloc[0]
+    name = first["document"]
+    numbers = re.findall(r"\d{4,}", first["text_id"].removeprefix(name))
+    if len(name) > NAME_SHOWN:
+        name = f"{name[: NAME_SHOWN - 3]}..."
+    if numbers and stretches["text_id"].nunique() == 1:
+        name += f", passage {int(numbers[-1])}"
+    return name
 
 
 def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
@@ -336,13 +344,14 @@ def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
         fills.append(UNLIKELY if is_grey else COLORS(NORM(row["power"])))
     axis.add_collection(PatchCollection(boxes, facecolors=fills, linewidths=0))
     _tell(axis, frame[~np.isnan(powers)])
-    documents = records_of(frame.drop_duplicates("row").sort_values("row"))
-    ticks = {row["row"]: _short(row["document"]) for row in documents}
+    ticks: dict[int, str] = {}
     headings: dict[int, int] = {}  # the name of a class is above those of its documents
-    for row in documents:
-        if row["label"] not in headings.values():
-            headings[row["row"] - 1] = row["label"]
-            ticks[row["row"] - 1] = GROUPS[row["label"]]
+    for row, own in frame.groupby("row"):
+        label = own["label"].iloc[0]
+        if label not in headings.values():
+            headings[row - 1] = label
+            ticks[row - 1] = GROUPS[label]
+        ticks[row] = _row_name(own)
     axis.set_yticks([*ticks], [*ticks.values()], fontsize=6)
     for place, label in zip(ticks, axis.get_yticklabels(), strict=True):
         if place in headings:
@@ -350,7 +359,7 @@ def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
     axis.tick_params(axis="y", length=0)
     axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axis.spines["left"].set_visible(False)
-    lowest = documents[-1]["row"] + 0.6
+    lowest = frame["row"].max() + 0.6
     axis.set(xlim=(0, longest), ylim=(lowest, -0.5), xlabel="token")
 
 
