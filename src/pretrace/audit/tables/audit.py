@@ -52,6 +52,7 @@ from pretrace.runtime.errors import count_noun, shorten
 MOST_ROWS = 50
 # log10 of the ways to deal labels out from which on they are not printed as a number
 MANY = 6
+PASSAGE_SHOWN = 800  # characters, of 128 words
 WORDS_SHOWN = 10  # a passage is called by its first words
 NAMES_ROOM = (
     # characters of names that the first page has room for; works in question are named
@@ -707,7 +708,8 @@ def _unit_block(
             head = f"above: {method_label(method)}"
             cells.append((head, _effect(effects.get((id, method)))))
         rows.append((first_words(text) if text else id, cells, False))
-        details.append(f"{id}: {text}" if text else "")
+        begins = text[:PASSAGE_SHOWN] + " ..." * (len(text) > PASSAGE_SHOWN)
+        details.append(f"{id}: {begins}" if text else "")
     for block in rows_of(title, rows, "Document" if unit == "document" else "Passage"):
         detailed = []
         for shown, detail in zip(block.rows, details, strict=True):

@@ -256,20 +256,12 @@ def draw_intervals(
     if level:
         bars = {"x": value, "y": places, "xerr": [below, above]}
 
-    def draw(shade: str, width: float, cap: float) -> None:
-        axis.errorbar(
-            **bars,
-            fmt="none",
-            ecolor=shade,
-            elinewidth=width,
-            capthick=width,
-            capsize=cap,
-            zorder=3.5,
-        )
-
+    looks = [(color, 0.8, 1.6 if ground else 0.0)]
     if ground:
-        draw("white", 2.4, 2.4)
-    draw(color, 0.8, 1.6 if ground else 0.0)
+        looks.insert(0, ("white", 2.4, 2.4))
+    for shade, width, cap in looks:
+        look: Look = {"ecolor": shade, "elinewidth": width, "capthick": width}
+        axis.errorbar(**bars, **look, capsize=cap, fmt="none", zorder=3.5)
 
 
 REACH = 3.0
