@@ -478,7 +478,7 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
     return shown
 
 
-LESS_NULL = "less what models of the other splits have"
+LESS_NULL = "less other splits' models"
 
 
 def _rank_text(row: EstimateRow) -> str:

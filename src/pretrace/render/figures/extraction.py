@@ -344,18 +344,17 @@ def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
         fills.append(UNLIKELY if is_grey else COLORS(NORM(row["power"])))
     axis.add_collection(PatchCollection(boxes, facecolors=fills, linewidths=0))
     _tell(axis, frame[~np.isnan(powers)])
-    ticks: dict[int, str] = {}
-    headings: dict[int, int] = {}  # the name of a class is above those of its documents
-    for row, own in frame.groupby("row"):
-        label = own["label"].iloc[0]
-        if label not in headings.values():
-            headings[row - 1] = label
-            ticks[row - 1] = GROUPS[label]
-        ticks[row] = _row_name(own)
+    documents = frame.drop_duplicates("row").sort_values("row")
+    headings = {}  # the name of a class is above those of its documents
+    for row in records_of(documents.drop_duplicates("label")):
+        headings[row["row"] - 1] = GROUPS[row["label"]]
+    names = {}
+    for line in documents["row"]:
+        names[line] = _row_name(frame[frame["row"] == line])
+    ticks = headings | names
     axis.set_yticks([*ticks], [*ticks.values()], fontsize=6)
-    for place, label in zip(ticks, axis.get_yticklabels(), strict=True):
-        if place in headings:
-            label.set(color=GREY, fontstyle="italic")
+    for label in axis.get_yticklabels()[: len(headings)]:
+        label.set(color=GREY, fontstyle="italic")
     axis.tick_params(axis="y", length=0)
     axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axis.spines["left"].set_visible(False)
@@ -368,15 +367,15 @@ def _draw_numbers(axis: Axes, passages: Sequence[Record]) -> None:
     stand together."""
     near = NEAR * axis.get_xlim()[1]
     look: Look = {"ha": "right", "va": "center_baseline", "fontsize": 5.5}
+    look |= {"xytext": (-1.5, 0), "textcoords": "offset points"}
     last: dict[int, tuple[float, Text]] = {}
     for passage in sorted(passages, key=itemgetter("start")):
-        line, start, number = (passage[key] for key in ("row", "start", "number"))
+        line, start, number = passage["row"], passage["start"], passage["number"]
         if line in last and start - last[line][0] < near:
             text = last[line][1]
             text.set_text(f"{text.get_text()},{number}")
             continue
-        place = {"xytext": (-1.5, 0), "textcoords": "offset points"}
-        text = axis.annotate(f"{number}", (start, line), **place, **look)
+        text = axis.annotate(f"{number}", (start, line), **look)
         last[line] = start, text
 
 
