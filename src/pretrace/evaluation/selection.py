@@ -319,14 +319,14 @@ def same_ranks(
     an entropy that no token exceeds is Min-K%.
     """
     parameters = []
-    for column in units.columns:
-        parameters.append(len(settings.METHODS[column.method].grid))
-    most_parameters = max((parameters[column] for column in columns), default=0)
+    for known in units.columns:
+        parameters.append(len(settings.METHODS[known.method].grid))
+    most_parameters = max([parameters[column] for column in columns], default=0)
     ranked = [*columns]
     for place, number in enumerate(parameters):
         if number < most_parameters:
             ranked.append(place)
-    ranks = np.empty(units.scores.shape)
+    ranks = np.empty_like(units.scores)
     ranks[ranked] = ranks_of(units.scores[ranked])
     others = {}
     for column in columns:

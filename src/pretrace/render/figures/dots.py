@@ -153,6 +153,8 @@ def _draw_documents(axis: Axes, facet: Facet) -> Handles:
     named = []
     for label, style in DOCUMENT_STYLES.items():
         dots = facet.frame[facet.frame["label"] == label]
+        if dots.empty:
+            continue
         draw_intervals(axis, dots["x"], dots, style.color)
         axis.plot(dots["x"], dots["value"], **style.marked, markeredgewidth=0, zorder=4)
         tell_values(axis, dots["x"], dots, facet.quantity)

@@ -125,7 +125,9 @@ def _draw_densities(
 
 
 def _least_distance(places: "pd.Series[float]") -> float:
-    return float(np.diff(np.unique(places.round(9))).min())
+    """Return the distance of the two places that are nearest; 1 of a single place."""
+    distances = np.diff(np.unique(places.round(9)))
+    return float(distances.min()) if len(distances) else 1.0
 
 
 def _draw_surprising(axis: Axes, frame: pd.DataFrame) -> Handles:
