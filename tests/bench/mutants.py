@@ -78,7 +78,7 @@ def tests_of(file: Path, root: Path) -> list[str]:
     package, _, name = module.rpartition(".")
     imports = (f"{module} ", f"{module}.", f"from {package} import {name}")
     near = []
-    for test in own:
+    for test in sorted(unit.glob("test_*.py")):
         if any(words in test.read_text(encoding="utf-8") for words in imports):
             near.append(test)
     return [str(test) for test in near or own]
