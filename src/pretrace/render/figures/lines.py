@@ -343,10 +343,10 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
         told = classes + ", shots: " + frame["shots"].astype(str)
         x = frame["shots"].astype(float)
         points = frame.assign(series=frame["label"], x=x, told=told)
-        for kind, own in points.groupby("prefix"):
+        for kind, name in PREFIXES.items():
             facet = Facet(
-                f"{panel.name}\nprefix of {PREFIXES[kind]}",
-                own,
+                f"{panel.name}\nprefix of {name}",
+                points[points["prefix"] == kind],
                 "shift of the log-likelihood (nats)",
                 "shots in the prefix",
                 across={"no shift": (0.0, LEVEL_STYLE)},
