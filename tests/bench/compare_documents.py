@@ -36,6 +36,7 @@ AUC, INTERVAL = ("value",), ("value", "low", "high")
 BEST = ("value", "best_low", "best_high")
 """An interval that pays for the choice of the best method."""
 LESS_NULL = ("less_null", "less_null_low", "less_null_high")
+"""The value less what models of the other splits have."""
 MEMBERS = "random splits of addresses, 64 words, trained here on the members"
 NEITHER = (
     "random splits of addresses, 64 words, trained here on addresses of 1790-1929 "
@@ -183,9 +184,9 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
     (EMBEDDED,
      "Over five random splits Min-K% has {} [{}, {}] in the small model",
      [headline_of(MEMBERS, "min_k", *BEST)]),
-    *((EMBEDDED, f"| {label} | {{}} [{{}}, {{}}] | {{}} [{{}}, {{}}] | +{{}} [+{{}}, +{{}}] |",
-       [split_mean(method, False, *INTERVAL), split_mean(method, True, *INTERVAL),
-        split_mean(method, False, *LESS_NULL)])
+    *((EMBEDDED, f"| {label} | {{}} [{{}}, {{}}] | {{}} | +{{}} [+{{}}, +{{}}] | {{}} [{{}}, {{}}] |",
+       [split_mean(method, False, *INTERVAL, "null_value", *LESS_NULL),
+        split_mean(method, True, *INTERVAL)])
       for label, method in SPLIT_METHODS.items()),
     (EMBEDDED, "has {} to {} in single splits of the model that read neither",
      [Row("tables/splits.csv", (("model", NULL), ("method", "min_k"), ("splits", 1)),

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from evaluation_tables import scores, texts
+from scipy.sparse import csr_matrix
 from scipy.stats import binom, false_discovery_control
 from sklearn.linear_model import Ridge
 
@@ -31,9 +32,14 @@ from pretrace.audit.controls import (
     WORD,
     WORDS,
 )
-from pretrace.audit.documents import Documents
+from pretrace.audit.documents import FORM_FEATURES, Documents
 from pretrace.audit.exchange_test import AuditedTexts, exchanged_p, units_of
-from pretrace.audit.form_features import FORM as FEATURES
+from pretrace.audit.own_features import (
+    OWN_WORD,
+    order_of_words,
+    own_share,
+    own_term,
+)
 from pretrace.audit.rows import AUDIT_COLUMNS, COMBINED
 from pretrace.audit.scores import ScoredBenchmark
 from pretrace.audit.verdict import invalid, verdict
@@ -389,7 +395,7 @@ def test_what_all_form_leaves_of_scores_is_exchanged():
     evidence."""
     documents, digits = documents_with_digits(10, 4, seed=0)
     scores = digits + np.random.default_rng(1).normal(size=10)
-    form = documents.features(documents.measured(FEATURES))
+    form = documents.form
     left = []
     for out in range(10):
         others = np.arange(10) != out
@@ -471,12 +477,10 @@ def test_documents_with_a_cue_exchange_labels_among_their_own(
     documents = Documents.of(documents.table.assign(text=texts), "en")
     scores = np.random.default_rng(6).normal(size=12)
     scores[with_word] -= 1
-    cues = []
-    for left in in_groups(documents, scores, seed=0):
-        if left.feature in ("the word 'bravo'", "the word 'delta'"):
-            cues.append(left.p)
-    assert len(cues) == is_cue, "both make the same groups"
-    if is_cue:
+    found = {left.feature: left.p for left in in_groups(documents, scores, seed=0)}
+    if not is_cue:
+        assert found.keys().isdisjoint({"the word 'bravo'", "the word 'delta'"})
+    else:
         others = [place for place in range(12) if place not in with_word]
         ours = [place for place in with_word if place < 5]
         sums = []
@@ -484,7 +488,7 @@ def test_documents_with_a_cue_exchange_labels_among_their_own(
             for low in combinations(others, 5 - len(ours)):
                 sums.append(scores[[*high, *low]].sum())
         expected = np.mean(np.array(sums) >= scores[:5].sum() - 1e-9)
-        assert cues == [pytest.approx(expected)]
+        assert pytest.approx(expected) in [*found.values()]
 
 
 @pytest.mark.parametrize(
@@ -500,10 +504,54 @@ def test_two_groups_lie_as_far_apart_as_can_be(values, groups):
     assert two_groups(np.array(values, dtype=float)).tolist() == groups
 
 
+def test_a_term_is_of_one_work_where_hardly_another_has_it():
+    """Of the terms all works have one, two share one, and each of two has one alone."""
+    shares = csr_matrix(
+        [[1, 0.9, 0, 0], [1, 0.4, 0.5, 0], [1, 0, 0, 0.2], [0.6, 0, 0, 0]]
+    )
+    assert own_term(shares).tolist() == pytest.approx([0.9, 0.5, 0.2, 0])
+    own = [0, 0.5 / 1.9, 0.2 / 1.2, 0]
+    assert own_share(shares).tolist() == pytest.approx(own)
+
+
+def test_a_sign_beside_words_is_of_one_work_where_no_other_has_it():
+    documents, _ = documents_with_digits(6, 3, seed=0)
+    texts = []
+    for number in range(18):
+        sign = "\u00a7\u00b6*#**"[number // 3]
+        texts.append(f"bee{number % 2}{sign} cedar{number % 3}")
+    documents = Documents.of(documents.table.assign(text=texts), "en")
+    of_one_work = documents.measured_form[:, FORM_FEATURES.index(OWN_WORD)]
+    assert (of_one_work == 1).tolist() == [True, True, False, True, False, False]
+
+
+@pytest.mark.parametrize(("language", "blank"), [("en", " "), ("zh", "")])
+def test_the_order_of_words_is_less_usual_where_lines_are_read_across(language, blank):
+    """Words follow one another by a rule, but for a fifth; the last six works are
+    broken after each eight words."""
+    rng = np.random.default_rng(0)
+    words = [chr(0x4E00 + place) for place in range(60)]
+    texts = []
+    for number in range(120):
+        places = [0]
+        for place in range(1, 64):
+            is_broken = number >= 60 and place % 8 == 0
+            follows = rng.random() > 0.2 and not is_broken
+            places.append((places[-1] + 1) % 60 if follows else rng.integers(60))
+        texts.append(blank.join(words[place] for place in places))
+    usual = order_of_words(texts, language).reshape(12, 10).mean(axis=1)
+    assert usual[:6].min() > usual[6:].max()
+
+
 HALF = {
-    "lines": lambda words: "\n".join([" ".join(words[:15]), " ".join(words[15:])]),
-    "double blanks": lambda words: "  ".join(words),
-    "brackets": lambda words: " ".join([*words[:-1], f"[{words[-1]}]"]),
+    "lines": lambda words, work: "\n".join(
+        [" ".join(words[:15]), " ".join(words[15:])]
+    ),
+    "double blanks": lambda words, work: "  ".join(words),
+    "brackets": lambda words, work: " ".join([*words[:-1], f"[{words[-1]}]"]),
+    "exclamation marks": lambda words, work: " ".join([*words[:-1], f"{words[-1]}!"]),
+    "a word": lambda words, work: " ".join([*words[:-1], f"own{work}"]),
+    "a phrase": lambda words, work: " ".join(words[:-2] + VOCABULARY[work : work + 2]),
 }
 """What half of the known works look like, beside the others and those in question."""
 
@@ -516,7 +564,7 @@ def test_what_a_few_known_works_look_like_does_not_make_a_score_higher(feature):
     few = document >= 20
     texts = scored.benchmark["text"].tolist()
     for number in np.flatnonzero(few):
-        texts[number] = HALF[feature](texts[number].split())
+        texts[number] = HALF[feature](texts[number].split(), document[number])
     score = scored.scores["score"] - 3 * np.tile(few, 2)
     frame = audited(changed(scored, score, text=texts))
     assert verdict(frame).p <= 0.05

@@ -91,8 +91,8 @@ def test_texts_without_spaces_are_compared_in_characters_twice_as_many():
     rng = random.Random(0)
     text = "".join(chr(rng.randrange(0x4E00, 0x9FA5)) for _ in range(900))
     work = IndexedWork(text, "characters")
-    assert [len(block) for block in work.blocks(text[300:420], "")] == [120]
-    assert work.blocks(text[300:399], "") == []
+    assert [len(block) for block in work.blocks(text[300:420], "", range(0))] == [120]
+    assert work.blocks(text[300:399], "", range(0)) == []
 
 
 def searched(

@@ -162,8 +162,8 @@ def test_a_sentence_says_what_is_given_back_and_what_is_not_measurable():
     book = ("book", None, [0.9, 0.002, 1e-9, 0, 0])
     draft = ("draft", 0, [0, 0])
     assert said(book, draft) == (
-        "M gives back 20 % of 'book' word for word (greedy decoding: 10 %; 50 tokens "
-        "after 50: 10 %), and 0 % of 1 known work."
+        "M gives back 20 % of 'book' word for word (above a probability of 0.001; "
+        "greedy decoding: 10 %; 50 tokens after 50: 10 %), and 0 % of 1 known work."
     )
     assert "'book', the most of 2 works, word for word" in said(
         book, ("other", 1, [0] * 5), draft

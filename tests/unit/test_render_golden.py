@@ -365,7 +365,7 @@ VALUES = {
     ),
     "extraction_map": (3, "book, token 50: probability 0.9. passage 0"),
     "densities": (96, "Loss, members, score 0.00: density 0.02"),
-    "losses": (79, "tiny-small, 7 thousand tokens: loss (nats a token) 7.52"),
+    "losses": (48, "tiny-small, 7 thousand tokens: loss (nats a token) 7.52"),
     "curves": (192, "Loss: true positive rate 0.03 at false positive rate 0.013"),
     "tokens": (70, "members, entropy 1.46, log-probability -0.99: 2.3 % of the tokens"),
     "books": (16, "d01: share of right answers 0.74 [0.71, 0.79]"),

@@ -144,7 +144,7 @@ def test_figures_of_a_page_share_what_is_equal_and_keep_their_titles():
         '<g clip-path="url(#f.1)"><title>0.61 &lt; 1</title><use href="#f.0" /></g></svg>'
     )
     assert other == first.replace("#f.1", "#f.2")
-    assert '<path id="f.0" d="M0 1.23L2 -0" />' in figures.definitions
+    assert '<path id="f.0" d="M0 1.235L2 -0.0001" />' in figures.definitions
     assert figures.definitions.count("<path") == 1
 
 

@@ -1,6 +1,7 @@
 """Several splits: the mean of each method over them, beside models of the other splits
 and one that read neither class."""
 
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -80,9 +81,10 @@ def values_of(results: Results, method: str) -> tuple[np.ndarray, np.ndarray]:
     return values[0], values[1]
 
 
-def of_other_splits(results: Results, method: str) -> np.ndarray:
-    """What the models of the other splits find by the labels of each split, counted
-    pair by pair among shared texts with one label in the model's own split."""
+def on_shared_texts(results: Results, method: str) -> tuple[np.ndarray, np.ndarray]:
+    """What the models of the other splits find by the labels of each split, and how far
+    its own model lies above: counted pair by pair among shared texts with one label in
+    the other split."""
     texts = {}
     for benchmark in SPLITS:
         table = results.read("benchmarks", benchmark)
@@ -90,22 +92,21 @@ def of_other_splits(results: Results, method: str) -> np.ndarray:
         own = scores[scores["method"].eq(method)].set_index("id")["score"]
         table = table.assign(score=table["text_id"].map(own))
         texts[benchmark] = table.set_index("text")[["label", "score"]]
-    values = []
+    found, above = [], []
     for benchmark in SPLITS:
-        areas = []
+        shares = []
         for other in set(SPLITS) - {benchmark}:
-            here = texts[benchmark]["label"].rename("label_here")
-            shared = texts[other].join(here)
-            shared = shared.dropna().astype(float)
+            there = texts[other].add_suffix("_there")
+            shared = texts[benchmark].join(there).dropna().astype(float)
             wins = []
-            for label, score, own_label in shared.to_numpy():
-                alike = shared[
-                    shared["label"].eq(label) & shared["label_here"].lt(own_label)
-                ]
-                wins += (score > alike["score"]).tolist()
-            areas.append(np.mean(wins))
-        values.append(np.mean(areas))
-    return np.array(values)
+            for first, second in permutations(shared.to_numpy(), 2):
+                if first[2] == second[2] and first[0] > second[0]:
+                    wins.append([first[1] > second[1], first[3] > second[3]])
+            shares.append(np.mean(wins, axis=0))
+        own_share, other_share = np.mean(shares, axis=0)
+        found.append(other_share)
+        above.append(own_share - other_share)
+    return np.array(found), np.array(above)
 
 
 def interval_of(values: np.ndarray, methods: int = 1) -> tuple[float, float]:
@@ -125,7 +126,7 @@ def test_splits_of_one_label_are_one_row_of_the_headline_less_the_other_splits_m
     row = frame[frame["label"].eq(TRAINED_LABEL) & frame["method"].eq("min_k_pp")]
     row = row.iloc[0]
     trained, _ = values_of(splits, "min_k_pp")
-    others = of_other_splits(splits, "min_k_pp")
+    others, differences = on_shared_texts(splits, "min_k_pp")
     assert np.ptp(others) > 0.005
     assert row["value"] == pytest.approx(trained.mean())
     assert (row["low"], row["high"]) == pytest.approx(interval_of(trained))
@@ -133,15 +134,15 @@ def test_splits_of_one_label_are_one_row_of_the_headline_less_the_other_splits_m
     assert (row["best_low"], row["best_high"]) == pytest.approx(interval_of(trained, 2))
     assert row["null_value"] == pytest.approx(others.mean())
     ends = (row["less_null_low"], row["less_null_high"])
-    assert row["less_null"] == pytest.approx((trained - others).mean())
-    assert ends == pytest.approx(interval_of(trained - others, 2))
+    assert row["less_null"] == pytest.approx(differences.mean())
+    assert ends == pytest.approx(interval_of(differences, 2))
     blind, _ = values_of(splits, "blind")
     assert row["p"] == pytest.approx(ttest_1samp(trained - blind, 0).pvalue)
     assert row["splits"] == 3
     assert row["model"] == "average"
     assert len(drawing.figure.axes) == 2
     told = " ".join(" ".join(headline_lines(frame)).split())
-    above = (trained - others).mean()
+    above = differences.mean()
     assert f"AUC {trained.mean():.2f}" in told
     assert "(mean of 3 splits), bag of words" in told
     assert f"less what models of the other splits have +{above:.2f} [" in told
@@ -165,9 +166,9 @@ def test_a_method_that_does_not_exceed_the_controls_found_no_training(splits):
 def test_the_table_of_splits_has_means_of_all_models_and_a_difference(splits):
     table = made_up.draw(artifact_of("split_table"), splits)
     trained, null = values_of(splits, "min_k_pp")
-    others = of_other_splits(splits, "min_k_pp")
+    others, differences = on_shared_texts(splits, "min_k_pp")
     row = made_up.row_of(table, "Min-K%++")
-    above = (trained - others).mean()
+    above = differences.mean()
     expected = [trained.mean(), others.mean(), above, null.mean()]
     assert [cell.value for cell in row.cells] == pytest.approx(expected)
     assert (row.cells[3].low, row.cells[3].high) == pytest.approx(interval_of(null))

@@ -2,7 +2,7 @@
 their scores?"""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,11 +14,11 @@ from pretrace.audit.controls import (
     single_word,
 )
 from pretrace.audit.design import LEVEL, checks_can_fail
-from pretrace.audit.documents import Documents, as_normal_scores
+from pretrace.audit.documents import FORM_FEATURES, Documents, as_normal_scores
 from pretrace.audit.exchange_test import SUMMING, exchanged_p, share_as_high
-from pretrace.audit.form_features import FORM
+from pretrace.audit.own_features import ORDER
 from pretrace.audit.rows import AuditRow
-from pretrace.evaluation.roc import Floats, Whole
+from pretrace.evaluation.roc import Flags, Floats, Whole
 from pretrace.seeds import seed_of
 
 EXPLAINED = "explained"
@@ -55,9 +55,14 @@ KINDS = "kinds of texts"
 GROUPED = 3
 """Components of each of these whose two groups of documents are asked alone."""
 
-CUE_SHARE, CUE_GAP = 0.75, 0.3
-"""A cue is a word that makes two groups of documents: the share of its variance between
-them, and how much larger a share of texts has it in one than in the other, at least."""
+RELIABLE = 0.4
+"""Share of the variance of the order of words that is no chance: few words show it, and
+scores follow it closely (docs/size_and_power.md)."""
+
+BETWEEN, CUE_GAP = 0.75, 0.3
+"""A feature or a word makes two groups of documents: the share of its variance between
+them at least, and how much larger a share of texts has a word in one than in the other.
+What differs by degrees is taken off alone."""
 
 FEWEST_OF_GROUP = 3
 """Documents of each group that a cue makes, at least."""
@@ -71,10 +76,12 @@ LITTLE = 1e-6
 @dataclass(frozen=True)
 class Column:
     """A number of each document (documents,), or several of them (documents, numbers),
-    which are taken off the scores; `name` says what they measure."""
+    which are taken off the scores; `name` says what they measure, and `reliability`
+    which share of their variance is no chance."""
 
     name: str
     values: Floats
+    reliability: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -174,7 +181,7 @@ def _components(likeness: Floats, documents: Documents) -> Floats:
 
 def _columns_of_form(values: Floats) -> list[Column]:
     """Return the columns of `values` (documents, features) by the features' names."""
-    return list(map(Column, FORM, values.T))
+    return list(map(Column, FORM_FEATURES, values.T))
 
 
 def _each_alone(documents: Documents, scores: Floats, seed: int) -> Iterator[Left]:
@@ -182,6 +189,8 @@ def _each_alone(documents: Documents, scores: Floats, seed: int) -> Iterator[Lef
     sides apart most, if few relabellings have a word that does."""
     labels = all_relabellings(documents, seed)
     columns = _columns_of_form(as_normal_scores(documents.measured_form))
+    order = FORM_FEATURES.index(ORDER)
+    columns[order] = replace(columns[order], reliability=RELIABLE)
     word = single_word(documents, labels)
     if word.shares[0] <= RARE:
         presence = documents.words.presence_of(word.feature)
@@ -195,7 +204,8 @@ def alone(column: Column, documents: Documents, scores: Floats, labels: Floats) 
     (documents, relabellings) beside it is compared.
 
     A partial t allows for a column that goes with the labels: N. Draper and D.
-    Stoneman, Technometrics 1966.
+    Stoneman, Technometrics 1966. What a column that is partly chance explains is
+    divided by its reliability: W. Fuller, Measurement Error Models, 1987.
     """
     numbers = column.values.reshape(len(scores), -1)
     basis = _basis(documents.standardised(numbers))
@@ -206,16 +216,19 @@ def alone(column: Column, documents: Documents, scores: Floats, labels: Floats) 
     scores = documents.centred(scores[:, None])[:, 0]
     # the same of all relabellings
     variance = (documents.centred(labels[:, :1]) ** 2).sum()
-    explained_by_column = ((basis.T @ labels) ** 2).sum(axis=0)
-    left_of_labels = variance - explained_by_column
-    if left_of_labels[0] <= LITTLE * variance:
+    of_labels = basis.T @ labels
+    explained_of_labels = (of_labels**2).sum(axis=0) / column.reliability
+    left_of_labels = variance - explained_of_labels
+    has_left = left_of_labels > LITTLE * variance
+    if not has_left[0]:
         return Left(column.name, 1.0)
-    left_of_labels = np.maximum(left_of_labels, SUMMING)
-    left_of_scores = scores - basis @ (basis.T @ scores)
-    slope = left_of_scores @ labels / left_of_labels
-    unexplained = left_of_scores @ left_of_scores - slope**2 * left_of_labels
-    errors = np.sqrt(np.maximum(unexplained, SUMMING) / left_of_labels)
-    return Left(column.name, share_as_high(slope / errors))
+    explained_of_scores = of_labels.T @ (basis.T @ scores) / column.reliability
+    left = scores @ labels - explained_of_scores
+    # rises with the partial t: what the column leaves of scores is the same for all
+    t = np.where(
+        has_left, left / np.sqrt(np.where(has_left, left_of_labels, 1)), -np.inf
+    )
+    return Left(column.name, share_as_high(t))
 
 
 def _basis(values: Floats) -> Floats:
@@ -227,7 +240,12 @@ def _basis(values: Floats) -> Floats:
 def in_groups(documents: Documents, scores: Floats, seed: int) -> Iterator[Left]:
     """Yield p of an exchange within the two groups of documents that each feature, or
     cue, makes."""
-    columns = _columns_of_form(documents.measured_form) + _cues(documents)
+    columns = []
+    for column in _columns_of_form(documents.measured_form):
+        groups = two_groups(column.values) == 1
+        if groups.any() and _share_between(column.values, groups) >= BETWEEN:
+            columns.append(column)
+    columns += _cues(documents)
     return _in_groups_of(columns, documents, scores, seed)
 
 
@@ -251,13 +269,20 @@ def _cues(documents: Documents) -> list[Column]:
         if fewest < FEWEST_OF_GROUP:
             continue
         gap = shares[groups].mean() - shares[~groups].mean()
-        share = groups.var() * gap**2 / shares.var()
-        if gap >= CUE_GAP and share >= CUE_SHARE:
+        share = _share_between(shares, groups)
+        if gap >= CUE_GAP and share >= BETWEEN:
             cue = Column(f"the word '{documents.words.names[place]}'", shares)
             cues.append(cue)
             clear[cue.name] = share
     cues.sort(key=lambda cue: (-clear[cue.name], cue.name))
     return cues[:MOST_CUES]
+
+
+def _share_between(values: Floats, groups: Flags) -> float:
+    """Return the share of the variance of `values` (documents,) that lies between those
+    in `groups` and all others."""
+    gap = values[groups].mean() - values[~groups].mean()
+    return float(groups.var() * gap**2 / values.var())
 
 
 def _in_groups_of(

@@ -2,16 +2,15 @@
 documents."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from pretrace.audit.design import CHECK_LEVEL, LEVEL, names_of_parts
-from pretrace.audit.documents import Documents, Terms, stratum_means
+from pretrace.audit.documents import FORM_FEATURES, Documents, Terms, stratum_means
 from pretrace.audit.exchange_test import SUMMING
-from pretrace.audit.form_features import FORM as FEATURES
-from pretrace.audit.form_features import SIZE, Measure
+from pretrace.audit.form_features import SIZE
 from pretrace.audit.rows import AuditRow
 from pretrace.benchmarks.ngrams import RUN, near_copies, ngrams
 from pretrace.documents.languages import unit_of, units
@@ -131,9 +130,9 @@ def _on_a_line(documents: Documents, method: str, feature: str) -> Floats:
         return left_out(hat, labels)[:, 0]
     if method == WORD:
         return documents.words.presence_of(feature)
-    measure = (FEATURES | SIZE)[feature]
-    means = documents.measured({feature: measure})
-    return documents.features(means)[:, 0]
+    if method == SIZES:
+        return documents.size[:, [*SIZE].index(feature)]
+    return documents.form[:, FORM_FEATURES.index(feature)]
 
 
 def _apart(values: Floats, ours: Flags) -> Floats:
@@ -216,8 +215,8 @@ def _exchanged(documents: Documents) -> list[AuditRow]:
         Exchanged(WORDS, separation(by_words, labels)),
         Exchanged(LETTERS, separation(by_letters, labels)),
         single_word(documents, labels),
-        _greatest(FORM, FEATURES, documents.form, labels),
-        _greatest(SIZES, SIZE, documents.size, labels),
+        _greatest(FORM, FORM_FEATURES, documents.form, labels),
+        _greatest(SIZES, [*SIZE], documents.size, labels),
         Exchanged(SPREAD, energy(distances, labels)),
     ]
     least = np.min([check.shares for check in checks_made], axis=0)
@@ -244,14 +243,13 @@ def all_relabellings(documents: Documents, seed: int) -> Floats:
 
 
 def _greatest(
-    method: str, measures: dict[str, Measure], features: Floats, labels: Floats
+    method: str, names: Sequence[str], features: Floats, labels: Floats
 ) -> Exchanged:
     """Return the greatest difference of any feature for each relabelling (documents,
     relabellings)."""
     differences = np.abs(features.T @ labels)
-    names = [*measures]
     column = int(differences[:, 0].argmax())
-    # each measure has two columns: as it is, and as normal scores
+    # each feature has two columns: as it is, and as normal scores
     feature = names[column % len(names)]
     return Exchanged(method, differences.max(axis=0, initial=0), feature)
 

@@ -4,6 +4,7 @@ words, their letters."""
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,24 @@ import pandas as pd
 
 from pretrace.audit.exchange_test import normal_scores
 from pretrace.audit.form_features import FORM, SIZE, Measure, measures
+from pretrace.audit.own_features import (
+    ORDER,
+    OWN_PHRASE,
+    OWN_WORD,
+    OWN_WORDS,
+    order_of_words,
+    own_share,
+    own_term,
+)
 from pretrace.evaluation.roc import Flags, Floats, Whole, ratio
 from pretrace.methods.bag_of_words import words_of
 from pretrace.seeds import seed_of
 
 MOST = 1_000
 """Documents that are compared, at most: a matrix of all pairs is made."""
+
+FORM_FEATURES = (*FORM, OWN_WORD, OWN_PHRASE, OWN_WORDS, ORDER)
+"""Names of the columns of a document's form."""
 
 Analyzer = Callable[[str], list[str]]
 """What cuts a text into terms."""
@@ -117,11 +130,12 @@ class Documents:
         of_texts = []
         for text in self.table["text"]:
             of_texts.append(measures(text, self.language, features.values()))
-        sums = []
-        for column in np.array(of_texts).T:
-            sums.append(np.bincount(self.of_text, column))
-        means = np.stack(sums, axis=1) / np.bincount(self.of_text)[:, None]
-        return means.round(ROUNDING)
+        return self._means(np.array(of_texts)).round(ROUNDING)
+
+    def _means(self, of_texts: Floats) -> Floats:
+        """Return the means of each document's texts, shape (documents, columns)."""
+        sums = [np.bincount(self.of_text, column) for column in of_texts.T]
+        return np.stack(sums, axis=1) / np.bincount(self.of_text)[:, None]
 
     def features(self, means: Floats) -> Floats:
         """Return measures (documents, measures) as they are and, in further columns, as
@@ -131,7 +145,17 @@ class Documents:
 
     @cached_property
     def measured_form(self) -> Floats:
-        return self.measured(FORM)
+        """Return the numbers of `FORM_FEATURES`, shape (documents, features)."""
+        order = order_of_words(self.table["text"], self.language)
+        of_signs = own_term(self._terms(list).presence)
+        of_others = (
+            np.maximum(own_term(self.words.presence), of_signs),
+            own_term(self.pairs.presence),
+            own_share(self.words.presence),
+            self._means(order[:, None])[:, 0],
+        )
+        columns = [self.measured(FORM), *(column[:, None] for column in of_others)]
+        return np.concatenate(columns, axis=1).round(ROUNDING)
 
     def scatter(self, presence: Any) -> Floats:
         """Return the standard deviation of columns (sparse: documents, terms) about
@@ -154,6 +178,10 @@ class Documents:
     @cached_property
     def words(self) -> Terms:
         return self._terms(partial(words_in, self.language))
+
+    @cached_property
+    def pairs(self) -> Terms:
+        return self._terms(partial(pairs_in, self.language))
 
     @cached_property
     def letters(self) -> Terms:
@@ -196,6 +224,11 @@ def stratum_means(values: Floats, stratum: Whole) -> Floats:
 def words_in(language: str, text: str) -> list[str]:
     """Return the words of a text in small letters, without signs around them."""
     return [word.strip(PUNCTUATION) for word in words_of(text.lower(), language)]
+
+
+def pairs_in(language: str, text: str) -> list[str]:
+    """Return all pairs of neighbours among a text's words."""
+    return [f"{first} {second}" for first, second in pairwise(words_in(language, text))]
 
 
 def letters_in(text: str) -> list[str]:

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import log1p
 
 from pretrace.documents.languages import unit_of, units
@@ -32,6 +33,12 @@ SIZE: dict[str, Measure] = {
 MIXED = re.compile(r"[^\W\d_]\d|\d[^\W\d_]")
 BLANKS = re.compile(r"(?<=\S)[^\S\n]{2,}(?=\S)")
 BRACKETS = frozenset("[](){}<>")
+SIGNS = {
+    "exclamation marks": "!\uff01",
+    "question marks": "?\uff1f",
+    "colons": ":\uff1a",
+    "semicolons": ";\uff1b",
+}
 TYPESET = frozenset("\u2018\u2019\u201c\u201d\u2013\u2014\u2026")
 """Curly quotation marks, dashes and an ellipsis, which typewriters do not have."""
 
@@ -98,6 +105,14 @@ def _signs(look: Look) -> float:
     letters_and_digits = sum(map(str.isalnum, look.text))
     blanks = sum(map(str.isspace, look.text))
     return (len(look.text) - letters_and_digits - blanks) / len(look.text)
+
+
+def _sign(signs: str, look: Look) -> float:
+    return sum(map(look.text.count, signs)) / len(look.text)
+
+
+for _name, _alike in SIGNS.items():
+    FORM[_name] = partial(_sign, _alike)
 
 
 @feature("brackets")

@@ -28,6 +28,7 @@ from pretrace.audit.design import (
     known_for_p,
 )
 from pretrace.audit.form_features import OF_FILES
+from pretrace.audit.own_features import ORDER
 from pretrace.audit.rows import COMBINED
 from pretrace.runtime.errors import count_noun
 
@@ -59,6 +60,10 @@ SAME_KIND = (
 MAKE_ALIKE = (
     "Make the {} of both sides alike: give the works' own files in two folders, whose "
     "lines and signs are then written alike, or cut them by `pretrace cut --alike`."
+)
+READ_IN_ORDER = (
+    "Read some passages: lines of two columns may be read across. Give texts whose "
+    "words are in their order."
 )
 MORE_TEXTS = "Add documents in question and known documents, with more texts each."
 LARGER_MODEL = (
@@ -164,6 +169,8 @@ def repairs(audit: pd.DataFrame) -> tuple[str, ...]:
     advice = []
     if failed.get(FORM) in OF_FILES:
         advice.append(MAKE_ALIKE.format(failed[FORM]))
+    if ORDER in (failed.get(FORM), failed.get(EXPLAINED)):
+        advice.append(READ_IN_ORDER)
     if failed and {*failed} <= {PARTS, COPIES}:
         advice.append(WHOLE_WORKS)
     else:

@@ -103,7 +103,7 @@ def cut_documents(
     given: Iterable[Document],
     size: int,
     label: int | None,
-    most: int | None = None,
+    most: int | None,
     unit: str = "words",
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Return passages of documents as rows of a `local` benchmark, and the names of

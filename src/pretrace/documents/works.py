@@ -243,7 +243,7 @@ def _kept(place: Path) -> ReadWork | None:
 
 
 def stored_works(
-    path: Path, left_out: Sequence[str] = ()
+    path: Path, left_out: Sequence[str]
 ) -> Iterator[tuple[Work, ReadWork]]:
     """Yield the works of a folder, or the one of a document, as they were read; not
     those whose names are left out."""

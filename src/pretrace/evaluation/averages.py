@@ -91,7 +91,7 @@ class EstimateRow(TypedDict, total=False):
     null_value: float | None
     """What models of the other splits reach by the labels of this one."""
     less_null: float | None
-    """`value` less `null_value`."""
+    """How far the split's own model lies above those on the same texts."""
     less_null_low: float | None
     less_null_high: float | None
     above_chance: bool
@@ -321,7 +321,7 @@ def averages_of(
 
 
 def averaged_groups(
-    panels: Sequence[Record], over: str, block: str = ""
+    panels: Sequence[Record], over: str, block: str
 ) -> list[tuple[Any, ...]]:
     """Return the group of each panel: those that `averages_of` takes a mean over have
     the same."""

@@ -132,9 +132,7 @@ class IndexedWork:
                 return answer[:end]
         return answer
 
-    def blocks(
-        self, answer: str, prompt: str, shown: range = range(0)
-    ) -> list[list[int]]:
+    def blocks(self, answer: str, prompt: str, shown: range) -> list[list[int]]:
         """Return the blocks that an answer gives back, each as the places of its words,
         in the answer's order.
 

@@ -131,14 +131,10 @@ def check(name: str, options: Options, metric: str) -> Renderer:
         raise InputError(f"options.{key}: {name} has no such option: {hint}")
     for key in sorted(renderer.required - given):
         raise InputError(f"options: {name} needs the option '{key}'")
-    _check_metric("metric", metric)
+    require_name(metric, SHOWN_METRICS, f"metric: unknown metric '{metric}'")
     for word in options.metrics:
-        _check_metric("options.metrics", word)
+        require_name(word, SHOWN_METRICS, f"options.metrics: unknown metric '{word}'")
     return renderer
-
-
-def _check_metric(key: str, word: str) -> None:
-    require_name(word, SHOWN_METRICS, f"{key}: unknown metric '{word}'")
 
 
 def register(

@@ -5,11 +5,10 @@ import re
 from dataclasses import dataclass, field
 from xml.etree.ElementTree import Element, fromstring, tostring
 
-_REFERENCE = re.compile(r"#([\w-]+)")
+_ID = re.compile(r"#[\w-]+")
 _NUMBER = re.compile(r"-?\d+\.\d+")
 _COMMAND = re.compile(r"\s*([A-Zz])\s*")
-_DECIMALS = 2  # of a point
-_DIGITS = 4  # of a position, or of the scale of a letter
+ROUNDED = ("d", "x", "y", "width", "height", "transform")
 PIXELS = 120 / 72
 """Pixels of the page for a point of a figure."""
 LEAST = 0.69
@@ -33,16 +32,14 @@ class PageFigures:
         for parent in [*root.iter()]:
             _shorten(parent)
             for child in [*parent]:
-                name = _local(child.tag)
-                if name == "defs":
+                if child.tag.endswith("}defs"):
                     ids |= self._share(child)
-                if name in ("defs", "metadata"):
+                if child.tag.endswith(("}defs", "}metadata")):
                     parent.remove(child)
         for element in root.iter():
             element.attrib.pop("id", None)
             for name, value in element.items():
-                named = _REFERENCE.sub(lambda found: ids.get(found[0], found[0]), value)
-                element.set(name, named)
+                element.set(name, _ID.sub(lambda id: ids.get(id[0], id[0]), value))
         width = float(root.attrib["width"].removesuffix("pt")) * PIXELS
         root.attrib = {
             "viewBox": root.attrib["viewBox"],
@@ -57,49 +54,38 @@ class PageFigures:
         """Keep what is defined, and return the new name of each by its old one; equal
         definitions have one name."""
         ids = {}
-        for definition in definitions:
+        for definition in definitions.iterfind("*[@id]"):
             for element in definition.iter():
                 _shorten(element)
-            id = definition.attrib.pop("id", "")
-            if id:
-                markup = tostring(definition, encoding="unicode")
-                # no artifact has a point in its slug
-                ids[f"#{id}"] = "#" + self.shared.setdefault(
-                    markup, f"f.{len(self.shared)}"
-                )
+            id = "#" + definition.attrib.pop("id")
+            markup = tostring(definition, encoding="unicode")
+            # no artifact has a point in its slug
+            ids[id] = self.shared.setdefault(markup, f"#f.{len(self.shared)}")
         return ids
 
     @property
     def definitions(self) -> str:
         """Return what the figures share as an element of HTML without a size."""
-        if not self.shared:
-            return ""
         defined = ""
         for markup, id in self.shared.items():
-            defined += re.sub(r"^<\w+", rf'\g<0> id="{id}"', markup)
+            defined += re.sub(r"^<\w+", rf'\g<0> id="{id[1:]}"', markup)
         return f'<svg class="shared" aria-hidden="true"><defs>{defined}</defs></svg>'
-
-
-def _local(name: str) -> str:
-    return name.rpartition("}")[2]
 
 
 def _shorten(element: Element) -> None:
     """Take namespaces, blanks and needless digits off an element."""
-    element.tag = _local(element.tag)
+    element.tag = element.tag.rpartition("}")[2]
     element.tail = None
     if element.tag != "title":
         element.text = None
-    element.attrib = {_local(name): value for name, value in element.items()}
-    for name, value in element.items():
-        if name in ("d", "x", "y", "width", "height"):
-            value = _NUMBER.sub(_round, _COMMAND.sub(r"\1", value)).strip()
-        elif name == "transform":
-            value = _NUMBER.sub(lambda found: f"{float(found[0]):.{_DIGITS}g}", value)
-        elif name == "href":
-            value = "".join(value.split())
-        element.set(name, value)
+    given = element.attrib
+    element.attrib = {}
+    for name, value in given.items():
+        if name in ROUNDED:
+            value = _COMMAND.sub(r"\1", _NUMBER.sub(_round, value)).strip()
+        # the lines of an image
+        element.set(name.rpartition("}")[2], value.replace("\n", ""))
 
 
 def _round(number: re.Match[str]) -> str:
-    return f"{float(number[0]):.{_DECIMALS}f}".rstrip("0").rstrip(".")
+    return f"{float(number[0]):.4g}"

@@ -2,7 +2,6 @@
 matplotlib."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 
 from pretrace.evaluation.metrics import FEW_TEXTS, RANKS_AS
 from pretrace.questions.method_facts import control_of, is_control
@@ -167,7 +166,7 @@ def mark_sign(mark: str) -> str:
     return MARK_SIGNS.get(mark, mark)
 
 
-def view_label(view: str, names: Mapping[str, str] = MappingProxyType({})) -> str:
+def view_label(view: str, names: Mapping[str, str]) -> str:
     """Return `deletion 10 %` for `delete-10`; a view that a model made has the model's
     name.
 

@@ -16,7 +16,7 @@ from pretrace.evaluation.averages import (
     p_over_splits,
     settings_of_all,
 )
-from pretrace.evaluation.other_splits import area_by_other_labels
+from pretrace.evaluation.other_splits import areas_on_shared_texts
 from pretrace.render.artifact import Panel
 from pretrace.render.estimates import above_baseline, with_stars
 from pretrace.render.frames import estimate_rows, long_frame
@@ -43,60 +43,51 @@ def beside_other_splits(
     results: Results,
 ) -> pd.DataFrame:
     """Return estimates with `null_value`, what the method reaches by the labels of the
-    split in the models of the other splits, on average, and `less_null`, the value less
-    that.
+    split in the models of the other splits, on average, and `less_null`, how far the
+    split's own model lies above them.
 
-    The other models read the texts that they share with the split, of which another
-    coin chose the members (`area_by_other_labels`). Both are NaN for controls, and
-    where panels are no `splits` (their numbers, by kind). Each row is of one of the
-    `splits`, and `less_null` has no ends.
+    Both are of the texts that two splits share, of which another coin chose the other
+    one's members (`areas_on_shared_texts`): so what the texts themselves differ in falls
+    out. NaN for controls, and where panels are no `splits` (their numbers, by kind).
+    Each row is of one of the `splits`, and `less_null` has no ends.
     """
-    texts = {}
-    for place in set().union(*splits):
-        texts[place] = results.texts(panels[place])
-    reached: dict[tuple[int, str], float] = {}
+    frame = frame.assign(splits=1, null_value=np.nan, less_null=np.nan)
     for places in splits:
-        own = frame[frame["panel"].isin(places) & ~frame["control"].astype(bool)]
-        for _, rows in own.groupby("method"):
-            scores = {
-                row["panel"]: _scores(panels, results, row)
-                for row in estimate_rows(rows)
-            }
-            for place in scores:
+        is_own = frame["panel"].isin(places) & ~frame["control"].astype(bool)
+        for _, rows in frame[is_own].groupby("method"):
+            texts = {}
+            for place, row in zip(rows.index, estimate_rows(rows), strict=True):
+                texts[place] = _scored_texts(panels[row["panel"]], results, row)
+            for place in texts:
                 areas = []
-                for other in scores.keys() - {place}:
-                    areas.append(
-                        area_by_other_labels(scores[other], texts[other], texts[place])
-                    )
-                reached[place, rows["method"].iloc[0]] = float(
-                    np.mean(areas or [np.nan])
-                )
-    null_value = []
-    for place, method in zip(frame["panel"], frame["method"], strict=True):
-        null_value.append(reached.get((place, method), np.nan))
-    less_null = frame["value"].astype(float) - null_value
-    frame = frame.assign(splits=1, null_value=null_value, less_null=less_null)
+                for other in texts:
+                    if rows["model"][other] != rows["model"][place]:
+                        areas.append(areas_on_shared_texts(texts[place], texts[other]))
+                if areas:
+                    reached, null = np.mean(areas, axis=0)
+                    frame.loc[place, "null_value"] = null
+                    frame.loc[place, "less_null"] = reached - null
     return frame.assign(less_null_low=np.nan, less_null_high=np.nan)
 
 
-def _scores(
-    panels: Sequence[Panel], results: Results, row: EstimateRow
-) -> "pd.Series[float]":
-    """Return the scores, by text id, at the setting that an estimate has in most
-    folds."""
-    scores = results.read("scores", panels[row["panel"]].pair)
+def _scored_texts(panel: Panel, results: Results, row: EstimateRow) -> pd.DataFrame:
+    """Return the `text, label, score` of a panel's texts at the setting that an
+    estimate has in most folds."""
+    scores = results.read("scores", panel.pair)
     settings = row["setting"].split("|")
     is_own = scores["method"].eq(row["method"].split(";")[0])
     is_own &= scores["setting"].eq(max(settings, key=settings.count))
     for key in ("start_token", "reference"):
         is_own &= scores[key].eq(row[key])
     own = scores[is_own & scores["unit"].eq("text") & scores["view"].eq("original")]
-    return own.set_index("id")["score"]
+    texts = results.texts(panel)
+    score = texts["text_id"].map(own.set_index("id")["score"])
+    return texts[["text", "label"]].assign(score=score)
 
 
 def over_splits(frame: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
-    """Return estimates `beside_other_splits` in which panels of one label, which are splits,
-    have one row a method: its mean.
+    """Return estimates `beside_other_splits` in which panels of one label, which are
+    splits, have one row a method: its mean.
 
     A mean has Student's interval over the splits. Its `best_low` and `best_high`, and
     the ends of `less_null`, pay for the choice among methods. A method that one of the

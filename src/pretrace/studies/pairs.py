@@ -196,11 +196,6 @@ class Pair:
         return self.output("passes") if self.requests else []
 
     @property
-    def shares(self) -> list[str]:
-        """The records of the jobs that share the texts, if several do."""
-        return self.shares_of("passes")
-
-    @property
     def turn(self) -> str:
         """When its texts are read: the pairs of a model that one job reads have the
         same.

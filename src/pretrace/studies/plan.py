@@ -152,7 +152,7 @@ class Plan:
     def filled_before(self, pair: Pair) -> list[str]:
         """Return the records of the jobs that fill the store for a pair."""
         if not self._is_filled(pair):
-            return pair.shares
+            return pair.shares_of("passes")
         return [f"results/passes/{pair.model.name}/{self.study.name}.{pair.turn}.json"]
 
     def _is_filled(self, pair: Pair) -> bool:

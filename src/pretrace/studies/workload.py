@@ -142,7 +142,7 @@ def _amount_of_question(
             return Amount(WORDING[method] + tokens, cloze.ANSWER_UNITS)
 
 
-def amounts_of_given_back(pair: Pair, sizes: Sizes | None = None) -> Amounts:
+def amounts_of_given_back(pair: Pair, sizes: Sizes | None) -> Amounts:
     """Return what a pair's model reads and writes if every place is asked as often as
     it may be; going on from what is given back comes on top."""
     from pretrace.questions.alignment import CONTEXT, FIRST, PASSAGE

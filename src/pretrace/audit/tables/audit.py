@@ -82,7 +82,7 @@ CHECKS = {
     WORD: ("single words", "Does a single word tell them, such as a stage direction?"),
     FORM: (
         "form",
-        "Do your texts look different (digits, line ends, capitals, repeated words)?",
+        "Do your texts look different (digits, line ends, signs, order of words)?",
     ),
     SIZES: ("size", "Have your texts another size in characters or words?"),
     SPREAD: (

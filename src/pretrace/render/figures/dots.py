@@ -362,7 +362,7 @@ def _headline_frame(
 def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     """Name the best method of each panel among those above chance, and above blind,
     placebos and models of other splits, if there are any."""
-    models = frame[~frame["control"]]
+    models = frame[~frame["control"] & ~is_another(frame)]
     with_blind = models["panel"].isin(frame.loc[frame["method"] == BLIND, "panel"])
     beaten = models["beats_blind"].fillna(~with_blind)
     for control in ("above_placebos", "above_null"):
@@ -452,7 +452,8 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
     for row in estimate_rows(frame[frame["method"] == BLIND]):
         blind[row["model"], row["label"]] = row
     metrics = sorted({metric_label(row["metric"]) for row in best})
-    methods = frame[~frame["control"]].groupby(["model", "label"])["method"].nunique()
+    counted = frame[~frame["control"] & ~is_another(frame)]
+    methods = counted.groupby(["model", "label"])["method"].nunique()
     answers = []
     for row in best:
         own = blind.get((row["model"], row["label"]))

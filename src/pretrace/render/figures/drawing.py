@@ -81,6 +81,8 @@ STYLE = {
     "text.parse_math": False,  # a title is the user's, and may have dollars in it
     "svg.hashsalt": "pretrace",
     "figure.constrained_layout.use": True,
+    # text is a little wider in files than where it is laid out
+    "figure.constrained_layout.w_pad": 0.07,
 }
 DPI = {"pdf": 300, "png": 300, "svg": 120}
 """Of pixels; those in an SVG are a part of the report's page."""
@@ -329,24 +331,30 @@ NAME_LINE = 0.06
 """Of the height of axes: a line of a name beside a point."""
 
 
+LEADER = {"arrowstyle": "-", "linewidth": 0.4, "color": GREY, "relpos": (0, 0.5)}
+
+
 def name_points(axis: Axes, points: Sequence[Record]) -> None:
     """Write the `name` of points (`x`, `value`) in their `color` right of the axes, each
     with a line to its point, none over another. The limits of the axes are final."""
     low, high = axis.get_ylim()
-    ceiling = 1.0
-    for row in sorted(points, key=itemgetter("value"), reverse=True):
+    points = sorted(points, key=itemgetter("value"), reverse=True)
+    places = []
+    end = 1.0  # of the name above, as part of the axes' height
+    for row in points:
         half = NAME_LINE * (1 + row["name"].count("\n")) / 2
-        place = min((row["value"] - low) / (high - low), ceiling - half)
-        ceiling = place - half
+        places.append(min((row["value"] - low) / (high - low), end - half))
+        end = places[-1] - half
+    for row, place in zip(points, places, strict=True):
         axis.annotate(
             row["name"],
             (row["x"], row["value"]),
-            (1.02, place),
+            (1.02, place - min(end, 0)),
             textcoords="axes fraction",
             va="center",
             fontsize=6,
             color=row["color"],
-            arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": GREY},
+            arrowprops=LEADER,
             annotation_clip=False,
         )
 

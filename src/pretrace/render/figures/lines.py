@@ -39,6 +39,7 @@ from pretrace.render.frames import long_frame, number_record, of_panels, records
 from pretrace.render.names import (
     CLASSES,
     PARAMETER_LABELS,
+    READ_NEITHER,
     join_words,
     marked_label,
     metric_label,
@@ -51,7 +52,7 @@ MOST_LINES = 8
 # at most this part of the distance of two ticks lies between a point and its tick
 SHIFTED = 0.1
 SMOOTHING = 25  # training loss is drawn as a moving mean over this part of all steps
-DRAWN = 60  # points of such a line
+DRAWN = 40  # points of such a line
 BETWEEN = 0.1  # inches between two names along x; names without that room are turned
 MARGIN = 0.12  # what is left and right of the ticks, of the distance of the outer ones
 
@@ -372,6 +373,7 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
     points: dict[str, list[pd.DataFrame]] = {}
     for panel in {panel.pair: panel for panel in artifact.panels}.values():
         corpus = panel.label or artifact.title_of(panel.benchmark)
+        corpus = corpus.removesuffix(f" ({READ_NEITHER})")
         lines = points.setdefault(corpus, [])
         style = nth_style(len(lines) // 2)  # a model has two lines
         model = panel.model
@@ -413,6 +415,7 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
         x_label = "tokens seen (thousands)"
         frame = pd.concat(parts)
         facet = Facet(corpus, frame, "loss (nats a token)", x_label)
+        facet = replace(facet, height=1.6 + 0.07 * len(parts))
         facets.append(facet)
     figure = draw_facets(facets, draw, widths=COLUMNS[1:2])
     return Drawing(figure, pd.concat(frames, ignore_index=True))

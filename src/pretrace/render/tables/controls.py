@@ -14,6 +14,7 @@ from pretrace.render.estimates import (
     beside_controls,
     estimates,
     for_the_best,
+    is_another,
 )
 from pretrace.render.frames import estimate_rows, long_frame
 from pretrace.render.names import BLIND, join_words, marked_label, method_label
@@ -63,7 +64,7 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
         for row in estimate_rows(own):
             rows.append((marked_label(row["method"]), _cells(row), row["control"]))
         blocks += rows_of(panel.name, rows)
-        reading.append(_read_controls(panel, own))
+        reading.append(_read_controls(panel, own[~is_another(own)]))
     families = " ".join(multiplicity_note(len(panels), "panel"))
     told = brackets_and_dashes(estimate_rows(frame))
     more = ["Held-out settings.", told, *other_texts_note(panels, frame)]
@@ -148,8 +149,9 @@ def split_table(artifact: Artifact, results: Results) -> Table:
         conditions(artifact, estimate_rows(shown), f"Held-out settings. {told}"),
         "A split draws its texts anew, says by a coin which of them are members, and "
         "has a training of its own. Models of the other splits know nothing of its "
-        "coin: of each, the texts that both splits have are compared, those with one "
-        "label there with each other, and the mean is over these models. One model "
+        "coin: by its labels, they and its own model are compared on the texts that "
+        "both splits have, and the mean is over these models. The difference is of "
+        "the same texts, and not of the columns beside it. One model "
         "that read neither class reads the texts of all splits. Means have Student's "
         "95 % interval over the splits, whose spread is that of the draw, the coin and "
         "the training. Intervals of the difference pay for the choice among methods "
@@ -163,7 +165,7 @@ def split_table(artifact: Artifact, results: Results) -> Table:
 
 TRAINED, NULL = "trained here on the members", "a model that read neither class"
 OTHERS = "the models of the other splits"
-LESS_NULL = "the first less the second"
+LESS_NULL = "difference on the same texts"
 
 
 def _of_splits(artifact: Artifact, results: Results) -> pd.DataFrame:

@@ -50,7 +50,8 @@ def given_back(model: str, frame: pd.DataFrame) -> str:
         known = f"{_percent(best['nonmembers'])} of {best['known']:,.0f} {noun}"
     sentence = (
         f"{model} gives back {_percent(best['extractable'])} of {name} word for "
-        f"word (greedy decoding: {_percent(best['greedy'])}; {fifty}), and {known}."
+        f"word (above a probability of {best['threshold']:g}; greedy decoding: "
+        f"{_percent(best['greedy'])}; {fifty}), and {known}."
     )
     if best["measured"] < 0.5:
         unmeasured = _percent(1 - best["measured"])
