@@ -121,6 +121,8 @@ def names_of(frame: pd.DataFrame) -> list[str]:
     numbers."""
     named = frame[frame["unit"].isin(["document", "control", "cause"])]
     names = {str(name) for name in named["id"].dropna()} - {""}
+    if "base" in frame:
+        names |= set(frame["base"].dropna())
     return sorted(names, key=len, reverse=True)
 
 

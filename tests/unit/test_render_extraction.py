@@ -33,6 +33,7 @@ def test_a_short_passage_of_a_book_is_drawn_wide_enough_to_be_seen():
             "row": 1,
             "label": 1,
             "document": "book",
+            "text_id": "book-160-0035-100x",
             "passage": "",
         }
     )
@@ -40,6 +41,8 @@ def test_a_short_passage_of_a_book_is_drawn_wide_enough_to_be_seen():
     draw_stretches(axis, stretches)
     widths = [path.get_extents().width for path in axis.collections[0].get_paths()]
     assert widths == pytest.approx([10_000, 10, 10_000 / NARROWEST])
+    names = [name.get_text() for name in axis.get_yticklabels()]
+    assert names == ["members", "book, passage 35"]
 
 
 def test_the_colour_of_a_token_is_that_of_the_likeliest_window_that_covers_it():

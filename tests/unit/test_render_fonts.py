@@ -58,6 +58,12 @@ def test_what_no_font_has_is_said_under_the_figure_and_nowhere_else(
     )
 
 
+def test_a_title_that_no_font_has_is_broken_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert drawing.wrap_title(f"{LACKED} " * 20, 2).count("\n") > 1
+
+
 def test_a_second_font_draws_what_the_first_one_lacks_and_nothing_else(tmp_path):
     assert b"STIX" in written(tmp_path, f"in {SCRIPT_A}")["pdf"]
     latin = written(tmp_path, "Members ≥ 5 %")

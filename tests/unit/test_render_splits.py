@@ -141,11 +141,12 @@ def test_splits_of_one_label_are_one_row_of_the_headline_less_the_other_splits_m
     assert row["splits"] == 3
     assert row["model"] == "average"
     assert len(drawing.figure.axes) == 2
+    assert max(map(len, headline_lines(frame))) <= 60
     told = " ".join(" ".join(headline_lines(frame)).split())
     above = differences.mean()
     assert f"AUC {trained.mean():.2f}" in told
     assert "(mean of 3 splits), bag of words" in told
-    assert f"less what models of the other splits have +{above:.2f} [" in told
+    assert f"less other splits' models +{above:.2f} [" in told
 
 
 def test_a_method_that_does_not_exceed_the_controls_found_no_training(splits):

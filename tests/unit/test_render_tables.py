@@ -248,7 +248,7 @@ def test_the_blind_audit_says_who_beats_blind(results, tmp_path, p, said):
 
     shown = table(changed(results, tmp_path, "tests", change), "blind_audit")
     assert said in shown.reading
-    verdict = row_of(shown, "Loss").cells[4].words
+    verdict = row_of(shown, "Loss").cells[3].words
     assert verdict == ("no test" if p is None else "yes" if p <= 0.001 else "no")
 
 

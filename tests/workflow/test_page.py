@@ -20,7 +20,7 @@ CHROMIUM = shutil.which("chromium")
 AXE = "axe-core@4.14.1"
 WIDTHS = [390, 768, 1280]
 MOST_BYTES = 6_000_000
-MOST_PAGES = 60
+MOST_PAGES = 20
 PAPER = {"width": 703, "height": 1032}
 """What margins leave of A4, in pixels of CSS."""
 
@@ -234,9 +234,7 @@ def test_the_printed_page_has_its_answer_on_one_sheet_and_no_broken_number(
         last = opened.page.locator("#found tbody tr").last.locator("td").last
         for word in last.inner_text().split():
             assert word in first
-    print(f"{pages[True]} pages, {pages[False]} unfolded")
-    assert pages[False] <= 2 * MOST_PAGES
-    assert pages[True] <= MOST_PAGES
+    assert pages[True] <= MOST_PAGES < pages[False]
     opened.as_printed()
     assert broken_numbers(opened) == []
     assert beyond_paper(opened) == []
@@ -281,7 +279,7 @@ def test_a_reader_finds_the_highest_scored_member_and_the_value_of_a_part(window
     assert len(members) <= shown.count() < len(cells(texts))
     texts.locator("summary bdi").first.click()
     assert texts.locator(".passage[open] p").inner_text().endswith("...")
-    page.locator("[data-told]").first.hover()
+    page.locator("[data-told]").first.hover(force=True)
     assert re.search(r"\d", page.locator(".told").inner_text())
 
 

@@ -35,11 +35,6 @@ from pretrace.seeds import seed_of
 SLICE = ["subset", "length"]
 """Texts are ranked with texts of their own subset and length."""
 
-SOUGHT = 0.5
-"""The effect, in standard deviations of a text, for which the page says how many texts
-a document needs: what models of 100 million parameters show on verses that the web
-quotes every day."""
-
 
 def audit(
     audited: ScoredBenchmark,
@@ -63,17 +58,15 @@ def audit(
     `adjusted_scores.explained`; none if labels were drawn at random. `positive`: members of
     `positive` (label 1), which most models of the web have read, against its other
     texts.
-    `design`: `known_documents`, `known_texts`, `documents`, `texts` and `typical_texts`
-    (median of a document) that are compared; `outliers` and `known_outliers`, documents
-    left out; `randomised`, and the `length` that is then compared; `even` (documents
-    have as many texts, so that p is exact); `icc` (the share of the variance of scores
-    that lies between documents); `smallest_effect` that is found in four of five
-    audits; `texts_needed`, how many texts each document needs for the effect `SOUGHT`
-    (infinity: over 1,000); `log10_ways` to exchange labels; `documents_to_name`, how
-    many known documents let a single one in question be named; `based`, where scores
-    are by how much likelier a text is than in a base model; where p is at most `LEVEL`,
-    `read_at_least` and `read_by_estimate`, how many documents in question the model
-    read (`number_read`).
+    `design`: `known_documents`, `known_texts`, `documents` and `texts` that are
+    compared; `outliers` and `known_outliers`, documents left out; `randomised`, and the
+    `length` that is then compared; `even` (documents have as many texts, so that p is
+    exact); `icc` (the share of the variance of scores that lies between documents);
+    `smallest_effect` that is found in four of five audits; `log10_ways` to exchange
+    labels; `documents_to_name`, how many known documents let a single one in question
+    be named; `based`, where scores are by how much likelier a text is than in a base
+    model; where p is at most `LEVEL`, `read_at_least` and `read_by_estimate`, how many
+    documents in question the model read (`number_read`).
 
     Raises InputError if no text in question has known ones of its subset and length.
     """
@@ -444,7 +437,6 @@ def _design(compared: _Compared) -> Iterator[AuditRow]:
     yield design_row("documents", documents)
     yield design_row("documents_to_name", known_to_name(documents))
     yield design_row("texts", len(ours))
-    yield design_row("typical_texts", ours.groupby("document").size().median())
     yield design_row("known_documents", theirs["document"].nunique())
     yield design_row("known_texts", len(theirs))
     yield design_row("randomised", texts.within)
@@ -453,8 +445,6 @@ def _design(compared: _Compared) -> Iterator[AuditRow]:
     yield design_row("even", len(np.unique(units.texts)) == 1)
     yield design_row("icc", units.icc)
     yield design_row("smallest_effect", units.smallest_effect())
-    needed = np.inf if texts.within else _texts_needed(units)
-    yield design_row("texts_needed", needed)
     yield design_row("log10_ways", log10(units.ways))
     if compared.p <= LEVEL:
         seed = seed_of("read", *compared.table["id"])
@@ -462,15 +452,6 @@ def _design(compared: _Compared) -> Iterator[AuditRow]:
             number = read_at_least(units, compared.p, level, seed)
             if number is not None:
                 yield design_row(id, number)
-
-
-def _texts_needed(units: Units) -> float:
-    """Return how many texts each document needs so that the effect `SOUGHT` is found;
-    infinity for over 1,000."""
-    for count in range(1, 1001):
-        if units.smallest_effect(count) <= SOUGHT:
-            return count
-    return np.inf
 
 
 def _positive(positive: ScoredBenchmark, conditions: Conditions) -> Iterator[AuditRow]:

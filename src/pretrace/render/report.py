@@ -289,7 +289,7 @@ def _section(artifact: Artifact, folder: Path, figures: PageFigures) -> Section:
     if artifact.unavailable:
         return Section(artifact)
     files = outputs(artifact, folder)
-    data = _address("text/csv", _text(files["csv"]))
+    data = _data(_text(files["csv"]))
     beside = []
     for suffix, path in files.items():
         if suffix not in ("csv", "html", "txt", "record"):
@@ -307,8 +307,17 @@ def _section(artifact: Artifact, folder: Path, figures: PageFigures) -> Section:
 
 def _texts_section(texts: Table) -> Section:
     artifact = Artifact(slug=texts.slug, title=texts.title, renderer="method_table")
-    data = _address("text/csv", csv_text(texts.frame))
+    data = _data(csv_text(texts.frame))
     return Section(artifact, data, table=table_page(texts))
+
+
+_LONG = re.compile(r"-?\d+\.\d{7,}")
+
+
+def _data(csv: str) -> str:
+    """Return the address of a CSV whose numbers have seven digits, half as long."""
+    short = _LONG.sub(lambda number: f"{float(number[0]):.7g}", csv)
+    return _address("text/csv", short)
 
 
 def _address(kind: str, text: str) -> str:

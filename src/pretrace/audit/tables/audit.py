@@ -9,7 +9,6 @@ from types import MappingProxyType
 import pandas as pd
 
 from pretrace.audit.adjusted_scores import EXPLAINED
-from pretrace.audit.analysis import SOUGHT
 from pretrace.audit.controls import (
     COPIES,
     FORM,
@@ -53,14 +52,15 @@ from pretrace.runtime.errors import count_noun, shorten
 MOST_ROWS = 50
 # log10 of the ways to deal labels out from which on they are not printed as a number
 MANY = 6
+PASSAGE_SHOWN = 800  # characters, of 128 words
 WORDS_SHOWN = 10  # a passage is called by its first words
 NAMES_ROOM = (
     # characters of names that the first page has room for; works in question are named
     # in any case
     2_400
 )
-KNOWN_SHOWN = 3  # known ones that are named in any case
-LONG_RUN = 4  # numbered names from which on the first and last stand for all
+FEWEST_SHOWN = 3  # works that are named in any case
+PLACES_ROOM = 200
 CAUSES_SHOWN = 3  # documents that are named where a check fails
 TOGETHER = "All documents together"
 TAKEN_OFF = "told apart, and taken off the scores"
@@ -460,7 +460,7 @@ def works_compared(
         shared = asked[asked["document"].isin(known["document"])]
         if len(lengths) > 1:
             shared = shared[shared["length"].eq(design["length"])]
-        names = _listed(_names_of_works(shared, with_document=True))
+        names = _listed(_names_of_works(shared, with_document=True), PLACES_ROOM)
         published = count_noun(int(design["texts"]), "text")
         private = count_noun(int(design["known_texts"]), "private text")
         places = count_noun(int(design["documents"]), "place")
@@ -471,8 +471,8 @@ def works_compared(
             yield (
                 "Length",
                 f"{design['length']:,.0f}, of {listed}. Shorter texts may be parts of "
-                "longer ones, so only texts of one length are compared: the one that "
-                "most have, of equals the longest.",
+                "longer ones, so only texts of one length are compared: of those that "
+                "were scored the most frequent, of equals the longest.",
             )
         return
     in_question = _names_of_works(asked, with_document=True)
@@ -480,16 +480,10 @@ def works_compared(
     if in_question:
         yield "In question", "; ".join(in_question)
     if compared:
-        room = NAMES_ROOM - len("; ".join(in_question))
-        shown: list[str] = []
-        for name in compared:
-            room -= len(name) + 2
-            if room >= 0 or len(shown) < KNOWN_SHOWN:
-                shown.append(name)
-        more = len(compared) - len(shown)
-        if more:
-            shown.append(f"and {more} more")
-        yield "Compared with", "; ".join(shown)
+        yield (
+            "Compared with",
+            _listed(compared, NAMES_ROOM - len("; ".join(in_question))),
+        )
 
 
 def _names_of_works(texts: pd.DataFrame, *, with_document: bool) -> list[str]:
@@ -499,27 +493,15 @@ def _names_of_works(texts: pd.DataFrame, *, with_document: bool) -> list[str]:
     return [_work(row, with_document=with_document) for row in records_of(named)]
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Join names; of a run of numbered ones, the first and last: `a-01 to a-20`."""
-    runs: list[list[str]] = []
-    following = ""
+def _listed(names: Sequence[str], room: int) -> str:
+    """Join names; those beyond so many characters are counted."""
+    shown: list[str] = []
     for name in names:
-        if runs and name == following:
-            runs[-1].append(name)
-        else:
-            runs.append([name])
-        following = _following(name)
-    parts = []
-    for run in runs:
-        parts += [f"{run[0]} to {run[-1]}"] if len(run) >= LONG_RUN else run
-    return "; ".join(parts)
-
-
-def _following(name: str) -> str:
-    """Return the name with the next number at its end, "" without a number."""
-    stem = name.rstrip("0123456789")
-    digits = name[len(stem) :]
-    return f"{stem}{int(digits) + 1:0{len(digits)}d}" if digits else ""
+        room -= len(name) + 2
+        if room >= 0 or len(shown) < FEWEST_SHOWN:
+            shown.append(name)
+    more = len(names) - len(shown)
+    return "; ".join([*shown, f"and {more} more"] if more else shown)
 
 
 def _work(row: Record, *, with_document: bool) -> str:
@@ -681,11 +663,6 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
             "the middle known one)"
         )
         yield "Found in four of five cases: if all lie above by", words
-    if "texts_needed" in design and not design["randomised"]:
-        words = "more documents, with more passages each"
-        if isfinite(design["texts_needed"]):
-            words = f"{design['texts_needed']:.0f}"
-        yield f"Passages that each document needs if all lie above by {SOUGHT:g}", words
     if not design.get("randomised") and "documents_to_name" in design:
         yield (
             "Known documents that naming a single document needs",
@@ -731,7 +708,8 @@ def _unit_block(
             head = f"above: {method_label(method)}"
             cells.append((head, _effect(effects.get((id, method)))))
         rows.append((first_words(text) if text else id, cells, False))
-        details.append(f"{id}: {text}" if text else "")
+        begins = text[:PASSAGE_SHOWN] + " ..." * (len(text) > PASSAGE_SHOWN)
+        details.append(f"{id}: {begins}" if text else "")
     for block in rows_of(title, rows, "Document" if unit == "document" else "Passage"):
         detailed = []
         for shown, detail in zip(block.rows, details, strict=True):

@@ -20,10 +20,11 @@ from pretrace.render.figures.drawing import (
     LEVEL_STYLE,
     PAGE,
     Drawing,
+    Facet,
     Handles,
     LineStyle,
     Values,
-    draw_legend,
+    draw_facets,
     line_styles,
     sheet,
     wrap_title,
@@ -203,47 +204,38 @@ def _key(axis: Axes, styles: Mapping[str, LineStyle], rows: RowsByMethod) -> Non
 
 
 def score_densities(artifact: Artifact, results: Results) -> Drawing:
-    """Draw a row a panel, a column a method: densities of both classes at
+    """Draw axes for each method of each panel: densities of both classes at
     `Artifact.one_setting`.
 
     Scores are shifted and scaled to run from 0 to 1 over both classes together
     (min-max). Each plot has the AUC of its scores.
     """
     curves = _curves(artifact, results, "density")
-    known: set[str] = set()
+    facets = []
     for own in curves:
-        known |= own.rows.keys()
-    methods = artifact.order_methods(known)
-    handles: Handles = {}
-    with sheet(PAGE, 1.75 * len(curves) + 0.35) as drawn:
-        grid = drawn.subplots(len(curves), len(methods), squeeze=False)
-        for axes, own in zip(grid, curves, strict=True):
-            for axis, method in zip(axes, methods, strict=True):
-                if method not in own.rows:
-                    axis.set_visible(False)
-                    continue
-                points = own.points[own.points["method"] == method]
-                handles |= _draw_densities(axis, points)
-                auc = with_interval(estimate(own.rows[method]))
-                axis.set_title(f"{method_label(method)}\nAUC {auc}", fontsize=7)
-            label = "\n".join(own.panel.lines) if len(curves) > 1 else "density"
-            axes[0].set_ylabel(label)
-        if len(curves) == 1:
-            drawn.suptitle(curves[0].panel.name, fontsize=8)
-        for axis in grid[-1]:
-            axis.set_xlabel("score, min-max normalised")
-        draw_legend(drawn, handles)
+        for method in artifact.order_methods(own.rows):
+            auc = with_interval(estimate(own.rows[method]))
+            title = f"{method_label(method)}, AUC {auc}"
+            if len(curves) > 1:
+                title += f"\n{own.panel.name}"
+            points = own.points[own.points["method"] == method]
+            x_label = "score, min-max normalised"
+            facets.append(Facet(title, points, "density", x_label, height=1.9))
+    heading = curves[0].panel.name if len(curves) == 1 else ""
+    figure = draw_facets(facets, _draw_densities, heading=heading)
     points = _shown_points(curves, ["method", "setting", "label", "x", "y"])
-    return Drawing(drawn, points.rename(columns={"x": "scaled_score", "y": "density"}))
+    columns = {"x": "scaled_score", "y": "density"}
+    return Drawing(figure, points.rename(columns=columns))
 
 
-def _draw_densities(axis: Axes, frame: pd.DataFrame) -> Handles:
+def _draw_densities(axis: Axes, facet: Facet) -> Handles:
     handles = {}
     for label, style in CLASS_STYLES.items():
-        points = frame[frame["label"] == label]
+        points = facet.frame[facet.frame["label"] == label]
         x = points["x"]
         y = points["y"]
-        axis.fill_between(x, y, color=style.color, alpha=0.16, linewidth=0)
+        area = axis.fill_between(x, y, color=style.color, alpha=0.16, linewidth=0)
+        area.sticky_edges.y.append(0)
         [line] = axis.plot(x, y, **style.line)
         handles[CLASSES[label]] = line
         told = points.iloc[:: len(points) // POINTED + 1]
@@ -255,7 +247,6 @@ def _draw_densities(axis: Axes, frame: pd.DataFrame) -> Handles:
             )
         _tell(axis, told, "x", "y", texts)
     axis.set_xlim(0, 1)
-    axis.set_ylim(0, None)
     axis.set_xticks((0, 0.5, 1))
     axis.tick_params(labelleft=False, left=False)
     return handles

@@ -153,6 +153,8 @@ def _draw_documents(axis: Axes, facet: Facet) -> Handles:
     named = []
     for label, style in DOCUMENT_STYLES.items():
         dots = facet.frame[facet.frame["label"] == label]
+        if dots.empty:
+            continue
         draw_intervals(axis, dots["x"], dots, style.color)
         axis.plot(dots["x"], dots["value"], **style.marked, markeredgewidth=0, zorder=4)
         tell_values(axis, dots["x"], dots, facet.quantity)
@@ -404,13 +406,16 @@ def best_text(row: EstimateRow) -> str:
 
 LINES = 7  # panels of the headline on a terminal
 TERMINAL = 60  # columns that its lines fit in
+INDENT = 2
+NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def headline_lines(frame: pd.DataFrame) -> list[str]:
     """Return `headline`'s data for a terminal of `TERMINAL` columns: a panel's name,
     and below it what was found.
 
-    A cell that does not fit beside those before it begins a line of its own.
+    A cell that does not fit beside those before it begins a line of its own, and is
+    broken if it is longer than a line.
     """
     answers = headline_answers(frame)
     if not answers:
@@ -422,15 +427,14 @@ def headline_lines(frame: pd.DataFrame) -> list[str]:
         shown = {head: cell for head, cell in cells.items() if cell}
         shown.pop(MEANING, None)
         method, value, *others = shown.items()
-        row = f"  {method[1]}: {value[0]} {value[1]}"
+        row = f"{' ' * INDENT}{method[1]}: {value[0]} {value[1]}"
         for head, cell in others:
-            further = f"{head} {cell}"
-            if len(row) + len(further) + 2 > TERMINAL:
-                lines.append(f"{row},")
-                row = f"    {further}"
-            else:
-                row += f", {further}"
-        lines.append(row)
+            part = f"{head} {cell}"
+            if len(part) < TERMINAL - 2 * INDENT:
+                part = part.replace(" ", NO_BREAK)
+            row += f", {part}"
+        for line in wrap(row, TERMINAL, subsequent_indent=" " * 2 * INDENT):
+            lines.append(line.replace(NO_BREAK, " "))
     if len(answers) > LINES:
         lines.append(f"and {len(answers) - LINES} more, in the report")
     return lines
@@ -476,7 +480,7 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
     return shown
 
 
-LESS_NULL = "less what models of the other splits have"
+LESS_NULL = "less other splits' models"
 
 
 def _rank_text(row: EstimateRow) -> str:

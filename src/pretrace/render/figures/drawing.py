@@ -132,6 +132,14 @@ def undrawable(figure: Figure) -> str:
 
 
 @contextmanager
+def glyphs_unwarned() -> Iterator[None]:
+    """Ignore characters without a font: `Drawing.write` says so under the figure."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        yield
+
+
+@contextmanager
 def style() -> Iterator[None]:
     """Set the style while a figure is drawn or saved; a user's matplotlibrc is
     ignored."""
@@ -139,9 +147,7 @@ def style() -> Iterator[None]:
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
         mpl.rcParams["font.family"] = fonts()
-        with warnings.catch_warnings():
-            # `Drawing.write` says so under the figure
-            warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        with glyphs_unwarned():
             yield
 
 
@@ -169,7 +175,8 @@ of what is above and below them: titles, labels and the numbers of the scale."""
 def text_width(text: str) -> float:
     """Return how wide a line of text is drawn (inches)."""
     font = FontProperties(family=fonts(), size=7)
-    width, _, _ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
+    with glyphs_unwarned():
+        width, *_ = text_to_path.get_text_width_height_descent(text, font, ismath=False)
     return width / 72
 
 
@@ -256,20 +263,12 @@ def draw_intervals(
     if level:
         bars = {"x": value, "y": places, "xerr": [below, above]}
 
-    def draw(shade: str, width: float, cap: float) -> None:
-        axis.errorbar(
-            **bars,
-            fmt="none",
-            ecolor=shade,
-            elinewidth=width,
-            capthick=width,
-            capsize=cap,
-            zorder=3.5,
-        )
-
+    looks = [(color, 0.8, 1.6 if ground else 0.0)]
     if ground:
-        draw("white", 2.4, 2.4)
-    draw(color, 0.8, 1.6 if ground else 0.0)
+        looks.insert(0, ("white", 2.4, 2.4))
+    for shade, width, cap in looks:
+        look: Look = {"ecolor": shade, "elinewidth": width, "capthick": width}
+        axis.errorbar(**bars, **look, capsize=cap, fmt="none", zorder=3.5)
 
 
 REACH = 3.0

@@ -312,9 +312,17 @@ def _figure(
     return figure
 
 
-def _short(name: str) -> str:
-    """Return a document's name without what a figure has no room for."""
-    return name if len(name) <= NAME_SHOWN else f"{name[: NAME_SHOWN - 3]}..."
+def _row_name(stretches: pd.DataFrame) -> str:
+    """Return what a document's row is called: its name without what a figure has no
+    room for, and the number of its only passage, if texts are numbered."""
+    first = stretches.iloc[0]
+    name = first["document"]
+    numbers = re.findall(r"\d{4,}", first["text_id"].removeprefix(name))
+    if len(name) > NAME_SHOWN:
+        name = f"{name[: NAME_SHOWN - 3]}..."
+    if numbers and stretches["text_id"].nunique() == 1:
+        name += f", passage {int(numbers[-1])}"
+    return name
 
 
 def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
@@ -336,21 +344,21 @@ def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
         fills.append(UNLIKELY if is_grey else COLORS(NORM(row["power"])))
     axis.add_collection(PatchCollection(boxes, facecolors=fills, linewidths=0))
     _tell(axis, frame[~np.isnan(powers)])
-    documents = records_of(frame.drop_duplicates("row").sort_values("row"))
-    ticks = {row["row"]: _short(row["document"]) for row in documents}
-    headings: dict[int, int] = {}  # the name of a class is above those of its documents
-    for row in documents:
-        if row["label"] not in headings.values():
-            headings[row["row"] - 1] = row["label"]
-            ticks[row["row"] - 1] = GROUPS[row["label"]]
+    documents = frame.drop_duplicates("row").sort_values("row")
+    headings = {}  # the name of a class is above those of its documents
+    for row in records_of(documents.drop_duplicates("label")):
+        headings[row["row"] - 1] = GROUPS[row["label"]]
+    names = {}
+    for line in documents["row"]:
+        names[line] = _row_name(frame[frame["row"] == line])
+    ticks = headings | names
     axis.set_yticks([*ticks], [*ticks.values()], fontsize=6)
-    for place, label in zip(ticks, axis.get_yticklabels(), strict=True):
-        if place in headings:
-            label.set(color=GREY, fontstyle="italic")
+    for label in axis.get_yticklabels()[: len(headings)]:
+        label.set(color=GREY, fontstyle="italic")
     axis.tick_params(axis="y", length=0)
     axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axis.spines["left"].set_visible(False)
-    lowest = documents[-1]["row"] + 0.6
+    lowest = frame["row"].max() + 0.6
     axis.set(xlim=(0, longest), ylim=(lowest, -0.5), xlabel="token")
 
 
@@ -359,15 +367,15 @@ def _draw_numbers(axis: Axes, passages: Sequence[Record]) -> None:
     stand together."""
     near = NEAR * axis.get_xlim()[1]
     look: Look = {"ha": "right", "va": "center_baseline", "fontsize": 5.5}
+    look |= {"xytext": (-1.5, 0), "textcoords": "offset points"}
     last: dict[int, tuple[float, Text]] = {}
     for passage in sorted(passages, key=itemgetter("start")):
-        line, start, number = (passage[key] for key in ("row", "start", "number"))
+        line, start, number = passage["row"], passage["start"], passage["number"]
         if line in last and start - last[line][0] < near:
             text = last[line][1]
             text.set_text(f"{text.get_text()},{number}")
             continue
-        place = {"xytext": (-1.5, 0), "textcoords": "offset points"}
-        text = axis.annotate(f"{number}", (start, line), **place, **look)
+        text = axis.annotate(f"{number}", (start, line), **look)
         last[line] = start, text
 
 

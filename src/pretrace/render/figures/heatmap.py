@@ -16,6 +16,7 @@ from pretrace.render.figures.drawing import (
     AROUND,
     COLUMN,
     LINE,
+    ORANGE,
     PAGE,
     Drawing,
     Look,
@@ -171,8 +172,8 @@ def _box(x: float, y: float, size: float, **look: Any) -> Rectangle:
 
 
 BOXES: dict[str, Look] = {
-    "best": {"edgecolor": "black", "linewidth": 1.4, "linestyle": "-"},
-    "default": {"edgecolor": "black", "linewidth": 1.4, "linestyle": (0, (2, 1.2))},
+    "best": {"edgecolor": ORANGE, "linewidth": 1.6, "linestyle": "-"},
+    "default": {"edgecolor": ORANGE, "linewidth": 1.6, "linestyle": (0, (2, 1.2))},
 }
 """How the boxes around cells look."""
 

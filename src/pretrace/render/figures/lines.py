@@ -343,9 +343,12 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
         told = classes + ", shots: " + frame["shots"].astype(str)
         x = frame["shots"].astype(float)
         points = frame.assign(series=frame["label"], x=x, told=told)
-        for kind, own in points.groupby("prefix"):
+        for kind, name in PREFIXES.items():
+            own = points[points["prefix"] == kind]
+            if own.empty:
+                continue
             facet = Facet(
-                f"{panel.name}\nprefix of {PREFIXES[kind]}",
+                f"{panel.name}\nprefix of {name}",
                 own,
                 "shift of the log-likelihood (nats)",
                 "shots in the prefix",

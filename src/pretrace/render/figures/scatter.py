@@ -16,14 +16,16 @@ from pretrace.render.figures.drawing import (
     BLUE,
     CLASS_STYLES,
     EDGE,
-    GREY,
     PAGE,
+    UPRIGHT_STYLE,
     VERMILION,
     Drawing,
+    Facet,
     Handles,
     LineStyle,
     Look,
     Values,
+    draw_facets,
     draw_intervals,
     draw_legend,
     letter,
@@ -123,7 +125,9 @@ def _draw_densities(
 
 
 def _least_distance(places: "pd.Series[float]") -> float:
-    return float(np.diff(np.unique(places.round(9))).min())
+    """Return the distance of the two places that are nearest; 1 of a single place."""
+    distances = np.diff(np.unique(places.round(9)))
+    return float(distances.min()) if len(distances) else 1.0
 
 
 def _draw_surprising(axis: Axes, frame: pd.DataFrame) -> Handles:
@@ -175,28 +179,30 @@ def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
         raise artifact.empty("none of the published numbers was measured")
     typed = frame.astype({"published": float, "low": float, "high": float})
     papers = read_papers(results)
-    numbers = {str(paper): own for paper, own in typed.groupby("paper", sort=False)}
-    handles: Handles = {}
-    with sheet(PAGE, 0.55 + PAGE / max(len(numbers), 2)) as drawn:
-        grid = drawn.subplots(1, len(numbers), squeeze=False, sharex=True, sharey=True)
-        for axis, (paper, own) in zip(grid[0], numbers.items(), strict=True):
-            axis.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
-            for protocol, line in zip(papers[paper].protocols, PROTOCOLS, strict=False):
-                points = own[own["protocol"] == protocol]
-                points = points.assign(value=points["measured"])
-                published = points["published"]
-                draw_intervals(axis, published, points, line.color)
-                look = line.marked | {"markerfacecolor": "none", "markeredgewidth": 0.6}
-                [drawn_points] = axis.plot(published, points["value"], **look)
-                told = [
-                    f"{place_of(row)}, published {row['published']:.3g}"
-                    for row in records_of(points)
-                ]
-                tell_values(axis, published, points.assign(told=told), "measured")
-                handles[f"as the {protocol}"] = drawn_points
-            shown = len(own[[*PUBLISHED_KEYS]].drop_duplicates())
-            axis.set(aspect="equal", xlim=(0, 1), ylim=(0, 1), xlabel="published")
-            axis.set_title(f"{papers[paper].title} ({shown} numbers)")
-        grid[0][0].set_ylabel("measured, 95 % interval")
-        draw_legend(drawn, handles)
-    return Drawing(drawn, frame)
+    facets = []
+    for paper, own in typed.groupby("paper", sort=False):
+        told = []
+        for row in records_of(own):
+            told.append(f"{place_of(row)}, published {row['published']:.3g}")
+        shown = len(own[[*PUBLISHED_KEYS]].drop_duplicates())
+        title = f"{papers[str(paper)].title} ({shown} numbers)"
+        number = own["protocol"].map([*papers[str(paper)].protocols].index)
+        points = own.assign(value=own["measured"], told=told, number=number)
+        facets.append(Facet(title, points, "measured", "published", height=3.0))
+
+    def draw(axis: Axes, facet: Facet) -> Handles:
+        axis.plot([0, 1], [0, 1], **UPRIGHT_STYLE.line)
+        handles = {}
+        for number, line in enumerate(PROTOCOLS):
+            own = facet.frame[facet.frame["number"] == number]
+            published = own["published"]
+            draw_intervals(axis, published, own, line.color)
+            look = line.marked | {"markerfacecolor": "none", "markeredgewidth": 0.6}
+            [handle] = axis.plot(published, own["value"], **look)
+            tell_values(axis, published, own, facet.quantity)
+            for protocol in own["protocol"].unique():
+                handles[f"as the {protocol}"] = handle
+        axis.set(aspect="equal", xlim=(0, 1), ylim=(0, 1))
+        return handles
+
+    return Drawing(draw_facets(facets, draw), frame)

@@ -672,7 +672,7 @@ def _laid_out(block: Block, of_table: str, is_folded: bool) -> str:
     """Return a block as HTML under its title; folded, with the title to open it."""
     title = html.escape(block.title)
     shown = HTML.frame(block).style.to_html(exclude_styles=True)
-    shown = _EMPTY_HEAD.sub("<td></td>", shown)
+    shown = _EMPTY_HEAD.sub("<td></td>", shown).replace("%FPR", "%<wbr>FPR")
     named = f"{of_table}, {block.title}" if block.title else of_table
     kind = "scroll facts" if block.columns == (("",),) else "scroll"
     grid = (

@@ -27,11 +27,8 @@ def single_texts(
     own = [part for part in _of_few_settings(parts) if len(part)]
     if not own:
         return None
-    scores = pd.concat(own)
-    is_default = scores["setting"].eq(scores["method"].map(_default))
-    ordered = scores.assign(is_default=is_default)
-    ordered = ordered.sort_values("is_default", ascending=False, kind="stable")
-    scores = ordered.drop_duplicates(["id", "method"])
+    scores = pd.concat(own).sort_values("is_default", ascending=False, kind="stable")
+    scores = scores.drop_duplicates(["id", "method"])
     methods = in_order(scores["method"])
     by_method = scores.pivot(index="id", columns="method", values="score")
     frame = texts.merge(by_method[methods], left_on="text_id", right_index=True)
@@ -47,7 +44,9 @@ def single_texts(
         cells = [Cell(words=kind)]
         cells += [Cell(words=str(record[key])) for key in told]
         for method in methods:
-            cells.append(_cell(record[method], record[f"rank_{method}"]))
+            score, rank = record[method], record[f"rank_{method}"]
+            scored = Cell(words=f"{score:.4g}", signs=(f"{rank}",))
+            cells.append(Cell() if pd.isna(score) else scored)
         text = record["text"] if quoted else ""
         begins = text[:BEGINNING] + " ..." * (len(text) > BEGINNING)
         rows.append(Row(record["text_id"], tuple(cells), detail=begins))
@@ -75,16 +74,6 @@ def _of_few_settings(parts: Iterable[pd.DataFrame]) -> Iterable[pd.DataFrame]:
         own = part[part["unit"].eq("text") & part["view"].eq("original")]
         for method, setting in zip(own["method"], own["setting"], strict=True):
             first.setdefault(method, setting)
-        methods = own["method"]
-        is_default = own["setting"].eq(methods.map(_default))
-        yield own[is_default | own["setting"].eq(methods.map(first))]
-
-
-def _default(method: str) -> str:
-    return setting_name(method, {})
-
-
-def _cell(score: float, rank: object) -> Cell:
-    if pd.isna(score):
-        return Cell()
-    return Cell(words=f"{score:.4g}", signs=(str(rank),))
+        default = own["method"].map(lambda method: setting_name(method, {}))
+        own = own.assign(is_default=own["setting"].eq(default))
+        yield own[own["is_default"] | own["setting"].eq(own["method"].map(first))]
