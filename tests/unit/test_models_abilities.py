@@ -72,3 +72,6 @@ def test_a_refusal_says_where_which_model_what_and_what_would_be_right():
         "entry. Use a model whose weights can be loaded, or a server that returns "
         "these tokens (top40 in its api)."
     )
+    no_key_helps = refusal("released_answers", "near", "hub", "my.yaml: runs.0")
+    assert "answers" in str(no_key_helps)
+    assert "in its entry" not in str(no_key_helps)

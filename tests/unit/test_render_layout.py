@@ -118,6 +118,7 @@ def test_bold_is_the_highest_printed_value_of_a_column_and_never_a_control():
         for panel in (0, 1):
             rows.append((name, panel, values[panel], name == "blind"))
     frame = pd.DataFrame(rows, columns=["method", "panel", "value", "control"])
+    frame = frame.assign(marks="")
     is_best = best(frame.dropna(), ["panel"])
     bold = frame[is_best.reindex(frame.index, fill_value=False)]
     expected = [["a", 0], ["b", 0], ["b", 1]]

@@ -275,6 +275,15 @@ def test_with_more_methods_than_a_facet_holds_each_has_axes_of_its_own(
     assert drawing.figure.get_suptitle() == "tiny-small on eras, 32 words"
 
 
+def test_shifts_have_axes_for_each_kind_of_prefix_that_was_read(results, tmp_path):
+    both = read_parquet(results.path("shift", PAIR))
+    one = with_table(results, "shift", both[both["prefix"] == "nonmember"], tmp_path)
+    for given, kinds in ((results, ["members", "non-members"]), (one, ["non-members"])):
+        axes = draw("prefix_shifts", given).figure.axes
+        titles = [axis.get_title(loc="left").split("\n")[1] for axis in axes]
+        assert titles == [f"prefix of {kind}" for kind in kinds]
+
+
 def test_what_has_no_prefix_draw_falls_back_to_all_texts_and_says_so(
     results, metrics, tmp_path
 ):

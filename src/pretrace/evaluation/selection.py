@@ -318,10 +318,16 @@ def same_ranks(
     At an edge of its grid a method may be another one: Min-K% at k = 1 is Loss, SURP at
     an entropy that no token exceeds is Min-K%.
     """
-    ranks = ranks_of(units.scores)
     parameters = []
-    for column in units.columns:
-        parameters.append(len(settings.METHODS[column.method].grid))
+    for known in units.columns:
+        parameters.append(len(settings.METHODS[known.method].grid))
+    most_parameters = max([parameters[column] for column in columns], default=0)
+    ranked = [*columns]
+    for place, number in enumerate(parameters):
+        if number < most_parameters:
+            ranked.append(place)
+    ranks = np.empty_like(units.scores)
+    ranks[ranked] = ranks_of(units.scores[ranked])
     others = {}
     for column in columns:
         own, is_scored = units.columns[column], units.scored[column]

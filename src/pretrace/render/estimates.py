@@ -219,7 +219,7 @@ def estimate_record(place: int, panel: Panel, row: Record, **about: Any) -> Esti
 
 def is_another(frame: pd.DataFrame) -> "pd.Series[bool]":
     """Tell which estimates are at a setting that ranks the texts as another method."""
-    return frame["marks"].fillna("").str.contains(RANKS_AS, regex=False)
+    return frame["marks"].astype(str).str.contains(RANKS_AS, regex=False)
 
 
 def for_the_best(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

@@ -344,9 +344,12 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
         x = frame["shots"].astype(float)
         points = frame.assign(series=frame["label"], x=x, told=told)
         for kind, name in PREFIXES.items():
+            own = points[points["prefix"] == kind]
+            if own.empty:
+                continue
             facet = Facet(
                 f"{panel.name}\nprefix of {name}",
-                points[points["prefix"] == kind],
+                own,
                 "shift of the log-likelihood (nats)",
                 "shots in the prefix",
                 across={"no shift": (0.0, LEVEL_STYLE)},

@@ -72,7 +72,12 @@ def resolve_artifacts(
     offered = shown_artifacts(named, registered, runs, where)
     known = {*registered, *offered}
     _require_panels(offered, registries, where)
-    _require_artifacts(file, runs, known, offered, path)
+    for run in runs:
+        for slug in run.serves:
+            require_artifact(slug, known, str(path))
+    for slug in file.first:
+        require_artifact(slug, known, f"{path}: first")
+        require_name(slug, offered, f"{path}: first: the study does not show {slug}")
 
     unread = left_out(models, benchmarks, corpora.entries, config)
     able, unread, lost = narrow_runs(runs, unread, benchmarks)
@@ -126,23 +131,6 @@ def _require_panels(
             place = f"{where}.{slug}.panels.{number}"
             registries.models.require(panel.model, f"{place}.model")
             registries.benchmarks.require(panel.benchmark, f"{place}.benchmark")
-
-
-def _require_artifacts(
-    file: StudyFile,
-    runs: list[Run],
-    known: set[str],
-    offered: Mapping[str, Artifact],
-    path: Path,
-) -> None:
-    """Raise `InputError` if runs or `first` name an artifact that is unknown or not
-    shown."""
-    for run in runs:
-        for slug in run.serves:
-            require_artifact(slug, known, str(path))
-    for slug in file.first:
-        require_artifact(slug, known, f"{path}: first")
-        require_name(slug, offered, f"{path}: first: the study does not show {slug}")
 
 
 def _choose(

@@ -227,24 +227,21 @@ def _panels_of(runs: Sequence[Run]) -> list[Panel]:
     order, each once."""
     panels = []
     seen = set()
+    keys: dict[str, Any]
     for run in runs:
         for subset in run.subsets or (None,):
             for length in run.lengths or (None,):
                 part = *run.pair, subset, length
-                if part not in seen:
-                    seen.add(part)
-                    panels.append(_panel_of(run, subset, length))
+                if part in seen:
+                    continue
+                seen.add(part)
+                keys = {"model": run.model, "benchmark": run.benchmark}
+                if subset is not None:
+                    keys["subset"] = subset
+                if length is not None:
+                    keys["length"] = length
+                panels.append(Panel.model_validate(keys))
     return panels
-
-
-def _panel_of(run: Run, subset: str | None, length: int | None) -> Panel:
-    """Return the panel of a part of a run's benchmark; None: the run names no part."""
-    keys: dict[str, Any] = {"model": run.model, "benchmark": run.benchmark}
-    if subset is not None:
-        keys["subset"] = subset
-    if length is not None:
-        keys["length"] = length
-    return Panel.model_validate(keys)
 
 
 def first_of_runs(runs: Sequence[Run]) -> dict[str, Any]:
