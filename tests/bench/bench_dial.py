@@ -377,9 +377,11 @@ def works_since_1930(results: Path) -> dict[str, str]:
     return {one.fileid: " ".join(one.words) for one in longest.values()}
 
 
-def unread_texts(results: Path, chosen: list[Cell], count: int) -> pd.DataFrame:
+def unread_texts(
+    results: Path, chosen: list[Cell], count: int, model: str
+) -> pd.DataFrame:
     """Return `count` passages of addresses since 1930, as they are and as chosen cells
-    alter them, with scores; `variant` names how."""
+    alter them, with scores by a model that read none; `variant` names how."""
     needed = {cell.variant for cell in chosen}
     works = works_since_1930(results)
     rows = []
@@ -406,7 +408,7 @@ def unread_texts(results: Path, chosen: list[Cell], count: int) -> pd.DataFrame:
             rng = np.random.default_rng([*name.encode(), 1])
             whole = {document: alter(text, rng) for document, text in works.items()}
             frames.append(from_folder(whole, f"folder {name}", count))
-    texts = scored(pd.concat(frames, ignore_index=True), results, NULL)
+    texts = scored(pd.concat(frames, ignore_index=True), results, model)
     methods = [*METHODS]
     deviations = texts.loc[texts["variant"] == "folder", methods].std()
     for name, drop in DROPS.items():
@@ -629,6 +631,7 @@ def main() -> None:
         help="words of the rows that are made; power",
     )
     parser.add_argument("--passages", type=int, default=PASSAGES, help="of a document")
+    parser.add_argument("--null", default=NULL, help="model that read no address")
     given = parser.parse_args()
     # texts come again in other deals
     compared_documents.words_in = cache(compared_documents.words_in)  # type: ignore[assignment]
@@ -639,12 +642,8 @@ def main() -> None:
         cell for cell in cells() if any(word in cell.title for word in given.only)
     ]
     if chosen:
-        texts = {
-            str(name): own
-            for name, own in unread_texts(
-                given.results, chosen, given.passages
-            ).groupby("variant")
-        }
+        unread = unread_texts(given.results, chosen, given.passages, given.null)
+        texts = {str(name): own for name, own in unread.groupby("variant")}
         table(
             "False evidence in percent",
             ["alteration", "of the works", *heads, "all (SE)"],

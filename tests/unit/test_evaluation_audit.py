@@ -35,14 +35,15 @@ from pretrace.audit.controls import (
 from pretrace.audit.documents import FORM_FEATURES, Documents
 from pretrace.audit.exchange_test import AuditedTexts, exchanged_p, units_of
 from pretrace.audit.own_features import (
+    ORDER,
     OWN_WORD,
     order_of_words,
     own_share,
     own_term,
 )
-from pretrace.audit.rows import AUDIT_COLUMNS, COMBINED
+from pretrace.audit.rows import AUDIT_COLUMNS, COMBINED, AuditRow, audit_table
 from pretrace.audit.scores import ScoredBenchmark
-from pretrace.audit.verdict import invalid, verdict
+from pretrace.audit.verdict import invalid, repairs, verdict
 from pretrace.evaluation.significance import empirical_p
 from pretrace.runtime.errors import InputError
 
@@ -433,6 +434,41 @@ def test_what_features_leave_is_the_partial_t_beside_them(several):
     assert nothing_left.p == 1
 
 
+def test_what_a_feature_explains_counts_more_where_it_is_partly_chance():
+    documents, digits = documents_with_digits(9, 4, seed=3)
+    scores = digits + np.random.default_rng(2).normal(size=9)
+    labels = np.zeros((9, 126))
+    for column, own in enumerate(combinations(range(9), 4)):
+        labels[list(own), column] = 1
+    x, y = digits - digits.mean(), scores - scores.mean()
+    slopes = []
+    for own in labels.T:
+        true_square = 0.6 * x @ x
+        left = own @ (own - own.mean()) - (own @ x) ** 2 / true_square
+        above = own @ y - (own @ x) * (x @ y) / true_square
+        slopes.append(above / np.sqrt(left) if left > 1e-9 else -np.inf)
+    noisy = alone(Column("digits", digits, 0.6), documents, scores, labels)
+    assert noisy.p == pytest.approx(np.mean(np.array(slopes) >= slopes[0] - 1e-9))
+    goes_along = labels[:, 0] + np.linspace(-0.5, 0.5, 9)
+    unsure = alone(Column("digits", goes_along, 0.5), documents, scores, labels)
+    assert unsure.p == 1, "the labels may be all that it shows"
+
+
+@pytest.mark.parametrize(
+    ("digits", "makes_groups"),
+    [([1, 3, 4, 5, 5, 5, 6, 7, 9], False), ([1, 1, 2, 2, 2, 8, 8, 9, 9], True)],
+)
+def test_what_differs_by_degrees_makes_no_two_groups(digits, makes_groups):
+    documents, _ = documents_with_digits(9, 4, seed=3)
+    texts = []
+    for place in range(27):
+        of_digits = digits[place // 3]
+        texts.append(" ".join(["7"] * of_digits + ["bee"] * (20 - of_digits)))
+    documents = Documents.of(documents.table.assign(text=texts), "en")
+    grouped = {left.feature for left in in_groups(documents, np.arange(9.0), seed=0)}
+    assert ("characters a word" in grouped) == makes_groups, "as digits do"
+
+
 def test_documents_of_two_forms_exchange_labels_among_their_own():
     """Two of four in question and two of five known ones have many digits."""
     documents, _ = documents_with_digits(9, 4, seed=3)
@@ -663,6 +699,12 @@ def test_nothing_found_with_a_base_says_what_a_gentle_tuning_shows():
     answer = verdict(audited(small))
     assert answer.kind == "weak"
     assert "tuned on once, gently, lie" in answer.reasons[0]
+
+
+@pytest.mark.parametrize("check", [FORM, EXPLAINED])
+def test_words_out_of_order_say_that_columns_may_be_read_across(check):
+    frame = audit_table([AuditRow("control", ORDER, method=check, flagged=True)])
+    assert "two columns" in repairs(frame)[0]
 
 
 def test_copies_and_chapters_are_told():

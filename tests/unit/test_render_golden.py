@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import fromstring
 
 import made_up_answers
 import made_up_prefixes
@@ -438,6 +439,25 @@ def test_an_svg_says_each_value_where_a_reader_points(name, studies):
     count, text = VALUES[name]
     assert len(told) == count
     assert text in told
+
+
+@pytest.mark.parametrize("name", ["books", "heatmap", "parts"])
+def test_a_pointer_is_on_one_value_where_values_stand_side_by_side(name, studies):
+    file = io.BytesIO()
+    with style():
+        drawing(name, studies).figure.savefig(file, format="svg")
+    for group in fromstring(file.getvalue()).iterfind(".//*[@pointer-events]"):
+        boxes = []
+        for box in group:
+            x, y, width, height = (
+                float(box.get(side)) for side in ("x", "y", "width", "height")
+            )
+            boxes.append((x, x + width, y, y + height))
+        for place, (left, right, top, bottom) in enumerate(boxes):
+            for other in boxes[:place]:
+                across = min(right, other[1]) - max(left, other[0])
+                down = min(bottom, other[3]) - max(top, other[2])
+                assert min(across, down) < 0.2, "but for rounded digits"
 
 
 TITLES = {

@@ -130,7 +130,7 @@ def test_whatever_the_library_imports_it_declares():
     declared = {
         canonicalize_name(Requirement(line).name) for line in PROJECT["dependencies"]
     }
-    for extra in ("hf", "adapters", "documents", "cluster"):
+    for extra in ("hf", "adapters", "documents", "workflow", "cluster"):
         declared |= {
             canonicalize_name(Requirement(line).name)
             for line in PROJECT["optional-dependencies"][extra]

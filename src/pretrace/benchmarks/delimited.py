@@ -117,16 +117,15 @@ def _checked_header(where: str, cells: list[str], separator: str) -> list[str]:
             "the name of the file in .jsonl."
         )
     if len(cells) == 1 and (separated_by := separator_of(cells[0])):
-        commas = (
-            "separate them by commas (in a spreadsheet, save as CSV with the field "
-            "separator ',')"
-        )
-        advice = (
-            f"{commas if separator == ',' else 'separate them by tabs'}, or write JSON "
-            "lines (.jsonl)"
-        )
+        remedy = "separate them by tabs"
+        if separator == ",":
+            remedy = (
+                "separate them by commas (in a spreadsheet, save as CSV with the field "
+                "separator ',')"
+            )
         raise InputError(
-            f"{where}: the columns are separated by {separated_by}; {advice}."
+            f"{where}: the columns are separated by {separated_by}; {remedy}, or write "
+            "JSON lines (.jsonl)."
         )
     refuse_columns_twice(where, cells)
     return cells

@@ -11,6 +11,7 @@ import resource
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
 import pypdfium2 as pdfium
@@ -41,9 +42,10 @@ def letters_of(data: bytes, most: int) -> dict[str, Any]:
     count = 0
     for page in document:
         _hide_unseen(page)
-        pages.append(_lines_of(page))
-        for line in pages[-1]:
-            count += sum(len(text) for text, *_ in line)
+        lines = _lines_of(page)
+        pages.append([[astuple(piece) for piece in line] for line in lines])
+        for line in lines:
+            count += sum(len(piece.text) for piece in line)
         if count > most:
             raise MemoryError
         page.close()
@@ -169,9 +171,20 @@ def _letters_of(page: Any) -> Iterator[_Letter]:
         added = ""
 
 
-def _lines_of(page: Any) -> list[list[list[Any]]]:
+@dataclass
+class _Piece:
+    """Letters of a line that have one size and one height; where they begin, as of a
+    letter."""
+
+    text: str
+    size: float
+    place: float
+    height: float
+
+
+def _lines_of(page: Any) -> list[list[_Piece]]:
     """Return the lines of a page."""
-    lines: list[list[list[Any]]] = [[]]
+    lines: list[list[_Piece]] = [[]]
     hyphens = []
     before = _Letter("\n", 0.0, 0.0, 0.0, None, 0, "")
     text = page.get_textpage()
@@ -182,37 +195,50 @@ def _lines_of(page: Any) -> list[list[list[Any]]]:
             lines.append([])
         elif "\n" in added:
             gap = letter.place - before.place - _advance_of(text, before.number)
-            size = max(letter.size, before.size)
-            is_raised = abs(letter.height - before.height) < RAISED * size
-            # PDFium ends a line after a raised number, too
-            if is_raised and abs(gap) < NEXT * size:
-                added = " " if gap > BLANK * size else ""
+            if _is_raised(letter, before, gap):
+                added = " " if gap > BLANK * max(letter.size, before.size) else ""
             else:
                 lines.append([])
-        line = lines[-1]
-        string = letter.sign.replace(HYPHEN, "-")
-        # a blank is one of the larger letters, because the number of a note may go
-        if line and letter.size >= before.size:
-            string = added + string
-        elif line:
-            line[-1][0] += added
-        if line and line[-1][1] == letter.size and line[-1][3] == letter.height:
-            line[-1][0] += string
-        else:
-            line.append([string, letter.size, letter.place, letter.height])
+        _add_letter(lines[-1], letter, added)
         before = letter
     _add_blanks(page, hyphens)
     return lines
 
 
-def _add_blanks(page: Any, hyphens: list[tuple[list[Any], Any]]) -> None:
+def _is_raised(letter: _Letter, before: _Letter, gap: float) -> bool:
+    """Return whether a letter goes on in the line of the one before, from which a gap
+    parts it: PDFium ends a line after a raised number, too."""
+    size = max(letter.size, before.size)
+    rise = abs(letter.height - before.height)
+    return rise < RAISED * size and abs(gap) < NEXT * size
+
+
+def _add_letter(line: list[_Piece], letter: _Letter, added: str) -> None:
+    """Add a letter to its line, after what stands before it there."""
+    string = letter.sign.replace(HYPHEN, "-")
+    if not line:
+        line.append(_Piece(string, letter.size, letter.place, letter.height))
+        return
+    last = line[-1]
+    # a blank is one of the larger letters, because the number of a note may go
+    if letter.size >= last.size:
+        string = added + string
+    else:
+        last.text += added
+    if last.size == letter.size and last.height == letter.height:
+        last.text += string
+    else:
+        line.append(_Piece(string, letter.size, letter.place, letter.height))
+
+
+def _add_blanks(page: Any, hyphens: list[tuple[_Piece, Any]]) -> None:
     """Add the blank after a hyphen, as in `pre- and post-war`, that PDFium leaves out
     at the end of a line; a text alone has it. The page has no text then."""
     _show([*page.get_objects(filter=[raw.FPDF_PAGEOBJ_TEXT])] if hyphens else [], False)
     for piece, text in hyphens:
         _show([text], True)
         if page.get_textpage().get_text_range().endswith(" "):
-            piece[0] += " "
+            piece.text += " "
         _show([text], False)
 
 

@@ -19,6 +19,7 @@ from pretrace.render.figures.drawing import (
     GREY,
     LEVEL_STYLE,
     PAGE,
+    REACH,
     Drawing,
     Facet,
     Handles,
@@ -177,7 +178,7 @@ def _tell(
     axis: Axes, points: pd.DataFrame, x: str, y: str, texts: Sequence[str]
 ) -> None:
     places, values = points[x], points[y]
-    axis.add_artist(Values((places, places), (values, values), texts))
+    axis.add_artist(Values((places, places), (values, values), texts, REACH))
 
 
 def _key(axis: Axes, styles: Mapping[str, LineStyle], rows: RowsByMethod) -> None:

@@ -27,11 +27,13 @@ from pretrace.render.figures.drawing import (
     Facet,
     Handles,
     LineStyle,
+    Values,
     chance_of,
     draw_facets,
     draw_intervals,
     name_points,
     tell_values,
+    value_text,
 )
 from pretrace.render.frames import estimate_rows, of_panels, records_of
 from pretrace.render.names import (
@@ -157,7 +159,12 @@ def _draw_documents(axis: Axes, facet: Facet) -> Handles:
             continue
         draw_intervals(axis, dots["x"], dots, style.color)
         axis.plot(dots["x"], dots["value"], **style.marked, markeredgewidth=0, zorder=4)
-        tell_values(axis, dots["x"], dots, facet.quantity)
+        # side by side, where one document is next to the other
+        sides = dots["x"] - 0.5, dots["x"] + 0.5
+        ends = dots[["value", "low", "high"]].astype(float)
+        heights = ends.min(axis=1) - 0.01, ends.max(axis=1) + 0.01
+        texts = [value_text(row, facet.quantity) for row in records_of(dots)]
+        axis.add_artist(Values(sides, heights, texts))
         ticks[dots["x"].mean()] = f"{len(dots)} {CLASSES[label]}"
         for row in records_of(dots[dots["is_named"]]):
             value = with_interval(estimate(row))

@@ -272,31 +272,35 @@ def draw_intervals(
 
 
 REACH = 3.0
-"""Points around a value within which a pointer is on it."""
+"""Points around a point or an interval within which a pointer is on it."""
 
 
 class Values(Artist):
     """Rectangles of axes with a text each, which a browser shows where a reader points.
 
-    `x` and `y`: their sides (from, to) in data. An SVG alone has them.
+    `x` and `y`: their sides (from, to) in data; a pointer is on them within `reach`
+    (points). An SVG alone has them.
     """
 
-    def __init__(self, x: Sides, y: Sides, texts: Sequence[str]) -> None:
+    def __init__(
+        self, x: Sides, y: Sides, texts: Sequence[str], reach: float = 0.0
+    ) -> None:
         super().__init__()
         self.set_zorder(10)
         self.set_in_layout(False)
         corners = np.broadcast_arrays(x[0], y[0], x[1], y[1])
         self.corners = np.stack(corners, axis=-1).reshape(-1, 2)
         self.texts = texts
+        self.reach = reach
 
     def draw(self, renderer: Any) -> None:
         writer = getattr(renderer, "writer", None)
-        if writer is None or self.axes is None:
+        if writer is None or self.axes is None or not self.texts:
             return
         points = self.axes.transData.transform(self.corners)
         points = np.clip(points, *self.axes.bbox.get_points()).reshape(-1, 2, 2)
-        starts = points.min(axis=1) - REACH
-        sizes = np.ptp(points, axis=1) + 2 * REACH
+        starts = points.min(axis=1) - self.reach
+        sizes = np.ptp(points, axis=1) + 2 * self.reach
         writer.start("g", fill="none", attrib={"pointer-events": "all"})
         for text, (x, y), (width, height) in zip(
             self.texts, starts, sizes, strict=True
@@ -323,7 +327,7 @@ def tell_values(
     values = ends.min(axis=1), ends.max(axis=1)
     x, y = (values, (places, places)) if level else ((places, places), values)
     texts = [value_text(row, quantity) for row in records_of(frame)]
-    axis.add_artist(Values(x, y, texts))
+    axis.add_artist(Values(x, y, texts, REACH))
 
 
 NAME_LINE = 0.06

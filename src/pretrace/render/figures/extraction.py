@@ -343,7 +343,7 @@ def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
         is_grey = np.isnan(row["power"])
         fills.append(UNLIKELY if is_grey else COLORS(NORM(row["power"])))
     axis.add_collection(PatchCollection(boxes, facecolors=fills, linewidths=0))
-    _tell(axis, frame[~np.isnan(powers)])
+    _tell(axis, frame.assign(end=frame["start"] + widths)[~np.isnan(powers)])
     documents = frame.drop_duplicates("row").sort_values("row")
     headings = {}  # the name of a class is above those of its documents
     for row in records_of(documents.drop_duplicates("label")):

@@ -135,7 +135,8 @@ def _draw(
             axis.add_patch(_box(x, y, 1, **look, edgecolor=color))
         _write_value(axis, x, y, row, is_light, image.cmap(shade))
     columns, rows = np.array(places).T
-    axis.add_artist(Values((columns, columns), (rows, rows), texts))
+    sides = (columns - 0.5, columns + 0.5), (rows - 0.5, rows + 0.5)
+    axis.add_artist(Values(*sides, texts))
     axis.set_xticks(range(len(xs)), [f"{x:g}" for x in xs])
     axis.set_yticks(range(len(ys)), [f"{y:g}" for y in ys])
     axis.tick_params(length=0)

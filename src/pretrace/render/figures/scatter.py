@@ -17,6 +17,7 @@ from pretrace.render.figures.drawing import (
     CLASS_STYLES,
     EDGE,
     PAGE,
+    REACH,
     UPRIGHT_STYLE,
     VERMILION,
     Drawing,
@@ -119,7 +120,7 @@ def _draw_densities(
             place = f"entropy {row['x']:.2f}, log-probability {row['y']:.2f}"
             texts.append(f"{name}, {place}: {row['weight']:.2g} % of the tokens")
         x, y = fullest["x"], fullest["y"]
-        axis.add_artist(Values((x, x), (y, y), texts))
+        axis.add_artist(Values((x, x), (y, y), texts, REACH))
     axes[0].set_ylabel(LOGPROB)
     axes[1].tick_params(labelleft=False)
 
