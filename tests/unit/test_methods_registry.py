@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from pretrace import methods
-from pretrace.methods import METHODS, TokenStatistics, method, registry
+from pretrace.methods import METHODS, TokenStatistics, is_limit, method, registry
 from pretrace.runtime.errors import InputError
 
 
@@ -148,3 +148,19 @@ def test_a_method_that_contradicts_itself_is_not_registered(
             return k
 
     assert "new" not in spare_register
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "value", "ends"),
+    [
+        ("min_k", "k", 1.0, True),
+        ("min_k", "k", 0.9, False),
+        ("surp", "percentile", 100, True),
+        ("recall", "shots", 1, True),
+        ("recall", "shots", 10, False),
+        ("con_recall", "gamma", 1.0, False),
+        ("dc_pdd", "a", 10.0, False),
+    ],
+)
+def test_a_grid_ends_where_the_range_of_its_parameter_ends(method, name, value, ends):
+    assert is_limit(method, name, value) is ends
