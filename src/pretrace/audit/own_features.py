@@ -77,9 +77,8 @@ def order_of_words(texts: Iterable[str], language: str) -> Floats:
         by_chance = (after + 1) / (len(first) + kinds)
         likelier = (together / by_chance + PRIOR * likelier) / (before + PRIOR)
     usual = -np.log(1 - BROKEN + BROKEN / likelier)
-    return ratio(
-        np.bincount(text, usual, len(tokens)), np.array(pairs, float), empty=0.0
-    )
+    sums = np.bincount(text, usual, len(tokens)).astype(np.float64)
+    return ratio(sums, np.array(pairs, float), empty=0.0)
 
 
 def _neighbours(
