@@ -330,6 +330,8 @@ def test_a_changed_document_is_refused_or_read(tmp_path, documents, name, seeds)
     ways = [damaged, respelled]
     if zipfile.is_zipfile(io.BytesIO(documents[name])):
         ways += [repacked, repacked]
+    if name.endswith(".pdf"):
+        seeds = seeds[:120]  # a process reads each
     for seed in seeds:
         with limited(seed) as draw:
             path.write_bytes(draw.choice(ways)(documents[name], draw))
