@@ -86,7 +86,6 @@ PATTERNS: list[tuple[str, Numbers]] = [
     (rf"[Aa]ll {N} (?:documents in question|are)",
      lambda frame: design(frame, "read_at_least")),
     (rf"with a confidence of {N} %", lambda frame: [f"{100 * (1 - LEVEL):.0f}"]),
-    (rf"half of all cases, is {N}\.", lambda frame: design(frame, "read_by_estimate")),
     (rf"only if {N} % of the passages",
      lambda frame: [str(min(99, round(100 * ndtr(effect(frame)))))]),
     (rf"it finds {F} standard", lambda frame: [f"{effect(frame):.2f}"]),

@@ -542,24 +542,31 @@ def test_two_groups_lie_as_far_apart_as_can_be(values, groups):
 
 
 def test_a_term_is_of_one_work_where_hardly_another_has_it():
-    """Of the terms all works have one, two share one, and each of two has one alone."""
-    shares = csr_matrix(
-        [[1, 0.9, 0, 0], [1, 0.4, 0.5, 0], [1, 0, 0, 0.2], [0.6, 0, 0, 0]]
-    )
-    assert own_term(shares).tolist() == pytest.approx([0.9, 0.5, 0.2, 0])
-    own = [0, 0.5 / 1.9, 0.2 / 1.2, 0]
+    """Of the terms all works have one, two share one, and each of two has one alone.
+    The seven works without them show that only a few share the second."""
+    few = [[1, 0.9, 0, 0], [1, 0.4, 0.5, 0], [1, 0, 0, 0.2], [0.6, 0, 0, 0]]
+    shares = csr_matrix(few + [[1, 0, 0, 0]] * 7)
+    assert own_term(shares).tolist() == pytest.approx([0.9, 0.5, 0.2, *[0] * 8])
+    own = [0, 0.5 / 1.9, 0.2 / 1.2, *[0] * 8]
     assert own_share(shares).tolist() == pytest.approx(own)
 
 
+def test_a_cue_of_up_to_six_works_is_of_each_of_them():
+    for sharing in (3, 6, 7):
+        cue = [[1.0]] * sharing + [[0.0]] * 6
+        expected = [float(sharing < 7)] * sharing + [0.0] * 6
+        assert own_term(csr_matrix(cue)).tolist() == expected
+
+
 def test_a_sign_beside_words_is_of_one_work_where_no_other_has_it():
-    documents, _ = documents_with_digits(6, 3, seed=0)
+    documents, _ = documents_with_digits(9, 4, seed=0)
     texts = []
-    for number in range(18):
-        sign = "\u00a7\u00b6*#**"[number // 3]
+    for number in range(27):
+        sign = ("\u00a7\u00b6" + 7 * "*")[number // 3]
         texts.append(f"bee{number % 2}{sign} cedar{number % 3}")
     documents = Documents.of(documents.table.assign(text=texts), "en")
     of_one_work = documents.measured_form[:, FORM_FEATURES.index(OWN_WORD)]
-    assert (of_one_work == 1).tolist() == [True, True, False, True, False, False]
+    assert (of_one_work == 1).tolist() == [True] * 2 + [False] * 7
 
 
 @pytest.mark.parametrize(("language", "blank"), [("en", " "), ("zh", "")])

@@ -65,8 +65,8 @@ def audit(
     `smallest_effect` that is found in four of five audits; `log10_ways` to exchange
     labels; `documents_to_name`, how many known documents let a single one in question
     be named; `based`, where scores are by how much likelier a text is than in a base
-    model; where p is at most `LEVEL`, `read_at_least` and `read_by_estimate`, how many
-    documents in question the model read (`number_read`).
+    model; where p is at most `LEVEL`, `read_at_least`, how many documents in question
+    the model read (`number_read`).
 
     Raises InputError if no text in question has known ones of its subset and length.
     """
@@ -448,10 +448,9 @@ def _design(compared: _Compared) -> Iterator[AuditRow]:
     yield design_row("log10_ways", log10(units.ways))
     if compared.p <= LEVEL:
         seed = seed_of("read", *compared.table["id"])
-        for id, level in (("read_at_least", LEVEL), ("read_by_estimate", 0.5)):
-            number = read_at_least(units, compared.p, level, seed)
-            if number is not None:
-                yield design_row(id, number)
+        number = read_at_least(units, compared.p, LEVEL, seed)
+        if number is not None:
+            yield design_row("read_at_least", number)
 
 
 def _positive(positive: ScoredBenchmark, conditions: Conditions) -> Iterator[AuditRow]:

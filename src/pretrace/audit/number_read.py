@@ -23,9 +23,9 @@ def read_at_least(units: Units, p: float, level: float, seed: int) -> int | None
     This is closed testing: "the model read none of these" is tested of every set of
     units in question, and of all sets of a size the lowest one is rejected last,
     because a sum keeps this order whatever is exchanged. So the number that is taken
-    out exceeds the number that was read with a probability of at most `level`. At a
-    level of 1/2 it is an estimate, which is too high in at most half of all cases.
-    There is no upper bound: a work that was read need not score higher.
+    out exceeds the number that was read with a probability of at most `level`, over all
+    audits, those with a higher p among them. There is no upper bound: a work that was
+    read need not score higher.
 
     A. Vesely, L. Finos and J. Goeman, Permutation-based true discovery guarantee by sum
     tests, Journal of the Royal Statistical Society B, 2023.

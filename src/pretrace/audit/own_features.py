@@ -18,6 +18,10 @@ one has; how many words it has that no other one has; how usual neighbours of wo
 
 TOKENS = {"words": re.compile(r"\w+|[^\w\s]"), "characters": re.compile(r"\S")}
 
+SHARED = 6
+"""Works that may share a cue: the running head of a series. Each trio of the known
+works may have another one, which no single word shows."""
+
 KINDS = ((50, 0), (200, 1), (1000, 1))
 """How neighbours are told apart, ever more finely: the commonest words and signs count
 as themselves; of all others the case and 0 or 1 last letter say what may follow."""
@@ -31,21 +35,20 @@ PRIOR = 50
 
 
 def own_term(presence: Any) -> Floats:
-    """Return the greatest share of texts that hold one term, less that of the third
-    document with this term, shape (documents,).
+    """Return the greatest share of texts that hold one term, less that of the document
+    after the first `SHARED` with this term, shape (documents,).
 
-    `presence`: shares, sparse (documents, terms). Two works may share a cue: from three
-    works on it tells them apart as a word.
+    `presence`: shares, sparse (documents, terms).
     """
     columns = presence.tocsc()
     starts, ends = columns.indptr[:-1], columns.indptr[1:]
     of_term = np.repeat(np.arange(len(starts)), ends - starts)
     falling = columns.data[np.lexsort((-columns.data, of_term))]
-    third = np.zeros(len(starts))
-    has_third = starts + 2 < ends
-    third[has_third] = falling[starts[has_third] + 2]
+    next_one = np.zeros(len(starts))
+    has_next = starts + SHARED < ends
+    next_one[has_next] = falling[starts[has_next] + SHARED]
     greatest = np.zeros(presence.shape[0])
-    np.maximum.at(greatest, columns.indices, columns.data - third[of_term])
+    np.maximum.at(greatest, columns.indices, columns.data - next_one[of_term])
     return greatest
 
 

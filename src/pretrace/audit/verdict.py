@@ -28,7 +28,7 @@ from pretrace.audit.design import (
     known_for_p,
 )
 from pretrace.audit.form_features import OF_FILES
-from pretrace.audit.own_features import ORDER
+from pretrace.audit.own_features import ORDER, OWN_PHRASE, OWN_WORD
 from pretrace.audit.rows import COMBINED
 from pretrace.runtime.errors import count_noun
 
@@ -64,6 +64,10 @@ MAKE_ALIKE = (
 READ_IN_ORDER = (
     "Read some passages: lines of two columns may be read across. Give texts whose "
     "words are in their order."
+)
+LOOK_FOR_HEADS = (
+    "Look for running heads, names of speakers or refrains that one side repeats, and "
+    "leave them out."
 )
 MORE_TEXTS = "Add documents in question and known documents, with more texts each."
 LARGER_MODEL = (
@@ -169,8 +173,11 @@ def repairs(audit: pd.DataFrame) -> tuple[str, ...]:
     advice = []
     if failed.get(FORM) in OF_FILES:
         advice.append(MAKE_ALIKE.format(failed[FORM]))
-    if ORDER in (failed.get(FORM), failed.get(EXPLAINED)):
+    named = {failed.get(FORM), failed.get(EXPLAINED)}
+    if ORDER in named:
         advice.append(READ_IN_ORDER)
+    if named & {"repeated lines", OWN_WORD, OWN_PHRASE, ORDER}:
+        advice.append(LOOK_FOR_HEADS)
     if failed and {*failed} <= {PARTS, COPIES}:
         advice.append(WHOLE_WORKS)
     else:

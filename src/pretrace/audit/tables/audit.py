@@ -92,7 +92,7 @@ CHECKS = {
     ),
     EXPLAINED: (
         "higher without form",
-        "Are your texts no longer surely higher once form is taken off?",
+        "Does the difference vanish once form is taken off?",
     ),
     PARTS: ("parts given as works", "Are documents called parts of a work?"),
     COPIES: ("copies", "Are two documents of a side copies of each other?"),
@@ -109,11 +109,11 @@ def audit(artifact: Artifact, results: Results) -> Table:
     frames = []
     for pair, panel in panels.items():
         frame = results.read("audit", pair)
-        blocks += _blocks(panel, frame, results)
         null = panel.model in artifact.null_models
         frame = frame.assign(
             model=panel.model, benchmark=panel.benchmark, null_model=null
         )
+        blocks += _blocks(panel, frame, results)
         if _design(frame).get("based"):
             frame = frame.assign(base=panel.title_of((panel.references or [""])[0]))
         boxes.append(_box(panel, frame, results))
@@ -155,7 +155,7 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
     result = verdict(frame)
     odds = f", {one_in(result.p)}" if result.p <= LEVEL else ""
     p = f"(p = {p_text(result.p)}{odds})"
-    reasons = join_words(result.reasons) if result.reasons else ""
+    reasons = "; ".join(result.reasons)
     by_design = bool(_design(frame).get("randomised"))
     if result.kind == "evidence" and frame["null_model"].any():
         return (
@@ -184,8 +184,8 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
     if result.kind == "invalid":
         return (
             f"The comparison is invalid, because {reasons}.",
-            "Nothing follows about training: your texts differ from the known ones in "
-            "more than what the model read.",
+            "Nothing follows about training: your texts may differ from the known ones "
+            "in more than what the model read.",
         )
     if result.kind == "impossible":
         return (
@@ -302,6 +302,8 @@ def _at_least(frame: pd.DataFrame) -> str:
     design = _design(frame)
     if "read_at_least" not in design or design["documents"] < 2:
         return ""
+    if frame["null_model"].any():
+        return ""
     return f"; {_number_read(design)} are"
 
 
@@ -336,7 +338,9 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
     not_shown = (
         "That the texts were not in the training data. An audit cannot show that."
     )
-    if result.kind == "evidence":
+    if result.kind == "evidence" and frame["null_model"].any():
+        not_shown = "That the model read any of the texts: it read neither side."
+    elif result.kind == "evidence":
         not_shown = (
             "How often the model read the texts, from which source, and whether every "
             "passage was among them."
@@ -408,18 +412,13 @@ def _meaning_of_p(design: Mapping[str, float]) -> str:
 
 def _how_many(design: Mapping[str, float]) -> str:
     """Return how many documents in question were read, and how this is found."""
-    estimate = (
-        f" An estimate, which is too high in at most half of all cases, is "
-        f"{design['read_by_estimate']:.0f}. It may be all of them: a document that was "
-        "read need not score higher."
-    )
-    if design["read_at_least"] == design["documents"]:
-        estimate = ""
     number = _number_read(design)
     return (
-        f"{number[0].upper()}{number[1:]} documents in question, with a confidence of "
-        f"{100 * (1 - LEVEL):.0f} %.{estimate} The highest are taken out one by one "
-        "until those that are left are no longer surely higher than the known ones."
+        f"{number[0].upper()}{number[1:]} documents in question were read, if none of "
+        "the known ones were and they are of the same kind. Of twenty audits, those "
+        "that find nothing among them, at most one says a number that is too high. "
+        "The highest documents are taken out one by one until those that are left are "
+        "no longer surely higher than the known ones; form is not taken off here."
     )
 
 
@@ -649,8 +648,8 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
         )
     if verdict(frame).kind == "evidence" and _at_least(frame):
         yield (
-            "Your documents that were read: at least (95 %), and by an estimate",
-            f"{design['read_at_least']:.0f}, {design['read_by_estimate']:.0f}",
+            "Your documents that were read, at least",
+            f"{design['read_at_least']:.0f}",
         )
     if pd.notna(icc := design.get("icc", float("nan"))):
         yield (
@@ -769,7 +768,7 @@ def _checks(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]],
         if method not in rows:
             words = "not tested"
             if rows and method == EXPLAINED:
-                words = "no higher score"
+                words = "not asked: p is high"
             elif _design(frame).get("randomised"):
                 words = "not needed: drawn at random"
             yield label, [("", Cell(words=words))], True

@@ -282,7 +282,7 @@ def repeats(seals: Sequence[Seal], others: Mapping[str, Sequence[Seal]]) -> list
     audits = count_noun(len(texts | models), "other audit")
     return [
         f"{audits} in results/ with texts ({len(texts)}) or the model ({len(models)}) "
-        "of this one. Of twenty audits of unread texts, one finds evidence: report all "
+        "of this one. Of twenty audits of unread texts, one has a p of 0.05: report all "
         "of them, not the best."
     ]
 
