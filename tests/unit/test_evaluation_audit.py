@@ -36,6 +36,7 @@ from pretrace.audit.documents import FORM_FEATURES, Documents
 from pretrace.audit.exchange_test import AuditedTexts, exchanged_p, units_of
 from pretrace.audit.own_features import (
     ORDER,
+    OWN_PHRASE,
     OWN_WORD,
     order_of_words,
     own_share,
@@ -713,6 +714,16 @@ def test_nothing_found_with_a_base_says_what_a_gentle_tuning_shows():
 def test_words_out_of_order_say_that_columns_may_be_read_across(check):
     frame = audit_table([AuditRow("control", ORDER, method=check, flagged=True)])
     assert "two columns" in repairs(frame)[0]
+
+
+@pytest.mark.parametrize("feature", ["repeated lines", OWN_WORD, OWN_PHRASE, ORDER])
+def test_what_one_side_repeats_says_to_look_for_running_heads(feature):
+    assert feature in FORM_FEATURES
+    failed = {"method": FORM, "flagged": True}
+    frame = audit_table([AuditRow("control", feature, **failed)])
+    assert any("running heads" in advice for advice in repairs(frame))
+    other = audit_table([AuditRow("control", "colons", **failed)])
+    assert not any("running heads" in advice for advice in repairs(other))
 
 
 def test_copies_and_chapters_are_told():

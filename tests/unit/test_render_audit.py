@@ -102,6 +102,8 @@ def test_evidence_in_a_model_that_read_neither_class_is_a_false_alarm(tmp_path):
     for sentence in (line.split(" (p =")[0], counted):
         assert sentence in page
     assert "Evidence of training" not in page + line
+    assert "were read" not in page + line
+    assert "it read neither side" in page
 
 
 def test_an_invalid_answer_names_the_words_and_the_documents_that_tell_the_sides_apart(

@@ -207,17 +207,13 @@ class Units:
             if len(known):
                 yield np.flatnonzero(here & self.suspect), known
 
-    def smallest_effect(self, texts: int | None = None) -> float:
+    def smallest_effect(self) -> float:
         """Return the effect that is found at `LEVEL` with probability `POWER`; infinite
-        where no p is low enough.
-
-        `texts`: as if each suspect had this many.
-        """
+        where no p is low enough."""
         if self.ways < FEWEST_WAYS:
             return np.inf
         suspect = self.suspect
-        numbers = np.where(suspect, texts, self.texts) if texts else self.texts
-        variance = self._between(self._unread) + self.within / numbers
+        variance = self._between(self._unread) + self.within / self.texts
         ours = suspect.sum()
         theirs = len(suspect) - ours
         # the variance of each side counts by the number of the other one

@@ -33,6 +33,11 @@ def format_signed(value: float, digits: int) -> str:
     return text.lstrip("+-") if float(text) == 0 else text.replace("-", MINUS)
 
 
+def beginning(text: str, most: int) -> str:
+    """Return a text, or the first `most` characters of a longer one."""
+    return text if len(text) <= most else f"{text[:most]} ..."
+
+
 STEADY = 0.005  # a standard error below this leaves the third decimal something to say
 
 

@@ -32,7 +32,7 @@ from pretrace.evaluation.resampling import DRAWN
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.frames import records_of
 from pretrace.render.names import in_order, join_words, method_label
-from pretrace.render.phrases import false_alarms, format_signed
+from pretrace.render.phrases import beginning, false_alarms, format_signed
 from pretrace.render.results import Results
 from pretrace.render.tables.extraction import given_back
 from pretrace.render.tables.table import (
@@ -170,9 +170,10 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
         if base:
             than = f"{base} does, by more than the known texts"
         follows = _follows(model, base, one_in(result.p), by_design=by_design)
+        counted = f"; {_number_read(_design(frame))} are" if _is_counted(frame) else ""
         return (
             f"Evidence of training: {model} finds {_found(frame)} more familiar than "
-            f"{than} {p}{_at_least(frame)}.",
+            f"{than} {p}{counted}.",
             follows + _silent_control(frame),
         )
     if result.kind == "untested":
@@ -297,14 +298,13 @@ def _found(frame: pd.DataFrame) -> str:
     return f"your {len(documents)} documents together{alone}"
 
 
-def _at_least(frame: pd.DataFrame) -> str:
-    """Say beside evidence of how many documents it is; empty of a single one."""
+def _is_counted(frame: pd.DataFrame) -> bool:
+    """Tell whether the page says how many documents were read: beside evidence of
+    several, by a model that may have read them."""
     design = _design(frame)
-    if "read_at_least" not in design or design["documents"] < 2:
-        return ""
-    if frame["null_model"].any():
-        return ""
-    return f"; {_number_read(design)} are"
+    has_number = "read_at_least" in design and design["documents"] > 1
+    is_null = frame["null_model"].any()
+    return has_number and not is_null and verdict(frame).kind == "evidence"
 
 
 def _number_read(design: Mapping[str, float]) -> str:
@@ -353,7 +353,7 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
     if result.kind in ("evidence", "untested", "none", "weak"):
         lines["What p means"] = _meaning_of_p(design)
     lines["What follows"] = second
-    if result.kind == "evidence" and _at_least(frame):
+    if _is_counted(frame):
         lines["How many"] = _how_many(design)
     lines["What does not follow"] = not_shown
     if none_can_be_named(design):
@@ -646,7 +646,7 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
             "drawn)",
             ways,
         )
-    if verdict(frame).kind == "evidence" and _at_least(frame):
+    if _is_counted(frame):
         yield (
             "Your documents that were read, at least",
             f"{design['read_at_least']:.0f}",
@@ -707,8 +707,7 @@ def _unit_block(
             head = f"above: {method_label(method)}"
             cells.append((head, _effect(effects.get((id, method)))))
         rows.append((first_words(text) if text else id, cells, False))
-        begins = text[:PASSAGE_SHOWN] + " ..." * (len(text) > PASSAGE_SHOWN)
-        details.append(f"{id}: {begins}" if text else "")
+        details.append(f"{id}: {beginning(text, PASSAGE_SHOWN)}" if text else "")
     for block in rows_of(title, rows, "Document" if unit == "document" else "Passage"):
         detailed = []
         for shown, detail in zip(block.rows, details, strict=True):

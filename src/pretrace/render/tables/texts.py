@@ -7,6 +7,7 @@ import pandas as pd
 from pretrace.methods.settings import setting_name
 from pretrace.render.frames import records_of
 from pretrace.render.names import CLASSES, in_order, method_label
+from pretrace.render.phrases import beginning
 from pretrace.render.tables.table import Block, Cell, Row, Table
 
 MOST_TEXTS = 2_000
@@ -48,7 +49,7 @@ def single_texts(
             scored = Cell(words=f"{score:.4g}", signs=(f"{rank}",))
             cells.append(Cell() if pd.isna(score) else scored)
         text = record["text"] if quoted else ""
-        begins = text[:BEGINNING] + " ..." * (len(text) > BEGINNING)
+        begins = beginning(text, BEGINNING)
         rows.append(Row(record["text_id"], tuple(cells), detail=begins))
     heads = ["class", *told, *map(method_label, methods)]
     block = Block("", "text", tuple((head,) for head in heads), tuple(rows))
