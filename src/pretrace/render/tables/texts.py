@@ -56,7 +56,8 @@ def single_texts(
     columns = ["text_id", "label", *SLICE, *methods, *ranks]
     notes = [
         "In brackets: the rank among the texts of the same subset and length, 1 for the "
-        "highest score. Each method has its default setting."
+        "highest score. Each method has its default setting, or the first that was "
+        "asked for."
     ]
     if len(texts) > MOST_TEXTS:
         notes.append(
