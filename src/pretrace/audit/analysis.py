@@ -251,7 +251,9 @@ def _compared_texts(
         most_frequent = counts.idxmax()
         is_chosen &= table["length"] == most_frequent
         log.info(
-            "texts of %d words are compared, the most frequent length", most_frequent
+            "texts of %d words are compared: the most frequent length, of equals the "
+            "longest",
+            most_frequent,
         )
     rows = is_chosen.to_numpy(bool)
     table = table[rows].reset_index(drop=True)

@@ -13,6 +13,7 @@ from pretrace.methods.settings import Column
 from pretrace.questions.answering import OPTION_LETTERS, PROBABILITIES
 from pretrace.questions.calibration import DELTAS
 from pretrace.questions.documents import document_units, unit_ids, wanted_answers
+from pretrace.runtime.errors import count_noun
 from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
 
@@ -95,9 +96,9 @@ def document_scores(
     for (task, setting), rows in answers[skipped].groupby(["task", "setting"]):
         reasons = rows["reason"].value_counts(sort=False).sort_index()
         counts = "; ".join([f"{count} {reason}" for reason, count in reasons.items()])
-        log.info(
-            "%s: %s %s skips %d passages (%s)", where, task, setting, len(rows), counts
-        )
+        of_task = f"{task} {setting}".strip()
+        passages = count_noun(len(rows), "passage")
+        log.info("%s: %s skips %s (%s)", where, of_task, passages, counts)
     answers = answers[~skipped]
     frames = [_accuracies(answers, answers["setting"])]
     multiple_choice = answers[answers["task"] == "de_cop"]
