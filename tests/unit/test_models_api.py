@@ -15,6 +15,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
+from threading import Timer
 from unittest import mock
 
 import httpcore2
@@ -439,6 +440,20 @@ def test_a_store_that_another_program_holds_is_no_defect(tmp_path):
             store.reserve(1, budget=10)
         other.execute("ROLLBACK")
         assert store.reserve(1, budget=10)
+
+
+def test_a_new_store_waits_for_another_job_that_writes_it(tmp_path):
+    path = tmp_path / "a.sqlite"
+    with closing(
+        sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    ) as other:
+        other.execute("CREATE TABLE another (one INTEGER)")
+        other.execute("BEGIN IMMEDIATE")
+        ends = Timer(0.2, other.execute, ["COMMIT"])
+        ends.start()
+        with AnswerStore(path) as store:
+            assert store.money() == (0, 0)
+        ends.join()
 
 
 DAMAGE = {

@@ -10,6 +10,7 @@ because it may have been paid for.
 import hashlib
 import json
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,6 +35,8 @@ CREATE TABLE IF NOT EXISTS servers (key TEXT PRIMARY KEY, takes TEXT) WITHOUT RO
 CREATE TABLE IF NOT EXISTS money (one INTEGER PRIMARY KEY CHECK (one = 1), spent INTEGER, aside INTEGER);
 INSERT OR IGNORE INTO money VALUES (1, 0, 0);
 """
+_WAIT = 60.0  # seconds for another job's transaction
+_POLL = 0.05
 # keys of one SQL statement: old builds of SQLite take 999 at most
 _LOOKED_UP_AT_ONCE = 500
 _REMEDIES = {
@@ -96,13 +99,27 @@ class AnswerStore:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self._explained():
             self._database = sqlite3.connect(
-                self.path, timeout=60, isolation_level=None
+                self.path, timeout=_WAIT, isolation_level=None
             )
-            self._database.execute("PRAGMA journal_mode = WAL")
+            self._write_ahead()
             # A killed process loses nothing; a power failure may lose the last answers,
             # never the file.
             self._database.execute("PRAGMA synchronous = NORMAL")
             self._database.executescript(_TABLES)
+
+    def _write_ahead(self) -> None:
+        """Turn on write-ahead logging. Where jobs do so at once with a new file, SQLite
+        refuses all but one without a wait, lest they wait for each other."""
+        end = time.monotonic() + _WAIT
+        while True:
+            try:
+                self._database.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                is_busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                if not is_busy or time.monotonic() > end:
+                    raise
+            time.sleep(_POLL)
 
     def __enter__(self) -> Self:
         return self
