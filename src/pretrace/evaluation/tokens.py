@@ -138,11 +138,14 @@ def shifts(passes: Passes) -> Iterator[Record]:
             for shots in passes.drawn_shots(texts, reading):
                 with_shots = replace(reading, shots=shots)
                 given = passes.log_likelihoods(texts, with_shots)
-                about = asdict(part) | reading.columns
-                about["prefix"] = shots.prefix.kind
-                about["separator"] = shots.prefix.separator
-                about["draw"] = shots.draw
-                about["shots"] = shots.count
+                about = {
+                    **asdict(part),
+                    **reading.columns,
+                    "prefix": shots.prefix.kind,
+                    "separator": shots.prefix.separator,
+                    "draw": shots.draw,
+                    "shots": shots.count,
+                }
                 for own in evaluated:
                     if own.draw in (None, shots.draw):
                         about["evaluation_set"] = own.name

@@ -9,10 +9,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from pretrace.benchmarks.subsets_and_lengths import whole_numbers
-from pretrace.evaluation.averages import (
-    EstimateRow,
-    Record,
-)
+from pretrace.evaluation.averages import Record
 from pretrace.evaluation.method_settings import along, named_variant
 from pretrace.evaluation.metrics import EACH, METRIC_KEYS, rows_like
 from pretrace.evaluation.placebos import PLACEBO_KEYS
@@ -164,7 +161,7 @@ class Results:
             )
         return curves + level
 
-    def like(self, kind: str, panel: Panel, row: Record | EstimateRow) -> pd.DataFrame:
+    def like(self, kind: str, panel: Panel, row: Record) -> pd.DataFrame:
         """Return the rows of a table, `roc`, `density` or `placebos`, beside a metrics
         row of a panel; none without the table.
         """
