@@ -48,16 +48,12 @@ from pretrace.render.names import (
 from pretrace.render.phrases import (
     exceeding_placebos,
     false_alarms,
-    format_signed,
     other_texts_note,
     with_interval,
 )
 from pretrace.render.results import Results
-from pretrace.render.splits import (
-    beside_other_splits,
-    over_splits,
-    splits_by_label,
-)
+from pretrace.render.splits import beside_other_splits, over_splits, splits_by_label
+from pretrace.render.tables.table import Cell
 
 
 def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle]) -> Any:
@@ -502,13 +498,9 @@ def _less_null_text(row: Record) -> str:
     """Return how far a value lies above that of other splits' models, with its
     interval."""
     above = number(row["less_null"])
-    if above is None:
-        return ""
-    text = format_signed(above, 2)
-    low, high = number(row["less_null_low"]), number(row["less_null_high"])
-    if low is None or high is None:
-        return text
-    return f"{text} [{format_signed(low, 2)}, {format_signed(high, 2)}]"
+    ends = number(row["less_null_low"]), number(row["less_null_high"])
+    cell = Cell(above, *ends, signed=True, digits=2)
+    return "" if above is None else cell.number + cell.rest
 
 
 def _meaning(row: Record, blind: Record | None) -> str:
