@@ -68,13 +68,13 @@ def _score_curves(
         return pd.DataFrame()
     texts = scores["text"]
     label = texts.units["label"].to_numpy() == 1
-    of_set: _Sets = {}
+    of_set = {}
     for evaluated in evaluation_sets:
         ids = evaluated.ids
         inside = True if ids is None else texts.units["id"].isin(set(ids))
         of_set[evaluated.name, evaluated.draw] = inside
     # the default setting often is the best: then both have the same points
-    drawn: dict[tuple[Any, ...], pd.DataFrame] = {}
+    drawn = {}
     frames = []
     for row in chosen.to_dict("records"):
         keys = tuple(row[key] for key in METRIC_KEYS if key != "selection")

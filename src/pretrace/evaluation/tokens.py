@@ -71,7 +71,7 @@ class Passes:
         slices: dict[Reading, set[Slice]] = {}
         for key in self.keys(texts):
             slices.setdefault(key.reading, set()).add(key.slice)
-        every: set[Slice] = set()
+        every = set()
         for read in slices.values():
             every |= read
         return [reading for reading, read in slices.items() if read == every]

@@ -124,7 +124,7 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
         )
         frames.append(frame[ACCURACY_COLUMNS])
         levels = rows[rows["document"] == ""].set_index("method")["value"]
-        across: dict[str, tuple[float, LineStyle]] = dict(EVEN)
+        across = dict(EVEN)
         for control, style in CONTROL_STYLES.items():
             if control in levels:
                 across[marked_label(control)] = float(levels[control]), style
@@ -344,7 +344,7 @@ def _headline_frame(
     frame["label"] = [panels[place].heading for place in frame["panel"]]
     frame = frame.join(for_the_best(frame, ["panel"]))
     frame["null_model"] = frame["model"].isin(artifact.null_models)
-    splits: list[list[int]] = []
+    splits = []
     if artifact.options.splits:
         splits = splits_by_label(panels, artifact.null_models)
     frame = beside_other_splits(frame, splits, panels, results)

@@ -31,7 +31,7 @@ def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
         entry = results.entries[panel.benchmark]
         counts = _class_counts(results.texts(panel))
         labelled = counts["n_members"] + counts["n_nonmembers"]
-        record: Record = {
+        record = {
             "benchmark": panel.benchmark,
             "subset": panel.subset,
             "length": panel.length,
