@@ -3,6 +3,7 @@ which tokens are surprising."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,7 +93,8 @@ class Passes:
             is_plain = not (shots.inner_start or prefix.manipulated)
             if is_plain and prefix.kind in PREFIX_KINDS:
                 drawn.append(shots)
-        return sorted(drawn, key=_order_of_shots)
+        order = attrgetter("prefix.kind", "prefix.separator", "draw", "count")
+        return sorted(drawn, key=order)
 
     def rows(self, texts: pd.DataFrame, reading: Reading) -> pd.DataFrame:
         """Return the stored rows of the passes over the texts that have tokens; raises
@@ -116,10 +118,6 @@ class Passes:
         for logprobs in frame["logprobs"]:
             means.append(float(np.mean(logprobs, dtype=np.float64)))
         return pd.Series(means, index=pd.Index(frame["text_id"]), dtype="float64")
-
-
-def _order_of_shots(shots: Shots) -> tuple[Any, ...]:
-    return shots.prefix.kind, shots.prefix.separator, shots.draw, shots.count
 
 
 def shifts(passes: Passes) -> Iterator[Record]:

@@ -317,7 +317,11 @@ def compare_published(
                 ours = _fill_averages(own, ours, over)
             for row, measured in zip(own, ours, strict=True):
                 record = _record(row, protocol, measured, results)
-                record["reason"] = _reason(row, measured, numbers, gone)
+                record["reason"] = row["skip"]
+                if not (row["skip"] or measured):
+                    left_out = gone.get(row["our_model"])
+                    left_out = left_out or gone.get(row["our_benchmark"])
+                    record["reason"] = left_out or numbers.why_not(row)
                 compared.append(record)
     return pd.DataFrame(compared)
 
@@ -335,15 +339,6 @@ def _rows_wanted(
         if row["artifact"] == "text" or f"{paper}_{row['artifact']}" in wanted:
             rows.append(row)
     return rows
-
-
-def _reason(
-    row: PublishedRow, ours: Number | None, numbers: Numbers, gone: Mapping[str, str]
-) -> str:
-    if row["skip"] or ours:
-        return row["skip"]
-    missing = gone.get(row["our_model"]) or gone.get(row["our_benchmark"])
-    return missing or numbers.why_not(row)
 
 
 def _fill_averages(

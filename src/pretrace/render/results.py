@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,10 +44,7 @@ class Results:
     paths: Mapping[str, Mapping[Any, Path]]
     entries: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unmade: Sequence[UnmadeView] = ()
-
-    @cached_property
-    def _frames(self) -> dict[Path, pd.DataFrame]:
-        return {}
+    _frames: dict[Path, pd.DataFrame] = field(default_factory=dict)
 
     def has(self, kind: str, key: PairSlugs | str) -> bool:
         return key in self.paths.get(kind, {})

@@ -19,6 +19,7 @@ from pretrace.render.figures.bars import EVEN, SHARE_RIGHT, of_document
 from pretrace.render.figures.drawing import (
     BLUE,
     COLUMNS,
+    ESTIMATE,
     GREY,
     MEMBER,
     NONMEMBER,
@@ -161,7 +162,7 @@ def _draw_documents(axis: Axes, facet: Facet) -> Handles:
         axis.plot(dots["x"], dots["value"], **style.marked, markeredgewidth=0, zorder=4)
         # side by side, where one document is next to the other
         sides = dots["x"] - 0.5, dots["x"] + 0.5
-        ends = dots[["value", "low", "high"]].astype(float)
+        ends = dots[ESTIMATE].astype(float)
         heights = ends.min(axis=1) - 0.01, ends.max(axis=1) + 0.01
         texts = [value_text(row, facet.quantity) for row in records_of(dots)]
         axis.add_artist(Values(sides, heights, texts))
