@@ -395,11 +395,12 @@ def _counts_of_texts(
         has_fifty = tokens >= 2 * FIFTY
         counts["fifty"] = count_covered(begins, FIFTY) if has_fifty else np.nan
         extractable = counted.loc[counted["extractable"], "at"]
-        counts["windows"] = len(counted)
-        counts["extractable_windows"] = len(extractable)
-        counts["repeats"] = len(own) - len(counted)
-        counts["longest_run"] = longest_run(extractable, size)
-        rows[text_id] = counts
+        rows[text_id] = counts | {
+            "windows": len(counted),
+            "extractable_windows": len(extractable),
+            "repeats": len(own) - len(counted),
+            "longest_run": longest_run(extractable, size),
+        }
     counts_of_texts = pd.DataFrame.from_dict(rows, orient="index")
     return counts_of_texts.reindex(columns=_COUNTS).astype(float)
 
@@ -414,7 +415,7 @@ def _units(texts: pd.DataFrame, keys: list[str]) -> list[Record]:
         shares = counts[["measured", *SHARES]] / counts["tokens"]
         if not counts["measured"] > 0:
             shares[SHARES] = np.nan
-        unit: Record = dict(zip(keys, key, strict=True))
+        unit = dict(zip(keys, key, strict=True))
         unit |= {"texts": len(own), "short": own["tokens"].isna().sum()}
         unit.update(counts.fillna(0).astype(int))
         unit.update(shares)

@@ -53,14 +53,13 @@ def text_units(benchmark: pd.DataFrame) -> pd.DataFrame:
     labelled = benchmark[benchmark["label"].notna()]
     labelled = labelled.sort_values("text_id", kind="stable")
     text, document = codes(labelled)
-    units = pd.DataFrame({"id": labelled["text_id"].to_numpy(dtype=object)})
-    units["label"] = labelled["label"].to_numpy(dtype=np.int64)
-    units["subset"] = labelled["subset"].to_numpy(dtype=object)
-    units["length"] = labelled["length"].fillna(-1).to_numpy(dtype=np.int64)
-    units["fold"] = labelled["fold"].to_numpy(dtype=np.int64)
-    units["text"] = text
-    units["document"] = document
-    return units
+    columns = ["text_id", "label", "subset", "length", "fold"]
+    units = labelled[columns].rename(columns={"text_id": "id"}).reset_index(drop=True)
+    types = dict.fromkeys(("label", "length", "fold"), np.int64)
+    units = units.fillna({"length": -1}).astype(
+        {**types, "id": object, "subset": object}
+    )
+    return units.assign(text=text, document=document)
 
 
 def labelled_documents(benchmark: pd.DataFrame) -> pd.DataFrame:
@@ -80,7 +79,7 @@ UNIT_TABLES = {"text": text_units, "document": labelled_documents}
 def scores_of(parts: Iterable[pd.DataFrame], benchmark: pd.DataFrame) -> Scores:
     """Return the scores of labelled units from parts of a table, in any order; one part
     is in memory at a time."""
-    scores: Scores = {}
+    scores = {}
     for part in parts:
         for unit, rows in part.groupby("unit", sort=False):
             kind = str(unit)

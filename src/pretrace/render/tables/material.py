@@ -31,14 +31,17 @@ def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
         entry = results.entries[panel.benchmark]
         counts = _class_counts(results.texts(panel))
         labelled = counts["n_members"] + counts["n_nonmembers"]
-        record: Record = {"benchmark": panel.benchmark}
-        record["subset"] = panel.subset
-        record["length"] = panel.length
-        for key in ("title", "source", "language"):
-            record[key] = entry.get(key, "")
-        record["length_unit"] = panel.length_unit
-        record |= counts
-        record["member_ratio"] = counts["n_members"] / labelled if labelled else None
+        record = {
+            "benchmark": panel.benchmark,
+            "subset": panel.subset,
+            "length": panel.length,
+            "title": entry.get("title", ""),
+            "source": entry.get("source", ""),
+            "language": entry.get("language", ""),
+            "length_unit": panel.length_unit,
+            **counts,
+            "member_ratio": counts["n_members"] / labelled if labelled else None,
+        }
         records.append(record)
     has_unlabelled = any(record["n_unlabelled"] for record in records)
     rows = []
@@ -187,7 +190,7 @@ def _seconds_by_passes(
         is_of_subset = view.get("subset") in (subset, "", None)
         if is_plain and not view["past_context"] and is_of_length and is_of_subset:
             by_form.setdefault(view["altered"], []).append(view["seconds"])
-    seconds: dict[str, float] = {}
+    seconds = {}
     for name in methods:
         method = METHODS.get(name)
         if method is None or method.scope != "text":
