@@ -67,7 +67,7 @@ def description(plan: Plan, config: JsonObject) -> list[str]:
             f"in question (label null): {_name_documents(suspects)}; given as unread "
             f"(label 0): {_name_documents(known)}"
         )
-    told += _trained_again(plan, config)
+    told += _trained_anew(plan, config)
     return [*told, *_base_told(plan, config, suspects)]
 
 
@@ -177,7 +177,7 @@ def _base_told(
         )
 
 
-def _trained_again(plan: Plan, config: Mapping[str, Any]) -> Iterator[str]:
+def _trained_anew(plan: Plan, config: JsonObject) -> Iterator[str]:
     """Say which model of config/models.yaml that is given by its folder is trained
     first, because files that it is trained from are not here."""
     for given in (config["model"], config.get("base") or ""):
