@@ -53,7 +53,7 @@ class WikiMia(WithNeighbours):
         return super().repositories() | views
 
 
-@loader("wikimia", entry=WikiMia)
+@loader("wikimia")
 def load(entry: WikiMia, sources: list[Path], seed: int) -> list[Text]:
     """Return the texts of every length of the entry, numbered within it; `InputError`
     if a length is missing."""
@@ -136,7 +136,7 @@ class SnippetColumns(Columns):
     """the name of a book"""
 
 
-@loader("bookmia", entry=FromHub)
+@loader("bookmia")
 def load_snippets(entry: FromHub, sources: list[Path], seed: int) -> list[Text]:
     """Return BookMIA's snippets in the file's order; a book is a document.
 
