@@ -72,11 +72,11 @@ class PrefixDraws(Keys):
     pool: Count
     """Shots of each class in a draw; runs can ask for at most this many."""
     draws: Count = 1
-    """Whole of draws."""
+    """Number of draws."""
     seed: Whole = 0
     """Seed of the draws."""
     placebos: Whole = 0
-    """Whole of further draws, numbered after the others; each takes another member
+    """Number of further draws, numbered after the others; each takes another member
     document as the non-members."""
     authors_draw: bool = False
     """Draw 0 is the one of Con-ReCall's released code: with seed 42 the members of each

@@ -206,7 +206,7 @@ class ModelEntry(Keys):
     """Longest context in tokens. Longer texts are cut, marked and counted (default, the
     checkpoint's own)."""
     parameters: Maybe[Annotated[float, Field(ge=1)]] = None
-    """Whole of parameters, used by `max_parameters` and `estimate`. Without it the
+    """Number of parameters, used by `max_parameters` and `estimate`. Without it the
     model counts as 0."""
     released: Maybe[Day] = None
     """Release date, quoted (YYYY-MM-DD), for the reader."""

@@ -178,7 +178,7 @@ class Extraction(Keys):
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.001
     """A window is extractable above this probability."""
     tries: Count = 100
-    """Whole of samples that should contain the suffix at least once, with a
+    """Number of samples that should contain the suffix at least once, with a
     probability of one half."""
 
 
