@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import transformers
 
 from pretrace.models.checkpoint import Checkpoint
-from pretrace.runtime.errors import InputError, explain_failure, first_names
+from pretrace.runtime.errors import InputError, explain_failure
 from pretrace.runtime.files import read_json
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def check_weights(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -
     buffers = {name for name, _ in model.named_buffers()}
     text = model.config.get_text_config()
     unused = []
-    for name in sorted(loading["unexpected_keys"] - buffers):
+    for name in loading["unexpected_keys"] - buffers:
         is_harmless = _NO_WEIGHT.fullmatch(name) and name not in biases
         if not is_harmless and not _predicts_later_tokens(name, text):
             unused.append(name)
@@ -178,14 +178,14 @@ def check_weights(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -
         raise InputError(
             f"{checkpoint.path} has scales of quantised numbers that "
             f"transformers {transformers.__version__} does not read as config.json "
-            f"describes it ({first_names(unused)}). Save the model in 16 bits, dequantised by "
+            f"describes it ({_few(unused)}). Save the model in 16 bits, dequantised by "
             "the program that quantised it, or put its quantization_config into "
             "config.json."
         )
     if unused:
         raise InputError(
             f"{checkpoint.path} has weights that {type(model).__name__} does not use "
-            f"as config.json describes it ({first_names(unused)}): a part of the model would "
+            f"as config.json describes it ({_few(unused)}): a part of the model would "
             "be left out. Put the config.json there that belongs to these weights, or "
             "save the causal language model alone."
         )
@@ -208,7 +208,7 @@ def check_filled(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) ->
     unset = [*loading["missing_keys"], *map(str, loading["mismatched_keys"])]
     if unset:
         raise InputError(
-            f"{checkpoint.path} lacks weights of its architecture ({first_names(sorted(unset))}): "
+            f"{checkpoint.path} lacks weights of its architecture ({_few(unset)}): "
             "they would be random. Save the whole causal language model there."
         )
     # transformers sets it where it has read the scales too (false: and dequantised),
@@ -228,6 +228,11 @@ def check_filled(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) ->
                 f"{transformers.__version__} reads the scales of such weights: save "
                 "the model in a type of floating point of at least 16 bits."
             )
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(sorted(names)[:3]) + more
 
 
 def check_rotary(model: Any, path: Path) -> None:

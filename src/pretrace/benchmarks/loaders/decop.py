@@ -64,8 +64,8 @@ class AskedAbout(FromHub):
     question: QuestionKind
 
 
-@loader("arxivtection")
 @loader("booktection")
+@loader("arxivtection")
 def load(entry: AskedAbout, sources: list[Path], seed: int) -> list[Text]:
     """Return the true passages, in the file's order. An ID is the paper's title, or of
     books `Title_-_Author`."""
