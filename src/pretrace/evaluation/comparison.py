@@ -62,13 +62,13 @@ def plan_comparisons(
     Logged where a baseline is ambiguous, or lacks scores of some texts.
     """
     scored = [mask.tobytes() for mask in units.scored]
-    groups: list[list[Comparison]] = []
+    groups = []
     partial = 0
-    ambiguous: set[tuple[Column, str]] = set()
+    ambiguous = set()
     for selection, metric in product(TESTED_SELECTIONS, TESTED):
         rows = _rows_of(units, estimands, selection, metric)
         methods = {key.method for key in rows}
-        group: list[Comparison] = []
+        group = []
         for key, row in rows.items():
             group.append(Comparison(row, None, row, None))
             for name in sorted(methods - {key.method}):
@@ -178,16 +178,8 @@ def compare(
     tested = []
     for test, result in results.items():
         result.p[is_small] = np.nan
-        for place, pair in enumerate(group):
-            of_pair = Tested(
-                row=pair.row,
-                baseline=pair.baseline.method if pair.baseline else "chance",
-                metric=metric,
-                test=test,
-                difference=float(differences[place]),
-                low=float(result.low[place]),
-                high=float(result.high[place]),
-                p=float(result.p[place]),
-            )
-            tested.append(of_pair)
+        numbers = np.stack([differences, result.low, result.high, result.p], axis=1)
+        for pair, of_pair in zip(group, numbers.tolist(), strict=True):
+            against = pair.baseline.method if pair.baseline else "chance"
+            tested.append(Tested(pair.row, against, metric, test, *of_pair))
     return tested

@@ -103,8 +103,8 @@ def evaluate(
             f"and {(label == 0).sum()} non-members (label 0): metrics need both "
             "classes. Add texts of the missing class, or ask for scores alone."
         )
-    metrics: list[Row] = []
-    tests: list[Row] = []
+    metrics = []
+    tests = []
     names = (study, model, benchmark_name)
     pair = f"{model}/{benchmark_name}"
     parts = _parts(scores, evaluation_sets, pooled)
@@ -129,7 +129,7 @@ def _parts(
 ) -> list[Part]:
     """Return all that is ranked: the texts of each subset, if `pooled` those of all
     subsets, and the documents."""
-    parts: list[Part] = []
+    parts = []
     if "text" in scores:
         texts = scores["text"]
         parts += parts_of("text", texts, evaluation_sets)
@@ -181,16 +181,11 @@ def _evaluate_units(
     low, high = _intervals(estimands, draws, estimates.values, estimates.texts)
 
     measured = []
+    numbers = np.stack([estimates.values, low, high], axis=1).tolist()
     # the estimands that are shown are the first ones
-    for place, estimand in enumerate(shown):
-        of_estimand = Measured(
-            estimand,
-            METRICS[estimand.metric],
-            float(estimates.values[place]),
-            float(low[place]),
-            float(high[place]),
-        )
-        measured.append(of_estimand)
+    for estimand, of_estimand in zip(shown, numbers, strict=False):
+        metric = METRICS[estimand.metric]
+        measured.append(Measured(estimand, metric, *of_estimand))
     values = dict(zip(estimands, estimates.values, strict=True))
     resampled = dict(zip(estimands, draws, strict=True))
     tested = []

@@ -3,6 +3,7 @@ which tokens are surprising."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,7 +71,7 @@ class Passes:
         slices: dict[Reading, set[Slice]] = {}
         for key in self.keys(texts):
             slices.setdefault(key.reading, set()).add(key.slice)
-        every: set[Slice] = set()
+        every = set()
         for read in slices.values():
             every |= read
         return [reading for reading, read in slices.items() if read == every]
@@ -92,7 +93,8 @@ class Passes:
             is_plain = not (shots.inner_start or prefix.manipulated)
             if is_plain and prefix.kind in PREFIX_KINDS:
                 drawn.append(shots)
-        return sorted(drawn, key=_order_of_shots)
+        order = attrgetter("prefix.kind", "prefix.separator", "draw", "count")
+        return sorted(drawn, key=order)
 
     def rows(self, texts: pd.DataFrame, reading: Reading) -> pd.DataFrame:
         """Return the stored rows of the passes over the texts that have tokens; raises
@@ -116,10 +118,6 @@ class Passes:
         for logprobs in frame["logprobs"]:
             means.append(float(np.mean(logprobs, dtype=np.float64)))
         return pd.Series(means, index=pd.Index(frame["text_id"]), dtype="float64")
-
-
-def _order_of_shots(shots: Shots) -> tuple[Any, ...]:
-    return shots.prefix.kind, shots.prefix.separator, shots.draw, shots.count
 
 
 def shifts(passes: Passes) -> Iterator[Record]:
@@ -301,22 +299,18 @@ def class_tokens(
 def _token_frame(texts: pd.DataFrame, setting: Mapping[str, Any]) -> pd.DataFrame:
     """Return the tokens of texts, in the columns of `Tokens.frame`."""
     eps, percentile = setting["eps"], setting["percentile"]
-    columns: dict[str, list[np.ndarray]] = {}
+    parts = []
     rows = zip(texts["logprobs"], texts["entropies"], strict=True)
     for text, (stored_logprobs, stored_entropies) in enumerate(rows):
         logprobs = np.asarray(stored_logprobs, dtype=np.float64)
         entropies = np.asarray(stored_entropies, dtype=np.float64)
         ids = np.arange(len(logprobs))
         statistics = TokenStatistics(ABSENT, ids, logprobs, entropies)
-        part = {
-            "text": np.full(len(ids), text),
-            "entropy": entropies,
-            "logprob": logprobs,
-            "surprising": is_surprising(statistics, eps, percentile),
-        }
-        for name, values in part.items():
-            columns.setdefault(name, []).append(values)
-    return pd.DataFrame({name: np.concatenate(columns[name]) for name in columns})
+        surprising = is_surprising(statistics, eps, percentile)
+        parts.append((np.full(len(ids), text), entropies, logprobs, surprising))
+    names = ("text", "entropy", "logprob", "surprising")
+    columns = map(np.concatenate, zip(*parts, strict=True))
+    return pd.DataFrame(dict(zip(names, columns, strict=True)))
 
 
 def _shares(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
@@ -357,10 +351,9 @@ def hexagons(
     steps = (np.stack([x, y]) - start) / step
     whole = np.round(steps)
     half = np.floor(steps) + 0.5
-    x_off, y_off = steps - whole
-    of_whole = x_off**2 + 3 * y_off**2
-    x_off, y_off = steps - half
-    of_half = x_off**2 + 3 * y_off**2
+    counted = np.array([[1], [3]])
+    of_whole = (counted * (steps - whole) ** 2).sum(axis=0)
+    of_half = (counted * (steps - half) ** 2).sum(axis=0)
     centre = np.where(of_whole < of_half, whole, half)
     inside = np.all((centre >= 0) & (centre <= number), axis=0)
     x, y = centre[:, inside] * step + start

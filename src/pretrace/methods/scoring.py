@@ -4,6 +4,7 @@ benchmark ask for."""
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -115,15 +116,12 @@ def plan(
                 for key, named in wanted.items():
                     planned.setdefault(plain, {}).setdefault(key, {}).update(named)
     in_order: dict[PassKey, WantedSettings] = {}
-    for plain in sorted(planned, key=_order_of_pass):
+    order = attrgetter("reading.view", "reading.start_token", "slice")
+    for plain in sorted(planned, key=order):
         in_order[plain] = {}
         for key, named in sorted(planned[plain].items()):
             in_order[plain][key] = dict(sorted(named.items()))
     return in_order
-
-
-def _order_of_pass(plain: PassKey) -> tuple[Any, ...]:
-    return plain.reading.view, plain.reading.start_token, plain.slice
 
 
 def _wanted_settings(
@@ -356,7 +354,7 @@ class _BenchmarkScores(_Scorer):
         return self.block_of(ids, [used] * len(ids), table)
 
     def _labelled_texts(self, frame: "pd.DataFrame") -> LabelledTexts:
-        further: dict[str, Any] = {}
+        further = {}
         for need, (prefix, count) in self.passes.items():
             shots = Shots(prefix, self.key.draw, count)
             further[FIELDS[need]] = self.inputs.shot_texts(self.plain, shots)

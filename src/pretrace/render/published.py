@@ -98,7 +98,7 @@ def read_published(path: Path) -> Sequence[PublishedRow]:
     """Read the rows of a paper's file. Raises `InputError` if a column is missing or a
     value is not a number."""
     table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    rows: Sequence[PublishedRow] = records_of(table)
+    rows = records_of(table)
     for line, row in enumerate(rows, start=2):
         for column in _COLUMNS:
             if not isinstance(row.get(column), str):
@@ -317,7 +317,11 @@ def compare_published(
                 ours = _fill_averages(own, ours, over)
             for row, measured in zip(own, ours, strict=True):
                 record = _record(row, protocol, measured, results)
-                record["reason"] = _reason(row, measured, numbers, gone)
+                record["reason"] = row["skip"]
+                if not (row["skip"] or measured):
+                    left_out = gone.get(row["our_model"])
+                    left_out = left_out or gone.get(row["our_benchmark"])
+                    record["reason"] = left_out or numbers.why_not(row)
                 compared.append(record)
     return pd.DataFrame(compared)
 
@@ -337,22 +341,13 @@ def _rows_wanted(
     return rows
 
 
-def _reason(
-    row: PublishedRow, ours: Number | None, numbers: Numbers, gone: Mapping[str, str]
-) -> str:
-    if row["skip"] or ours:
-        return row["skip"]
-    missing = gone.get(row["our_model"]) or gone.get(row["our_benchmark"])
-    return missing or numbers.why_not(row)
-
-
 def _fill_averages(
     rows: Sequence[PublishedRow], ours: Sequence[Number | None], over: str
 ) -> list[Number | None]:
     """Fill in the averages: means over the models or subsets that the paper prints
     beside them."""
     keys = [key for key in PUBLISHED_KEYS if key not in (over, "setting")]
-    parts: dict[tuple[str, ...], list[Number | None]] = defaultdict(list)
+    parts = defaultdict(list)
     filled = list(ours)
     averages = {}
     for place, row in enumerate(rows):
@@ -378,7 +373,7 @@ def _record(
     if ours:
         verdict = judge(row, ours, rebuilt=bool(entry.get("rebuilt", False)))
     inferred = sorted(re.findall(r"(\w+)_source=inferred", row["setting"]))
-    keys: Record = {key: row[key] for key in PUBLISHED_KEYS}
+    keys = {key: row[key] for key in PUBLISHED_KEYS}
     return keys | {
         "inferred": ", ".join(inferred),
         "published": row["value"],

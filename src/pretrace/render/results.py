@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,10 +44,7 @@ class Results:
     paths: Mapping[str, Mapping[Any, Path]]
     entries: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unmade: Sequence[UnmadeView] = ()
-
-    @cached_property
-    def _frames(self) -> dict[Path, pd.DataFrame]:
-        return {}
+    _frames: dict[Path, pd.DataFrame] = field(default_factory=dict)
 
     def has(self, kind: str, key: PairSlugs | str) -> bool:
         return key in self.paths.get(kind, {})
@@ -144,8 +140,8 @@ class Results:
         """
         selection = artifact.one_setting
         chosen = self.by("method", artifact, panel, selection=selection)
-        curves: list[tuple[str, str, Record]] = []
-        level: list[tuple[str, str, Record]] = []
+        curves = []
+        level = []
         for method, row in chosen.items():
             if parameter not in written_parameters(row["setting"]):
                 level.append(("", method, row))

@@ -159,7 +159,7 @@ def _order(likeliest: Mapping[str, float], document: str) -> tuple[Any, ...]:
 
     Numbers in names are ordered as such: `draft 2` comes before `draft 10`.
     """
-    named: list[tuple[int, int, str]] = []
+    named = []
     for part in re.split(r"(\d+)", document):
         named.append((0, int(part), "") if part.isdecimal() else (1, 0, part))
     ground = LEAST * log(10)
@@ -298,7 +298,7 @@ def _figure(
             bars = grid[number, 0]
             draw_stretches(bars, frames[number])
             _draw_numbers(bars, passages[number])
-            title = letter(number) + panel.name if len(panels) > 1 else panel.name
+            title = letter(number, len(panels)) + panel.name
             set_title_at_edge(figure, bars, wrap_title(title, PAGE - LINE))
         colors = ScalarMappable(NORM, COLORS)
         place: Look = {"location": "bottom", "shrink": 0.5, "aspect": 40}

@@ -182,11 +182,11 @@ def rows_of(
     Rows and columns keep their order; a row has a dash where it has no cell.
     """
     given = []
-    heads: list[Head] = []
+    heads: dict[Head, None] = {}
     for label, cells, control in rows:
         by_head = dict(cells)
         given.append((label, by_head, control))
-        heads += [head for head in by_head if head not in heads]
+        heads |= dict.fromkeys(by_head)
     if not given:
         return []
     laid = []
@@ -538,9 +538,9 @@ def markdown(table: Table) -> str:
 def _pipe_table(block: Block) -> list[str]:
     """Return what all columns share, if anything, and the table without it."""
     frame = MARKDOWN.frame(block)
-    columns: list[tuple[str, ...]] = []
-    for head in frame.columns:
-        columns.append(head if isinstance(head, tuple) else (head,))
+    columns = []
+    for lines in level_heads(block.columns):
+        columns.append(tuple(map(MARKDOWN.escape, lines)))
     first, *others = columns
     shared = []
     for level, line in enumerate(first):
