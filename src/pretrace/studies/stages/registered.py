@@ -55,16 +55,21 @@ class Texts(Registered[E]):
     @property
     def source(self) -> File:
         """The user's own files that the entry names, or else the downloaded ones."""
-        own = own_files(self.entry)
-        if not own:
-            return downloaded(self.study, self.entry)
-        return own[0] if len(own) == 1 else own
+        return source(self.study, self.entry)
 
     def fetching(self, record: str, part: str = "texts") -> Parameters:
         """Return the keys of its entry for the job that fetches a part of it and leaves
         a record."""
         entry = entry_to_fetch(self.entry, record, self.study.pins, part)
         return entry.to_json(*PRINTED_KEYS, defaults=False)
+
+
+def source(study: Study, entry: Entry) -> File:
+    """Return the user's own files that an entry names, or else the downloaded ones."""
+    own = own_files(entry)
+    if not own:
+        return downloaded(study, entry)
+    return own[0] if len(own) == 1 else own
 
 
 def downloaded(study: Study, entry: Entry) -> File:
