@@ -1,12 +1,18 @@
 """What models, benchmarks and corpora of a study have in common: an entry, a name in the
-shared stages, and the files that the entry names."""
+shared stages, and the files that the entry names.
+
+A fetching job asks the hub for the revision that `entry_to_fetch` gives, so that pinning
+what was fetched runs nothing again."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Generic
 
+from pretrace.models.entries import HubModel
+from pretrace.runtime.hub import Pins, repositories_of
+from pretrace.runtime.schema import OnHub
 from pretrace.studies.priorities import priority
 from pretrace.studies.registries import E, Entry, downloads_named, own_files
-from pretrace.studies.stages.revisions import entry_to_fetch
 from pretrace.studies.study import Study
 
 File = str | list[str]
@@ -77,3 +83,31 @@ def downloaded(study: Study, entry: Entry) -> File:
     slugs = dict.fromkeys(downloads_named(entry).values())
     files = [f"results/downloads/{study.downloads[slug].file}" for slug in slugs]
     return files[0] if len(files) == 1 else files
+
+
+def entry_to_fetch(entry: E, record: str, pins: Pins, part: str = "texts") -> E:
+    """Return the entry for its fetching job: with the pinned revision, or with the one
+    that the last job fetched if `record` says that this gave the pinned commit.
+    """
+    repositories = entry.repositories() if isinstance(entry, OnHub) else {}
+    has_own_views = part == "views" and "views_revision" in repositories
+    key = "views_revision" if has_own_views else "revision"
+    kind = "models" if isinstance(entry, HubModel) else "datasets"
+    pin = pins.get(kind, {}).get(repositories.get(key, ""))
+    if pin is None:
+        return entry
+    revision = _fetched_revision(Path(record), pin) or pin
+    if revision == getattr(entry, key):
+        return entry
+    return entry.model_copy(update={key: revision})
+
+
+def _fetched_revision(record: Path, pin: str) -> str | None:
+    """Return the revision that the record of a fetch has for a pinned commit; None if
+    it has another commit, or nothing was fetched."""
+    if not record.is_file():
+        return None
+    for repository in repositories_of(record):
+        if pin in (repository.commit, repository.revision):
+            return repository.revision
+    return None
