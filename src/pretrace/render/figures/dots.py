@@ -460,9 +460,11 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
     metrics = sorted({metric_label(row["metric"]) for row in best})
     counted = frame[~frame["control"] & ~is_another(frame)]
     methods = counted.groupby(["model", "label"])["method"].nunique()
-    answers = []
+    labels = []
+    rows = []
     for row in best:
         own = blind.get((row["model"], row["label"]))
+        labels.append(row["label"])
         cells = {
             f"best of up to {int(methods.max())} methods": method_label(row["method"]),
             join_words(metrics): best_text(row),
@@ -471,15 +473,10 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
             "rank among placebos": _rank_text(row),
             MEANING: _meaning(row, own),
         }
-        answers.append((row["label"], cells))
-    filled = set()
-    for _, cells in answers:
-        filled |= {head for head, cell in cells.items() if cell}
-    shown = []
-    for name, cells in answers:
-        own_cells = {head: cell for head, cell in cells.items() if head in filled}
-        shown.append((name, own_cells))
-    return shown
+        rows.append(cells)
+    table = pd.DataFrame(rows)
+    filled = table[table.columns[table.astype(bool).any()]]
+    return list(zip(labels, records_of(filled), strict=True))
 
 
 LESS_NULL = "less other splits' models"
