@@ -64,31 +64,27 @@ def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle]) -> Any:
     """
 
     def draw(axis: Axes, facet: Facet) -> Handles:
-        return _draw(axis, facet, styles)
+        place = {line: number for number, line in enumerate(facet.ticks)}
+        handles = {}
+        for series, style in styles.items():
+            dots = facet.frame[facet.frame["series"] == series]
+            if dots.empty:
+                continue
+            y = dots["line"].map(place) + style.shift
+            draw_intervals(axis, y, dots, style.color, level=True)
+            look = style.marked | {"markeredgewidth": 1.0 if style.hollow else 0.0}
+            if style.hollow:
+                look["markerfacecolor"] = "none"
+            [handle] = axis.plot(dots["value"], y, **look, zorder=4)
+            tell_values(axis, y, dots, facet.quantity, level=True)
+            handles[series] = handle
+        axis.set_yticks([*place.values()], [*facet.ticks.values()])
+        axis.set_ylim(len(place) - 0.4, -0.6)
+        axis.tick_params(labelbottom=True)  # of axes above others, too
+        return handles
 
     # one column, which can be read on a screen of 390 pixels
     return draw_facets(facets, draw, level=True, widths=COLUMNS[:1])
-
-
-def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> Handles:
-    place = {line: number for number, line in enumerate(facet.ticks)}
-    handles = {}
-    for series, style in styles.items():
-        dots = facet.frame[facet.frame["series"] == series]
-        if dots.empty:
-            continue
-        y = dots["line"].map(place) + style.shift
-        draw_intervals(axis, y, dots, style.color, level=True)
-        look = style.marked | {"markeredgewidth": 1.0 if style.hollow else 0.0}
-        if style.hollow:
-            look["markerfacecolor"] = "none"
-        [handle] = axis.plot(dots["value"], y, **look, zorder=4)
-        tell_values(axis, y, dots, facet.quantity, level=True)
-        handles[series] = handle
-    axis.set_yticks([*place.values()], [*facet.ticks.values()])
-    axis.set_ylim(len(place) - 0.4, -0.6)
-    axis.tick_params(labelbottom=True)  # of axes above others, too
-    return handles
 
 
 CONTROL_STYLES = {
