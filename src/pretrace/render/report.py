@@ -111,11 +111,14 @@ def render_report(
     shots_address = ""
     if shots:
         shots_address = _address("application/json", json.dumps(shots, indent=1))
+    opening = []
+    for name in OPENING:
+        opening += [section for section in shown if name in named(section.artifact)]
     page = _template().render(
         study=study,
         title=title,
         answers=_answers(artifacts, folder),
-        headlines=_opening(shown),
+        headlines=opening,
         parts=_parts(shown),
         texts=_texts_section(texts) if texts else None,
         definitions=figures.definitions,
@@ -214,14 +217,6 @@ def _answers(artifacts: Sequence[Artifact], folder: Path) -> str:
 
 
 _INTERVAL = re.compile(r"\[[^]]*\]")
-
-
-def _opening(shown: Sequence[Section]) -> list[Section]:
-    """Return the sections of the figures that the page opens with."""
-    opening = []
-    for name in OPENING:
-        opening += [section for section in shown if name in named(section.artifact)]
-    return opening
 
 
 def _parts(shown: Sequence[Section]) -> list[dict[str, Any]]:
