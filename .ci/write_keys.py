@@ -7,7 +7,7 @@ python .ci/write_keys.py [ROOT]
 import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -18,7 +18,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pretrace.benchmarks.sources import BENCHMARKS, BenchmarkEntry
 from pretrace.corpora.sources import CORPORA, CorpusEntry
 from pretrace.evaluation.metrics import SHOWN_METRICS
-from pretrace.models import abilities
+from pretrace.models.abilities import ABILITIES
 from pretrace.models.entries import MODELS, Api, ModelEntry, Training
 from pretrace.questions.method_facts import METHODS
 from pretrace.render.catalogue import RENDERERS
@@ -234,7 +234,7 @@ def with_tables(page: str) -> str:
 
     def table(marker: re.Match[str]) -> str:
         kinds = TABLES.get(marker[2])
-        lines = abilities.table() if kinds is None else _table(kinds)
+        lines = _table_of_abilities() if kinds is None else _table(kinds)
         return marker[1] + "".join(f"{line}\n" for line in lines)
 
     return re.sub(
@@ -243,6 +243,28 @@ def with_tables(page: str) -> str:
         page,
         flags=re.DOTALL,
     )
+
+
+def _conditions(keys: Sequence[str]) -> str:
+    """Return a cell of the table: the keys of an entry that a source needs."""
+    conditions = []
+    for key in keys:
+        word = "without" if key.startswith("no ") else "with"
+        conditions.append(f"{word} `{key.removeprefix('no ')}`")
+    return " or ".join(conditions) or "no"
+
+
+def _table_of_abilities() -> list[str]:
+    """Return lines of Markdown: what models can do, by their sources."""
+    sources = " | ".join(f"`{source}`" for source in MODELS)
+    lines = [f"| can it | {sources} |", f"|---|{'---|' * len(MODELS)}"]
+    for ability in ABILITIES.values():
+        cells = [ability.verb]
+        for source in MODELS:
+            keys = ability.keys.get(source, ())
+            cells.append("yes" if source in ability.sources else _conditions(keys))
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
 
 
 def _table(kinds: dict[type[Keys], list[str]]) -> Iterable[str]:

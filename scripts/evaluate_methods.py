@@ -4,7 +4,6 @@ tests between methods, placebos."""
 from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.placebos import empty_placebos, placebos
 from pretrace.evaluation.scores import evaluation_sets, scores_of
-from pretrace.questions import method_facts
 from pretrace.runtime.files import (
     read_parquet,
     read_parquet_if_given,
@@ -35,7 +34,6 @@ with run_job(snakemake):
             benchmark,
             name=snakemake.wildcards.benchmark,
             evaluation_sets=sets,
-            settings=method_facts,
             language=snakemake.params.language,
         )
     write_parquet(snakemake.output.metrics, metrics)

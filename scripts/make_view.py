@@ -1,16 +1,19 @@
 """Store a view of a benchmark: from a file, of words that a model puts in place of
 others, or as a model writes it."""
 
+from functools import partial
 from pathlib import Path
 
-from pretrace.questions.view_jobs import ViewJob
+from pretrace.questions.view_jobs import make_table
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.jobs import run_job
 from pretrace.views.stored import write_view
 
 with run_job(snakemake):
     files, params = snakemake.input, snakemake.params
-    job = ViewJob(
+    make = partial(
+        make_table,
+        params.way,
         name=params.view,
         benchmark=params.benchmark,
         texts=read_parquet(files.benchmark),
@@ -29,4 +32,4 @@ with run_job(snakemake):
             "gpus": snakemake.resources.gpu,
         },
     )
-    write_view(Path(snakemake.output[0]), lambda: job.make(params.way))
+    write_view(Path(snakemake.output[0]), make)

@@ -2,12 +2,14 @@
 small grid."""
 
 from types import SimpleNamespace
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.scores import scores_of
+from pretrace.questions import method_facts
 
 GRIDS = {"tuned": 2, "surprised": 1}
 """Methods with a grid, 1..20, and the default of its one parameter k; any other method
@@ -87,19 +89,15 @@ def scores(
 
 def run(given, benchmark=None, *, resamples=50, settings=SETTINGS, **options):
     """The tables metrics and tests of a table of scores, of its parts, or of columns as
-    `scores` takes them."""
+    `scores` takes them; `settings` in place of the facts about the registered methods."""
     benchmark = texts(LABEL) if benchmark is None else benchmark
     table = scores(benchmark, given) if isinstance(given, dict) else given
     names = {"study": "study", "model": "model", "benchmark_name": "benchmark"}
     parts = [table] if isinstance(table, pd.DataFrame) else table
-    return evaluate(
-        scores_of(parts, benchmark),
-        benchmark,
-        resamples=resamples,
-        settings=settings,
-        **names,
-        **options,
-    )
+    given = scores_of(parts, benchmark)
+    facts = {name: getattr(settings, name) for name in vars(SETTINGS)}
+    with mock.patch.multiple(method_facts, **facts):
+        return evaluate(given, benchmark, resamples=resamples, **names, **options)
 
 
 def only(frame, **wanted):

@@ -67,9 +67,7 @@ def computed(
 ) -> pd.DataFrame:
     sets = evaluation_sets(benchmark, prefixes)
     read = scores_of([table], benchmark)
-    return placebos(
-        read, benchmark, name="b", evaluation_sets=sets, settings=method_facts
-    )
+    return placebos(read, benchmark, name="b", evaluation_sets=sets)
 
 
 def placebo_table(benchmark: pd.DataFrame, document: str) -> pd.DataFrame:

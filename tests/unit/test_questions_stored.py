@@ -101,12 +101,13 @@ class Job:
             )
 
     def watched(self, ask):
-        def asking(answerer, question, *units):
+        def asking(answerer, *arguments):
+            *_, question = arguments
             if self.questions == self.dies_at:
                 raise KeyboardInterrupt
             self.questions += 1
             self.asked += getattr(question, "prompts", question)
-            return ask(answerer, question, *units)
+            return ask(answerer, *arguments)
 
         return asking
 

@@ -9,7 +9,7 @@ import pytest
 from hub_server import Hub
 from pretrace.benchmarks.loaders.dolma_book import books_in
 from pretrace.benchmarks.packages import lines_of
-from pretrace.runtime.errors import InputError, explain_failure, nearest, remedy
+from pretrace.runtime.errors import InputError, explain_failure, remedy
 from pretrace.runtime.files import read_table, write_parquet
 from pretrace.runtime.http import Fetcher
 from pretrace.runtime.hub import explain_failures
@@ -215,18 +215,3 @@ def test_no_message_has_the_password_of_an_address(tmp_path, capsys):
     say(f"{SECRET}/a@b")
     print_answer([f"{SECRET}/a@b"])
     assert "PASS" not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "samia",
-        "ngram_coverage",
-        "continuations",
-        "continuations_by_me-10",
-        "word_swaps-25",
-    ],
-)
-def test_a_name_that_went_is_said_to_have_gone(name):
-    assert nearest(name, ["conditions", "word_count", "min_k"]).startswith("it went")
-    assert nearest(name, [name]) == f"did you mean '{name}'?", "where it is known again"

@@ -156,7 +156,7 @@ def _default_settings(rows: pd.DataFrame) -> pd.DataFrame:
     for method, setting in scored.itertuples(index=False):
         if not variant_of(setting, method_facts.METHODS[method].grid):
             settings = of_method.setdefault(method, {})
-            settings.setdefault(preference(method, setting, method_facts), setting)
+            settings.setdefault(preference(method, setting), setting)
     chosen = []
     for method, settings in sorted(of_method.items()):
         chosen.append((method, settings[min(settings)]))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.benchmarks.rows import Row
+from pretrace.benchmarks.rows import LocatedRow
 from pretrace.runtime.errors import InputError
 
 
@@ -16,7 +16,7 @@ class ListedRows:
     """The rows of a list, each with its place, and the index of its values: a Series'
     own, else 0, 1, ..."""
 
-    rows: list[tuple[str, Row]]
+    rows: list[LocatedRow]
     index: Any
 
 
@@ -44,7 +44,7 @@ def rows_of_list(texts: Any, labels: Any) -> ListedRows:
             "a label may belong to another text; take both from one table, or give "
             "labels=LABELS.tolist() if their order is the same."
         )
-    rows: list[tuple[str, Row]] = []
+    rows: list[LocatedRow] = []
     for number, text in enumerate(given):
         label = known[number]
         if isinstance(label, bool):  # of a mask, as YEARS < 2020

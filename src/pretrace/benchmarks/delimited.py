@@ -20,6 +20,7 @@ from pretrace.documents.unpacking import (
     unpacked_name,
 )
 from pretrace.runtime.errors import InputError, explain_failure
+from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import tell
 
 if TYPE_CHECKING:
@@ -43,9 +44,7 @@ _OF_C_ENGINE = {"comment", "lineterminator"}
 rows that are too short."""
 
 
-def delimited_rows(
-    path: Path, settings: Mapping[str, Any]
-) -> Iterator[tuple[str, Cells]]:
+def delimited_rows(path: Path, settings: JsonObject) -> Iterator[tuple[str, Cells]]:
     """Yield (where, cells by column) of each row; rows of empty cells are skipped.
 
     `settings` are keyword arguments of `pandas.read_csv`; without any, the file's name
@@ -168,9 +167,7 @@ def _holds_rows(cell: str, place: int, header: list[str], separator: str) -> boo
     return {*labels} <= {"", "0", "1"} and {*labels} != {""}
 
 
-def _rows_by_settings(
-    path: Path, settings: Mapping[str, Any]
-) -> Iterator[tuple[str, Cells]]:
+def _rows_by_settings(path: Path, settings: JsonObject) -> Iterator[tuple[str, Cells]]:
     table = _table_by_settings(path, settings)
     columns = [*map(str, table.columns)]
     for column in columns:  # pandas' name of a second column
@@ -194,7 +191,7 @@ def _rows_by_settings(
             yield where, cells
 
 
-def _table_by_settings(path: Path, settings: Mapping[str, Any]) -> "pd.DataFrame":
+def _table_by_settings(path: Path, settings: JsonObject) -> "pd.DataFrame":
     """Read a file as text by the settings of pandas that its README gives."""
     import pandas as pd
 

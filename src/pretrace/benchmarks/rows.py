@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 Row = dict[str, Any]
+LocatedRow = tuple[str, Row]
+"""A row, after its place: `file:line` or `file, row n`."""
 
 Choice = Callable[[str, Sequence[str]], Sequence[str]]
 """(where, the names of a file's columns) -> those to read. Raises `InputError` if one
@@ -68,7 +70,7 @@ BY_NAME = Settings()
 
 def rows(
     path: Path, choice: Choice | None = None, settings: Settings = BY_NAME
-) -> Iterator[tuple[str, Row]]:
+) -> Iterator[LocatedRow]:
     """Yield each row as (where, row): `where` is `file:line` or `file, row n`; it
     starts error messages.
 
@@ -100,7 +102,7 @@ def rows(
     return _text_rows(path)
 
 
-def jsonl_rows(path: Path, settings: Settings = BY_NAME) -> Iterator[tuple[str, Row]]:
+def jsonl_rows(path: Path, settings: Settings = BY_NAME) -> Iterator[LocatedRow]:
     """Yield each object of a file of JSON lines with its place, `file:line`; of one
     array, with its number."""
     lines = read_lines(path, settings.encoding, settings.errors)
@@ -135,7 +137,7 @@ def jsonl_rows(path: Path, settings: Settings = BY_NAME) -> Iterator[tuple[str, 
         yield where, row
 
 
-def _array_rows(path: Path, text: str, key: str | None) -> Iterator[tuple[str, Row]]:
+def _array_rows(path: Path, text: str, key: str | None) -> Iterator[LocatedRow]:
     """Yield the rows of one JSON value: an array of objects or of texts, or an object
     with an array for each column."""
     try:
@@ -235,7 +237,7 @@ def opened_parquet(path: Path) -> Iterator["pq.ParquetFile"]:
         ) from error
 
 
-def _parquet_rows(path: Path, choice: Choice | None) -> Iterator[tuple[str, Row]]:
+def _parquet_rows(path: Path, choice: Choice | None) -> Iterator[LocatedRow]:
     number = 0
     with opened_parquet(path) as file:
         names = file.schema_arrow.names
@@ -269,7 +271,7 @@ def _decoded(value: bytes | None) -> bytes | str | None:
         return value
 
 
-def _text_rows(path: Path) -> Iterator[tuple[str, Row]]:
+def _text_rows(path: Path) -> Iterator[LocatedRow]:
     yield (
         str(path),
         {

@@ -19,7 +19,7 @@ from pretrace.benchmarks.columns import (
     checked_row,
     one_form,
 )
-from pretrace.benchmarks.rows import Row
+from pretrace.benchmarks.rows import LocatedRow, Row
 from pretrace.benchmarks.sources import Text
 from pretrace.benchmarks.subsets_and_lengths import Slice
 from pretrace.runtime.errors import InputError
@@ -83,7 +83,7 @@ more than a machine's memory."""
 
 
 def texts_of_rows(
-    given: Iterable[tuple[str, Row]], source: str, prefix: str = ""
+    given: Iterable[LocatedRow], source: str, prefix: str = ""
 ) -> list[Text]:
     """Return rows, each with its place, as checked texts; without a column `id` a
     text_id is the number and a prefix.

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pretrace.benchmarks.rows import Row, rows
+from pretrace.benchmarks.rows import LocatedRow, rows
 from pretrace.benchmarks.texts import columns_of_texts
 from pretrace.documents.languages import language_of, unit_of
 from pretrace.documents.passages import Cut, passages, written_alike
@@ -17,7 +17,7 @@ class GivenRows(NamedTuple):
     them."""
 
     source: str
-    rows: Iterable[tuple[str, Row]]
+    rows: Iterable[LocatedRow]
 
 
 def given_rows(
@@ -32,7 +32,7 @@ def given_rows(
 
 def rows_of_works(
     path: Path, cut: Cut | None, left_out: Sequence[str] = ()
-) -> Iterator[tuple[str, Row]]:
+) -> Iterator[LocatedRow]:
     """Yield the works of a folder, or of a document, or their passages: each with its
     place, as a row of `local`.
 

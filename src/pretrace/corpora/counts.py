@@ -37,7 +37,7 @@ def count_tokens(
     ):
         for group in range(file.num_row_groups):
             texts = file.read_row_group(group, columns=["text"])["text"]
-            for batch in by_size(texts.to_pylist(), _BATCH, size=len):
+            for batch in by_size(texts.to_pylist(), _BATCH):
                 encoded = _encoded(tokenizer, batch)
                 ids = chain.from_iterable(ids[:max_tokens] for ids in encoded)
                 counts += np.bincount(np.fromiter(ids, np.int64), minlength=size)

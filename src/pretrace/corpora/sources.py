@@ -3,7 +3,7 @@ documents of its shards."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -12,8 +12,6 @@ from pretrace.runtime.files import JsonObject, parquet_writer
 from pretrace.runtime.logs import Progress, log
 from pretrace.runtime.schema import Count, Keys, Language, Maybe, Some, register_source
 from pretrace.seeds import seed_of
-
-T = TypeVar("T")
 
 
 class CorpusEntry(Keys):
@@ -142,22 +140,20 @@ def write_texts(texts: Iterable[str], out: Path, title: str) -> None:
         parquet_writer(out, schema) as writer,
         Progress(title, None, "characters") as progress,
     ):
-        for group in by_size(texts, CHARACTERS_OF_A_GROUP, size=len):
+        for group in by_size(texts, CHARACTERS_OF_A_GROUP):
             table = pa.table({"text": group}, schema=schema)
             writer.write_table(table)
             progress.update(sum(map(len, group)))
 
 
-def by_size(
-    items: Iterable[T], most: int, *, size: Callable[[T], int]
-) -> Iterator[list[T]]:
-    """Yield the items in lists, each as short as a size of `most` allows; the last one
-    holds the rest."""
-    group: list[T] = []
+def by_size(items: Iterable[str], most: int) -> Iterator[list[str]]:
+    """Yield texts in lists, each as short as `most` characters allow; the last one holds
+    the rest."""
+    group: list[str] = []
     total = 0
     for item in items:
         group.append(item)
-        total += size(item)
+        total += len(item)
         if total >= most:
             yield group
             group, total = [], 0

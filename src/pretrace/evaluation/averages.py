@@ -1,112 +1,49 @@
 """Means and differences of estimates, with what may be said of their error."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import mean, stdev
-from typing import Any, Literal, TypedDict, TypeVar
+from typing import Any
 
 import pandas as pd
 
 Record = dict[str, Any]
-"""A row of a table by column; which columns, the function says that gives it."""
+"""A row of a table by column; which columns, the function says that gives it.
 
+A row of a table's or figure's data, an estimate, is one value of a method on a panel:
 
-class EstimateRow(TypedDict, total=False):
-    """A row of a table's or figure's data: one value of a method on a panel.
+panel               the panel's number in its artifact; of a mean, that of its last one
+model, benchmark, subset, length, view, draw (of shots), separator, unit, start_token,
+evaluation_set, reference, method, setting, metric
+selection           how the setting was chosen: `default`, `best_on_test`, `held_out`
+control             the method does not see the model
+average             what the row is a mean over (`panel`, `subset`, `split`, ...), or ""
+n_members, n_nonmembers
+value, low, high    with the ends of the 95 % interval
+marks               what restricts the value, joined by semicolons (`metrics.marks_in`)
+sd                  standard deviation over draws or repetitions, without an interval
+baseline            the method that the next three compare with; "" without a test
+difference, p, p_holm (after Holm's correction within the column)
+star                significantly above the baseline
 
-    Every row has the columns down to `star`. The others are there where what is shown
-    needs them.
-    """
+Where what is shown needs them, there are also:
 
-    panel: int
-    """The panel's number in its artifact; of a mean, that of its last one."""
-    model: str
-    benchmark: str
-    subset: str
-    length: int | None
-    view: str
-    draw: int | str
-    """Of shots."""
-    separator: str
-    unit: str
-    """`text` or `document`."""
-    start_token: str
-    evaluation_set: str
-    reference: str
-    method: str
-    setting: str
-    metric: str
-    selection: str
-    """How the setting was chosen: `default`, `best_on_test` or `held_out`."""
-    control: bool
-    """The method does not see the model."""
-    average: str
-    """What the row is a mean over (`panel`, `subset`, `split`, ...); "" for none."""
-    n_members: int | None
-    n_nonmembers: int | None
-    value: float
-    low: float | None
-    """Ends of the 95 % interval."""
-    high: float | None
-    marks: str
-    """What restricts the value, joined by semicolons (`metrics.marks_in`)."""
-    sd: float | None
-    """Standard deviation over draws or repetitions, which then have no interval."""
-    baseline: str
-    """The method that `difference`, `p` and `p_holm` compare with; "" without a
-    test."""
-    difference: float | None
-    p: float | None
-    p_holm: float | None
-    """p after Holm's correction within the column."""
-    star: bool
-    """Significantly above the baseline."""
-
-    p_as_published: float | None
-    bold: bool
-    """The highest value of its group, as printed."""
-    runner_up: bool
-    null_model: bool
-    """The model read neither class."""
-    false_alarm: bool
-    draws: int
-    """Number of draws of shots that the row is a mean over."""
-    placebo_mean: float | None
-    placebo_sd: float | None
-    rank: float | None
-    """Place among placebos; 1 is above all."""
-    placebos: float | None
-    """Number of placebos."""
-    beats_blind: bool | None
-    """Significantly above the bag of words; None without a test."""
-    label: str
-    """The panel's heading."""
-    splits: int
-    """Number of splits that the row is a mean over."""
-    best: bool
-    """The best method of its panel."""
-    best_low: float | None
-    """Ends of the interval that pays for the choice of the best."""
-    best_high: float | None
-    null_value: float | None
-    """What models of the other splits reach by the labels of this one."""
-    less_null: float | None
-    """How far the split's own model lies above those on the same texts."""
-    less_null_low: float | None
-    less_null_high: float | None
-    above_chance: bool
-    above_placebos: bool | None
-    above_null: bool | None
-    parameter: str
-    """The parameter that the rows vary; "" for a method without it."""
-    parameter_value: str
-    default: bool
-    """The setting is the default."""
-    test: str
-    """What p is of: `bootstrap`, `welch`, ..."""
-
-
-RowT = TypeVar("RowT", bound=Mapping[str, object])
+bold, runner_up     the highest and the second highest value of its group, as printed
+null_model          the model read neither class; false_alarm: something is found in it
+draws, splits       how many draws of shots, or splits, the row is a mean over
+rank, placebos      place among placebos (1 is above all), and their number
+placebo_mean, placebo_sd, p_as_published
+beats_blind         significantly above the bag of words; missing without a test
+label               the panel's heading
+best                the best method of its panel
+best_low, best_high ends of the interval that pays for the choice of the best
+null_value          what models of the other splits reach by the labels of this one
+less_null           how far the split's own model lies above those on the same texts
+above_chance, above_placebos, above_null
+parameter, parameter_value  what the rows vary; "" for a method without it
+default             the setting is the default
+test                what p is of: `bootstrap`, `welch`, ...
+"""
 
 Estimate = tuple[float, float | None, float | None]
 """A value with the ends of its 95 % interval, None where no interval was drawn."""
@@ -205,33 +142,32 @@ def number(value: Any) -> float | None:
     return None if value is None or pd.isna(value) else float(value)
 
 
-def estimate(row: EstimateRow | Record) -> Estimate:
+def estimate(row: Record) -> Estimate:
     """Return the value of a row of metrics or estimates with its interval."""
     return float(row["value"]), number(row["low"]), number(row["high"])
 
 
-def test_record(row: EstimateRow | Record | None) -> EstimateRow:
+def test_record(row: Record | None) -> Record:
     """Return the columns of a test against a baseline; empty without one. The table
     that shows it corrects its p."""
-    test: EstimateRow = {"baseline": "", "difference": None, "p": None, "p_holm": None}
+    test = {"baseline": "", "difference": None, "p": None, "p_holm": None}
     if row is not None:
-        test["baseline"] = row["baseline"]
-        test["difference"] = row["difference"]
-        test["p"] = row["p"]
+        for key in ("baseline", "difference", "p"):
+            test[key] = row[key]
     return test
 
 
-def group_records(records: Iterable[RowT], *keys: str) -> list[list[RowT]]:
+def group_records(records: Iterable[Record], *keys: str) -> list[list[Record]]:
     """Return groups of records that agree in these keys, in the order of their first
     records."""
-    groups: dict[tuple[object, ...], list[RowT]] = {}
+    groups: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
         values = tuple(record[key] for key in keys)
         groups.setdefault(values, []).append(record)
     return list(groups.values())
 
 
-def over_draws(records: Sequence[EstimateRow], draws: int) -> list[EstimateRow]:
+def over_draws(records: Sequence[Record], draws: int) -> list[Record]:
     """Return the mean over draws of the values that every draw has, with its standard
     deviation as `sd`.
 
@@ -253,24 +189,19 @@ def over_draws(records: Sequence[EstimateRow], draws: int) -> list[EstimateRow]:
     return means
 
 
-def _least_sure(rows: Sequence[EstimateRow]) -> EstimateRow | None:
+def _least_sure(rows: Sequence[Record]) -> Record | None:
     """Return the row whose test says least for its method; None if one has no test."""
     if any(number(row["p"]) is None for row in rows):
         return None
 
-    def rank(row: EstimateRow) -> tuple[bool, float]:
-        difference, p = row["difference"], row["p"]
-        assert difference is not None
-        assert p is not None
-        return difference <= 0, p
+    def rank(row: Record) -> tuple[bool, float]:
+        return row["difference"] <= 0, row["p"]
 
     return max(rows, key=rank)
 
 
 def _end(
-    rows: Sequence[EstimateRow],
-    end: Literal["low", "high"],
-    outer: Callable[[list[float]], float],
+    rows: Sequence[Record], end: str, outer: Callable[[list[float]], float]
 ) -> float | None:
     """Return the outermost of the rows' ends; None if a row has none."""
     ends = []
@@ -283,12 +214,12 @@ def _end(
 
 
 def averages_of(
-    records: Sequence[EstimateRow],
-    panels: Sequence[Record],
+    records: Sequence[Record],
+    panels: Sequence[object],
     over: str,
     block: str = "",
     by: Sequence[str] = ("method",),
-) -> list[EstimateRow]:
+) -> list[Record]:
     """Return the means of two or more panels that differ in `over` alone, in one
     `block`; none if `over` is empty.
 
@@ -298,10 +229,9 @@ def averages_of(
     if not over:
         return []
     groups = averaged_groups(panels, over, block)
-    by_group: dict[tuple[Any, ...], list[EstimateRow]] = {}
+    by_group: dict[tuple[Any, ...], list[Record]] = {}
     for row in records:
-        columns: Mapping[str, object] = row
-        same = [columns[key] for key in ("metric", "selection", *by)]
+        same = [row[key] for key in ("metric", "selection", *by)]
         by_group.setdefault((groups[row["panel"]], *same), []).append(row)
     means = []
     for rows in by_group.values():
@@ -313,7 +243,7 @@ def averages_of(
         mean_row["panel"] = max(row["panel"] for row in rows)
         mean_row["average"] = over
         if over not in ("panel", "length"):
-            mean_row[over] = "average"  # type: ignore[literal-required]
+            mean_row[over] = "average"
         if "setting" not in by:
             mean_row["setting"] = ""
         means.append(mean_row)
@@ -321,7 +251,7 @@ def averages_of(
 
 
 def averaged_groups(
-    panels: Sequence[Record], over: str, block: str
+    panels: Sequence[object], over: str, block: str
 ) -> list[tuple[Any, ...]]:
     """Return the group of each panel: those that `averages_of` takes a mean over have
     the same."""
@@ -330,11 +260,11 @@ def averaged_groups(
         keys += [key for key in PANEL_KEYS if key != over]
     groups = []
     for panel in panels:
-        groups.append(tuple(map(panel.get, keys)))
+        groups.append(tuple(getattr(panel, key, None) for key in keys))
     return groups
 
 
-def _mean_row(rows: Sequence[EstimateRow], over: str) -> EstimateRow:
+def _mean_row(rows: Sequence[Record], over: str) -> Record:
     """Return the mean of rows that differ in `over`, and the marks that all of them
     carry."""
     (value, low, high), sd = average([estimate(row) for row in rows], over)
@@ -342,12 +272,12 @@ def _mean_row(rows: Sequence[EstimateRow], over: str) -> EstimateRow:
     return {"value": value, "low": low, "high": high, "sd": sd, "marks": marks}
 
 
-def settings_of_all(rows: Sequence[EstimateRow]) -> str:
+def settings_of_all(rows: Sequence[Record]) -> str:
     """Return the settings of the rows, each once."""
     return " / ".join(dict.fromkeys(row["setting"] for row in rows))
 
 
-def marks_of_all(rows: Sequence[EstimateRow]) -> str:
+def marks_of_all(rows: Sequence[Record]) -> str:
     """Return the marks that all rows carry."""
     marks_of_rows = [set(row["marks"].split(";")) for row in rows]
     marks = set.intersection(*marks_of_rows)

@@ -32,7 +32,6 @@ from pretrace.evaluation.selection import (
     Estimand,
     RankingKey,
     Rankings,
-    Settings,
     choose,
     mostly_empty,
     same_ranks,
@@ -73,7 +72,6 @@ def evaluate(
     resamples: int = 2000,
     evaluation_sets: Sequence[EvaluationSet] = (EvaluationSet(),),
     pooled: bool = False,
-    settings: Settings = method_facts,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Compute the tables metrics and tests of one model's scores on one benchmark, of
     texts and scored documents.
@@ -112,7 +110,7 @@ def evaluate(
     parts = _parts(scores, evaluation_sets, pooled)
     with Progress(f"evaluate {pair}", len(parts), "slices") as progress:
         for part in parts:
-            rows, tested = _evaluate_units(part.ranked(), names, resamples, settings)
+            rows, tested = _evaluate_units(part.ranked(), names, resamples)
             metrics += rows
             tests += tested
             progress.update()
@@ -164,11 +162,11 @@ def _note_unevaluated(
 
 
 def _evaluate_units(
-    units: RankedUnits, names: tuple[str, ...], resamples: int, settings: Settings
+    units: RankedUnits, names: tuple[str, ...], resamples: int
 ) -> tuple[list[Row], list[Row]]:
     """Return the rows of metrics and of tests of some units."""
     rankings = Rankings(units)
-    choices = choose(units, rankings, settings)
+    choices = choose(units, rankings)
     chosen = [*choices.estimands, *choices.of_variants]
     shown = [*_grid(units), *chosen]
     planned = plan_comparisons(units, choices.estimands)
@@ -178,21 +176,16 @@ def _evaluate_units(
     seed = seed_of(*names, *ranked)
 
     estimates = _estimate(estimands, units, rankings, resamples, seed)
-    factors = _factors(estimands, units, choices, settings, seed)
+    factors = _factors(estimands, units, choices, seed)
     draws = widen_resamples(estimates.draws, estimates.values, factors)
     low, high = _intervals(estimands, draws, estimates.values, estimates.texts)
 
     measured = []
+    numbers = np.stack([estimates.values, low, high], axis=1).tolist()
     # the estimands that are shown are the first ones
-    for place, estimand in enumerate(shown):
-        of_estimand = Measured(
-            estimand,
-            METRICS[estimand.metric],
-            float(estimates.values[place]),
-            float(low[place]),
-            float(high[place]),
-        )
-        measured.append(of_estimand)
+    for estimand, of_estimand in zip(shown, numbers, strict=False):
+        metric = METRICS[estimand.metric]
+        measured.append(Measured(estimand, metric, *of_estimand))
     values = dict(zip(estimands, estimates.values, strict=True))
     resampled = dict(zip(estimands, draws, strict=True))
     tested = []
@@ -203,12 +196,12 @@ def _evaluate_units(
         measured += document_metrics(units, shown, weights)
         tested += welch_tests(units, chosen)
 
-    empty, learned = mostly_empty(units, settings), _learned(units, settings)
+    empty, learned = mostly_empty(units), _learned(units)
     of_chosen: set[int] = set()
     for estimand in chosen:
         of_chosen.update(estimand.ranking.columns)
-    other_method = same_ranks(units, of_chosen, settings)
-    describe = _Described(units, settings, choices, empty, learned, other_method)
+    other_method = same_ranks(units, of_chosen)
+    describe = _Described(units, choices, empty, learned, other_method)
     metrics = []
     for row in measured:
         size = rankings.sizes(row.estimand.ranking)
@@ -271,12 +264,11 @@ def _factors(
     estimands: Sequence[Estimand],
     units: RankedUnits,
     choices: Choices,
-    settings: Settings,
     seed: int,
 ) -> Floats:
     """Return how much wider than by the bootstrap each estimand's interval must be,
     shape (estimands,)."""
-    plain = widening_factors(units, settings)
+    plain = widening_factors(units)
     held_out = plain * selection_factors(units, choices, seed)
     factors = np.empty(len(estimands))
     for place, estimand in enumerate(estimands):
@@ -285,13 +277,13 @@ def _factors(
     return factors
 
 
-def _learned(units: RankedUnits, settings: Settings) -> Flags:
+def _learned(units: RankedUnits) -> Flags:
     """Tell of each column whether its scores are learned from the labels of other
     folds."""
     learned = []
     for column in units.columns:
         is_calibrated = "calibration=cross_fitted" in column.setting
-        learned.append(settings.cross_fitted(column.method) or is_calibrated)
+        learned.append(method_facts.cross_fitted(column.method) or is_calibrated)
     return np.array(learned)
 
 
@@ -323,7 +315,6 @@ class _Described:
     (columns,): from labels; `other_method`: `same_ranks` of each chosen column."""
 
     units: RankedUnits
-    settings: Settings
     choices: Choices
     empty: Flags
     learned: Flags
@@ -369,7 +360,7 @@ class _Described:
     def _marks(self, estimand: Estimand, size: tuple[int, int]) -> set[str]:
         units, selection = self.units, estimand.selection
         columns = [*estimand.ranking.columns]
-        method = self.settings.METHODS[units.columns[estimand.column].method]
+        method = method_facts.METHODS[units.columns[estimand.column].method]
         level = level_of(METRICS[estimand.metric])
         marks = self._short_of_shots(columns)
         if selection == "held_out" and units.few_documents:
@@ -402,8 +393,8 @@ class _Described:
         """Return the mark of a prefix that lost shots because they do not fit into the
         model's context."""
         column = self.units.columns[columns[0]]
-        parameters = self.settings.parse_setting(column.method, column.setting)
-        asked = parameters.get("shots", 0)
+        parameters = method_facts.parse_setting(column.method, column.setting)
+        asked = int(parameters.get("shots", 0))
         used = min(self.units.shots_used.get(place, asked) for place in columns)
         return {f"{used} of {asked} shots"} if used < asked else set()
 

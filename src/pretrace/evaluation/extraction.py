@@ -395,11 +395,12 @@ def _counts_of_texts(
         has_fifty = tokens >= 2 * FIFTY
         counts["fifty"] = count_covered(begins, FIFTY) if has_fifty else np.nan
         extractable = counted.loc[counted["extractable"], "at"]
-        counts["windows"] = len(counted)
-        counts["extractable_windows"] = len(extractable)
-        counts["repeats"] = len(own) - len(counted)
-        counts["longest_run"] = longest_run(extractable, size)
-        rows[text_id] = counts
+        rows[text_id] = counts | {
+            "windows": len(counted),
+            "extractable_windows": len(extractable),
+            "repeats": len(own) - len(counted),
+            "longest_run": longest_run(extractable, size),
+        }
     counts_of_texts = pd.DataFrame.from_dict(rows, orient="index")
     return counts_of_texts.reindex(columns=_COUNTS).astype(float)
 

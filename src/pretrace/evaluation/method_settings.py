@@ -18,7 +18,7 @@ def named_variant(method: str, setting: str) -> str:
     return ";".join(filter(None, [method, variant_of(setting, grid)]))
 
 
-def in_grid(setting: str, method: str, free: str = "") -> bool:
+def in_grid(setting: str, method: str, free: str) -> bool:
     """Tell whether a setting has the parameters and values of the method's own grid;
     `free` may have any value."""
     parsed = written_parameters(setting)
@@ -32,7 +32,7 @@ def in_grid(setting: str, method: str, free: str = "") -> bool:
 
 
 def along(
-    rows: Mapping[str, Record], parameter: str, method: str, default: str | None = None
+    rows: Mapping[str, Record], parameter: str, method: str, default: str | None
 ) -> list[tuple[str, Record]]:
     """Return the row of each value of a parameter, by ascending value, among the rows
     of a method's settings.

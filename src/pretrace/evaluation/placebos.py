@@ -25,7 +25,7 @@ from pretrace.evaluation.scores import (
     UnitScores,
     parts_of,
 )
-from pretrace.evaluation.selection import Rankings, Settings, choose
+from pretrace.evaluation.selection import Rankings, choose
 from pretrace.methods.settings import find
 from pretrace.methods.statistics import LabelledTexts
 from pretrace.runtime.errors import InputError
@@ -51,7 +51,6 @@ def placebos(
     *,
     name: str,
     evaluation_sets: Sequence[EvaluationSet],
-    settings: Settings,
     language: str = "en",
 ) -> pd.DataFrame:
     """Return a row for each metric of each document that takes the non-members' place;
@@ -84,7 +83,7 @@ def placebos(
             relabelled = UnitScores(_relabelled(of_texts.units, table), columns, {})
             about = {"document": document, "placebo": document != real}
             for part in parts_of("text", relabelled, sets):
-                for row in _rows(part.ranked(), settings):
+                for row in _rows(part.ranked()):
                     rows.append(about | row)
             progress.update()
     return _summarise(pd.DataFrame(rows))
@@ -99,10 +98,10 @@ def _relabelled(units: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     return units.assign(label=label.astype(np.int64), fold=fold.astype(np.int64))
 
 
-def _rows(ranked: RankedUnits, settings: Settings) -> Iterator[Record]:
+def _rows(ranked: RankedUnits) -> Iterator[Record]:
     """Yield a row for each metric of each method at each selection of a setting."""
     rankings = Rankings(ranked)
-    estimands = choose(ranked, rankings, settings).estimands
+    estimands = choose(ranked, rankings).estimands
     once = np.ones((len(ranked.label), 1))
     values = rankings.values(estimands, once)[:, 0].tolist()
     about = {
@@ -113,11 +112,12 @@ def _rows(ranked: RankedUnits, settings: Settings) -> Iterator[Record]:
         "n_nonmembers": int((~ranked.label).sum()),
     }
     for estimand, value in zip(estimands, values, strict=True):
-        row = ranked.columns[estimand.column]._asdict() | about
-        row["selection"] = estimand.selection
-        row["metric"] = metrics.METRICS[estimand.metric]
-        row["value"] = value
-        yield row
+        yield ranked.columns[estimand.column]._asdict() | {
+            **about,
+            "selection": estimand.selection,
+            "metric": metrics.METRICS[estimand.metric],
+            "value": value,
+        }
 
 
 def empty_placebos() -> pd.DataFrame:

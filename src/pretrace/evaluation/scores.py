@@ -53,14 +53,13 @@ def text_units(benchmark: pd.DataFrame) -> pd.DataFrame:
     labelled = benchmark[benchmark["label"].notna()]
     labelled = labelled.sort_values("text_id", kind="stable")
     text, document = codes(labelled)
-    units = pd.DataFrame({"id": labelled["text_id"].to_numpy(dtype=object)})
-    units["label"] = labelled["label"].to_numpy(dtype=np.int64)
-    units["subset"] = labelled["subset"].to_numpy(dtype=object)
-    units["length"] = labelled["length"].fillna(-1).to_numpy(dtype=np.int64)
-    units["fold"] = labelled["fold"].to_numpy(dtype=np.int64)
-    units["text"] = text
-    units["document"] = document
-    return units
+    columns = ["text_id", "label", "subset", "length", "fold"]
+    units = labelled[columns].rename(columns={"text_id": "id"}).reset_index(drop=True)
+    types = dict.fromkeys(("label", "length", "fold"), np.int64)
+    units = units.fillna({"length": -1}).astype(
+        {**types, "id": object, "subset": object}
+    )
+    return units.assign(text=text, document=document)
 
 
 def labelled_documents(benchmark: pd.DataFrame) -> pd.DataFrame:

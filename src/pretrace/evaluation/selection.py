@@ -3,7 +3,7 @@ texts, the best on other folds."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,18 +19,8 @@ from pretrace.evaluation.roc import (
 from pretrace.evaluation.scores import RankedUnits
 from pretrace.evaluation.significance import CROSS_FITTED, expansion
 from pretrace.methods.settings import Column
+from pretrace.questions import method_facts
 from pretrace.runtime.logs import log
-
-
-class Settings(Protocol):
-    """Look up methods and their settings, as the module `known` has them."""
-
-    METHODS: Mapping[str, Any]
-
-    def parse_setting(self, method: str, setting: str, /) -> dict[str, Any]: ...
-    def empty_score(self, method: str, setting: str, /) -> float | None: ...
-    def cross_fitted(self, method: str, /) -> bool: ...
-    def is_limit(self, method: str, name: str, value: Any, /) -> bool: ...
 
 
 class RankingKey(NamedTuple):
@@ -160,7 +150,7 @@ class Choices(NamedTuple):
     at_edge: Flags
 
 
-def choose(units: RankedUnits, rankings: Rankings, settings: Settings) -> Choices:
+def choose(units: RankedUnits, rankings: Rankings) -> Choices:
     """Choose settings per method, variant, view, start token, draw and reference,
     separately for each metric.
 
@@ -173,15 +163,15 @@ def choose(units: RankedUnits, rankings: Rankings, settings: Settings) -> Choice
     `resampling.LEAST_DOCUMENTS`.
     """
     criteria = _criteria(units, rankings)
-    candidates = _candidates(units, settings)
+    candidates = _candidates(units)
     choices = Choices(candidates, [], [], np.zeros(len(units.columns), dtype=bool))
     for key, among in candidates.items():
         order = np.array(among)
         tried = []
         for index in among:
             setting = units.columns[index].setting
-            tried.append(grid_values(key.method, setting, settings))
-        choices.at_edge[order] = edges(key.method, tried, settings)
+            tried.append(grid_values(key.method, setting))
+        choices.at_edge[order] = edges(key.method, tried)
         # of each metric: on the test texts, then outside each fold
         best = order[np.nan_to_num(criteria[order], nan=-1.0).argmax(axis=0)]
         estimands = choices.of_variants if key.setting else choices.estimands
@@ -219,7 +209,7 @@ def _criteria(units: RankedUnits, rankings: Rankings) -> Floats:
     return np.stack([*metrics.values()])
 
 
-def edges(method: str, tried: Sequence[Mapping[str, Any]], settings: Settings) -> Flags:
+def edges(method: str, tried: Sequence[Mapping[str, Any]]) -> Flags:
     """Tell which of the settings that were tried lie at an edge of their grid: shape
     (settings,).
 
@@ -233,12 +223,12 @@ def edges(method: str, tried: Sequence[Mapping[str, Any]], settings: Settings) -
         if len(set(values)) <= 2 or not are_numbers:
             continue
         for end in (min(values), max(values)):
-            if not settings.is_limit(method, name, end):
+            if not method_facts.is_limit(method, name, end):
                 at_edge |= np.equal(values, end)
     return at_edge
 
 
-def _candidates(units: RankedUnits, settings: Settings) -> dict[Column, list[int]]:
+def _candidates(units: RankedUnits) -> dict[Column, list[int]]:
     """Return the columns to choose among for each key (its `setting`: the variant), the
     most preferred first.
 
@@ -247,9 +237,9 @@ def _candidates(units: RankedUnits, settings: Settings) -> dict[Column, list[int
     """
     groups: dict[Column, dict[int, Preference]] = {}
     for index, column in enumerate(units.columns):
-        variant = variant_of(column.setting, settings.METHODS[column.method].grid)
+        variant = variant_of(column.setting, method_facts.METHODS[column.method].grid)
         group = groups.setdefault(column._replace(setting=variant), {})
-        group[index] = preference(column.method, column.setting, settings)
+        group[index] = preference(column.method, column.setting)
     candidates = {}
     for key, group in sorted(groups.items()):
         ordered = sorted(group, key=lambda index: group[index])
@@ -285,10 +275,10 @@ class Preference(NamedTuple):
     values: tuple[Any, ...]
 
 
-def preference(method: str, setting: str, settings: Settings) -> Preference:
+def preference(method: str, setting: str) -> Preference:
     """Return the place of a setting among those of its method."""
-    known = settings.METHODS[method]
-    values = grid_values(method, setting, settings)
+    known = method_facts.METHODS[method]
+    values = grid_values(method, setting)
     beyond_grid = off_default = False
     for name, value in values.items():
         beyond_grid |= value not in known.grid[name]
@@ -296,10 +286,10 @@ def preference(method: str, setting: str, settings: Settings) -> Preference:
     return Preference(beyond_grid, off_default, tuple(values.values()))
 
 
-def grid_values(method: str, setting: str, settings: Settings) -> dict[str, Any]:
+def grid_values(method: str, setting: str) -> dict[str, Any]:
     """Return a setting's values of its method's grid parameters."""
-    parsed = settings.parse_setting(method, setting)
-    return {name: parsed[name] for name in settings.METHODS[method].grid}
+    parsed = method_facts.parse_setting(method, setting)
+    return {name: parsed[name] for name in method_facts.METHODS[method].grid}
 
 
 SAME_RANKS = 0.99
@@ -309,9 +299,7 @@ ENOUGH_RANKED = 30
 """Texts from which on such a correlation is hardly chance."""
 
 
-def same_ranks(
-    units: RankedUnits, columns: Collection[int], settings: Settings
-) -> dict[int, str]:
+def same_ranks(units: RankedUnits, columns: Collection[int]) -> dict[int, str]:
     """Return for each of these columns the method with fewer parameters that ranks the
     units as it does, at one of its settings; "" without one.
 
@@ -320,7 +308,7 @@ def same_ranks(
     """
     parameters = []
     for known in units.columns:
-        parameters.append(len(settings.METHODS[known.method].grid))
+        parameters.append(len(method_facts.METHODS[known.method].grid))
     most_parameters = max([parameters[column] for column in columns], default=0)
     ranked = [*columns]
     for place, number in enumerate(parameters):
@@ -353,20 +341,20 @@ def _correlations(rows: Floats) -> Floats:
     return centred[1:] @ centred[0] / (lengths[1:] * lengths[0])
 
 
-def mostly_empty(units: RankedUnits, settings: Settings) -> Flags:
+def mostly_empty(units: RankedUnits) -> Flags:
     """Tell for each column whether over 5 % of its texts score as a text in which the
     method finds nothing to score."""
     of_empty = []
     for column in units.columns:
-        score = settings.empty_score(column.method, column.setting)
+        score = method_facts.empty_score(column.method, column.setting)
         of_empty.append(np.nan if score is None else score)
     is_empty = units.scores == np.array(of_empty)[:, None]
     return is_empty.sum(axis=1) > 0.05 * units.scored.sum(axis=1)
 
 
-def widening_factors(units: RankedUnits, settings: Settings) -> Floats:
+def widening_factors(units: RankedUnits) -> Floats:
     """Return how much wider than by the bootstrap each column's intervals must be."""
-    learned = [settings.cross_fitted(column.method) for column in units.columns]
+    learned = [method_facts.cross_fitted(column.method) for column in units.columns]
     for_learning = np.where(learned, CROSS_FITTED, 1.0)
     return for_learning * expansion(units.groups.least)
 

@@ -3,6 +3,7 @@ which tokens are surprising."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,7 +93,8 @@ class Passes:
             is_plain = not (shots.inner_start or prefix.manipulated)
             if is_plain and prefix.kind in PREFIX_KINDS:
                 drawn.append(shots)
-        return sorted(drawn, key=_order_of_shots)
+        order = attrgetter("prefix.kind", "prefix.separator", "draw", "count")
+        return sorted(drawn, key=order)
 
     def rows(self, texts: pd.DataFrame, reading: Reading) -> pd.DataFrame:
         """Return the stored rows of the passes over the texts that have tokens; raises
@@ -118,10 +120,6 @@ class Passes:
         return pd.Series(means, index=pd.Index(frame["text_id"]), dtype="float64")
 
 
-def _order_of_shots(shots: Shots) -> tuple[Any, ...]:
-    return shots.prefix.kind, shots.prefix.separator, shots.draw, shots.count
-
-
 def shifts(passes: Passes) -> Iterator[Record]:
     """Yield how far a prefix shifts the log-likelihoods of each class of texts.
 
@@ -138,11 +136,14 @@ def shifts(passes: Passes) -> Iterator[Record]:
             for shots in passes.drawn_shots(texts, reading):
                 with_shots = replace(reading, shots=shots)
                 given = passes.log_likelihoods(texts, with_shots)
-                about = asdict(part) | reading.columns
-                about["prefix"] = shots.prefix.kind
-                about["separator"] = shots.prefix.separator
-                about["draw"] = shots.draw
-                about["shots"] = shots.count
+                about = {
+                    **asdict(part),
+                    **reading.columns,
+                    "prefix": shots.prefix.kind,
+                    "separator": shots.prefix.separator,
+                    "draw": shots.draw,
+                    "shots": shots.count,
+                }
                 for own in evaluated:
                     if own.draw in (None, shots.draw):
                         about["evaluation_set"] = own.name

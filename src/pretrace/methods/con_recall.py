@@ -3,6 +3,7 @@ from typing import Literal
 from pretrace.methods.registry import method
 from pretrace.methods.statistics import (
     SMALLEST_LOSS,
+    TENTHS,
     Natural,
     Separator,
     TokenStatistics,
@@ -14,7 +15,7 @@ from pretrace.methods.statistics import (
 @method(
     "con_recall",
     needs=("logprobs", "nonmember_prefix", "member_prefix"),
-    grid={"gamma": tuple(i / 10 for i in range(1, 11)), "shots": tuple(range(1, 11))},
+    grid={"gamma": TENTHS, "shots": tuple(range(1, 11))},
     convention=("gamma",),
     costly=("shots",),
 )

@@ -1,16 +1,14 @@
-from typing import Literal
-
 import numpy as np
 
 from pretrace.methods.registry import method
-from pretrace.methods.statistics import TokenStatistics
+from pretrace.methods.statistics import Form, TokenStatistics
 
 
 @method("loss", needs=("logprobs",))
 def loss(
     text: TokenStatistics,
     *,
-    form: Literal["log_perplexity", "perplexity"] = "log_perplexity",
+    form: Form = "log_perplexity",
 ) -> float:
     """LL(x), mean log-probability of a token (nats); `form=perplexity`: -PPL(x), which
     orders texts alike.

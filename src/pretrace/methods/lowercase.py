@@ -1,16 +1,14 @@
-from typing import Literal
-
 import numpy as np
 
 from pretrace.methods.registry import method
-from pretrace.methods.statistics import TokenStatistics, loss_ratio, mean
+from pretrace.methods.statistics import Form, TokenStatistics, loss_ratio, mean
 
 
 @method("lowercase", needs=("logprobs", "lowercase"))
 def lowercase(
     text: TokenStatistics,
     *,
-    form: Literal["log_perplexity", "perplexity"] = "log_perplexity",
+    form: Form = "log_perplexity",
 ) -> float:
     """-L(x) / L(lower(x)); `form=perplexity`: -PPL(x) / PPL(lower(x)).
 

@@ -2,6 +2,7 @@ import numpy as np
 
 from pretrace.methods.registry import method
 from pretrace.methods.statistics import (
+    TENTHS,
     Natural,
     Share,
     TokenStatistics,
@@ -10,7 +11,7 @@ from pretrace.methods.statistics import (
 )
 
 
-@method("min_k", needs=("logprobs",), grid={"k": tuple(i / 10 for i in range(1, 11))})
+@method("min_k", needs=("logprobs",), grid={"k": TENTHS})
 def min_k(text: TokenStatistics, *, k: Share = 0.2, window: Natural = 1) -> float:
     """Mean log-probability (nats) of the k share of tokens that the model found least
     likely.

@@ -1,7 +1,7 @@
 import numpy as np
 
 from pretrace.methods.registry import method
-from pretrace.methods.statistics import Share, TokenStatistics, mean_of_lowest
+from pretrace.methods.statistics import TENTHS, Share, TokenStatistics, mean_of_lowest
 
 # a prediction that is sure of its token has no spread to divide by
 _SMALLEST_VARIANCE = 1e-6
@@ -10,7 +10,7 @@ _SMALLEST_VARIANCE = 1e-6
 @method(
     "min_k_pp",
     needs=("logprobs", "entropies", "variances"),
-    grid={"k": tuple(i / 10 for i in range(1, 11))},
+    grid={"k": TENTHS},
 )
 def min_k_pp(text: TokenStatistics, *, k: Share = 0.2) -> float:
     """Mean of the k share of lowest z_i = (l_i - mu_i) / sqrt(var_i), without unit.

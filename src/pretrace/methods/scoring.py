@@ -4,6 +4,7 @@ benchmark ask for."""
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -115,15 +116,12 @@ def plan(
                 for key, named in wanted.items():
                     planned.setdefault(plain, {}).setdefault(key, {}).update(named)
     in_order: dict[PassKey, WantedSettings] = {}
-    for plain in sorted(planned, key=_order_of_pass):
+    order = attrgetter("reading.view", "reading.start_token", "slice")
+    for plain in sorted(planned, key=order):
         in_order[plain] = {}
         for key, named in sorted(planned[plain].items()):
             in_order[plain][key] = dict(sorted(named.items()))
     return in_order
-
-
-def _order_of_pass(plain: PassKey) -> tuple[Any, ...]:
-    return plain.reading.view, plain.reading.start_token, plain.slice
 
 
 def _wanted_settings(
@@ -197,14 +195,9 @@ def _blocks(
     stored = inputs.passes.rows.get(plain, {}).get("statistics", "full")
     lacking = {*FULL_VOCABULARY} - {*TOKEN_STATISTICS[stored]}
     scorers: list[_TextScores | _BenchmarkScores] = []
-    of_texts: list[_TextScores] = []
     for key, named in wanted.items():
-        for group in _groups(plain, key, named, lacking):
-            if group.method.scope == "text":
-                of_texts.append(_TextScores(group, inputs))
-                scorers.append(of_texts[-1])
-            else:
-                scorers.append(_BenchmarkScores(group, inputs))
+        scorers += _scorers(plain, key, named, inputs, lacking)
+    of_texts = [scorer for scorer in scorers if isinstance(scorer, _TextScores)]
     methods = [scorer.method for scorer in of_texts]
     for texts in inputs.statistics(plain, methods):
         for text_scorer in of_texts:
@@ -215,14 +208,35 @@ def _blocks(
         yield block
 
 
-@dataclass(frozen=True)
-class _Group:
+def _scorers(
+    plain: PassKey,
+    key: ScoreKey,
+    named: NamedSettings,
+    inputs: Inputs,
+    lacking: set[str],
+) -> "list[_TextScores] | list[_BenchmarkScores]":
+    """Return a scorer for each group of a method's settings that read the same passes
+    and need the same of the statistics that are lacking."""
+    method = find(key.method)
+    groups: dict[Any, NamedSettings] = {}
+    for name, params in named.items():
+        absent = method.needs_of(params) & lacking
+        passes = tuple(prefix_passes(key.method, params).values())
+        groups.setdefault((absent, passes), {})[name] = params
+    if method.scope == "text":
+        return [_TextScores(plain, key, group, inputs) for group in groups.values()]
+    return [_BenchmarkScores(plain, key, group, inputs) for group in groups.values()]
+
+
+@dataclass
+class _Scorer:
     """Settings of a method, by name, that read the same passes over the texts of a
     plain pass."""
 
     plain: PassKey
     key: ScoreKey
     named: NamedSettings
+    inputs: Inputs
 
     @property
     def method(self) -> Method:
@@ -234,7 +248,7 @@ class _Group:
         settings."""
         return prefix_passes(self.key.method, next(iter(self.named.values())))
 
-    def block(
+    def block_of(
         self, ids: list[str], shots_used: list[int | None], scores: np.ndarray
     ) -> ScoreBlock:
         reading = self.plain.reading
@@ -252,42 +266,26 @@ class _Group:
         return ScoreBlock(columns, ids, shots_used, scores)
 
 
-def _groups(
-    plain: PassKey, key: ScoreKey, named: NamedSettings, lacking: set[str]
-) -> list[_Group]:
-    """Group the settings of a method that read the same passes and need the same of the
-    statistics that are lacking."""
-    method = find(key.method)
-    groups: dict[Any, NamedSettings] = {}
-    for name, params in named.items():
-        absent = method.needs_of(params) & lacking
-        passes = tuple(prefix_passes(key.method, params).values())
-        groups.setdefault((absent, passes), {})[name] = params
-    return [_Group(plain, key, group) for group in groups.values()]
+@dataclass
+class _TextScores(_Scorer):
+    """The scores of a method of the texts of a slice that were added."""
 
-
-class _TextScores:
-    """The scores of a group's method of the texts of a slice that were added."""
-
-    def __init__(self, group: _Group, inputs: Inputs) -> None:
-        self._group = group
-        self.method = group.method
+    def __post_init__(self) -> None:
+        method, key = self.method, self.key
         needs: set[str] = set()
-        for params in group.named.values():
-            needs |= self.method.needs_of(params)
+        for params in self.named.values():
+            needs |= method.needs_of(params)
         # in the method's order: the first that a text lacks is its reason
-        self._needs = [need for need in self.method.needs if need in needs]
-        key = group.key
-        self._complete = inputs.completion(self.method, group.plain, key, group.passes)
+        self._needs = [need for need in method.needs if need in needs]
+        self._complete = self.inputs.completion(method, self.plain, key, self.passes)
         self._label = f"{key.method} ({key.reference})" if key.reference else key.method
-        self._unscored = inputs.unscored
         self._ids: list[str] = []
         self._used: list[int | None] = []
         self._scores: list[np.ndarray] = []
 
     def add(self, texts: Mapping[str, TokenStatistics | str]) -> None:
         function = self.method.function
-        settings = self._group.named.values()
+        settings = self.named.values()
         scores = []
         # what is not finite is an error of its own
         with np.errstate(all="ignore"):
@@ -296,7 +294,7 @@ class _TextScores:
                     text = self._complete(id, text)
                 reason = self._obstacle(text)
                 if reason:
-                    self._unscored[self._label, reason] += 1
+                    self.inputs.unscored[self._label, reason] += 1
                     continue
                 assert isinstance(text, TokenStatistics)
                 self._ids.append(id)
@@ -316,39 +314,32 @@ class _TextScores:
         return ""
 
     def block(self) -> ScoreBlock:
-        of_no_text = np.empty((0, len(self._group.named)))
+        of_no_text = np.empty((0, len(self.named)))
         scores = np.concatenate([of_no_text, *self._scores])
-        return self._group.block(self._ids, self._used, scores)
+        return self.block_of(self._ids, self._used, scores)
 
 
-class _BenchmarkScores:
-    """The scores of a group's method, which sees no model, of the texts of a slice, as
-    the view has them.
+class _BenchmarkScores(_Scorer):
+    """The scores of a method, which sees no model, of the texts of a slice, as the view
+    has them.
 
     Shots are as they are.
     """
 
-    def __init__(self, group: _Group, inputs: Inputs) -> None:
-        self._group = group
-        self.method = group.method
-        self._inputs = inputs
-
     def block(self) -> ScoreBlock:
         id = self.method.id
-        plain = self._group.plain
-        unscored = self._inputs.unscored
-        frame = self._inputs.texts(plain)
+        unscored = self.inputs.unscored
+        frame = self.inputs.texts(self.plain)
         has_text = frame["text"].ne("")
         absent = len(frame) - int(has_text.sum())
         if absent:
-            unscored[id, f"no text of view {plain.reading.view}"] += absent
+            unscored[id, f"no text of view {self.plain.reading.view}"] += absent
         frame = frame[has_text]
-        shots = self._shots()
-        texts = self._labelled_texts(frame, shots)
+        texts = self._labelled_texts(frame)
 
         columns = []
         scored = set(texts.ids)
-        for params in self._group.named.values():
+        for params in self.named.values():
             scores = self.method.function(texts, **params)
             columns.append(scores)
             scored &= scores.keys()
@@ -359,30 +350,21 @@ class _BenchmarkScores:
         table = np.empty((len(ids), len(columns)))
         for place, scores in enumerate(columns):
             table[:, place] = [scores[id] for id in ids]
-        counts = [drawn.count for drawn in shots.values()]
-        used = max(counts, default=None)
-        return self._group.block(ids, [used] * len(ids), table)
+        used = max([count for _, count in self.passes.values()], default=None)
+        return self.block_of(ids, [used] * len(ids), table)
 
-    def _shots(self) -> dict[str, Shots]:
-        """Return need -> the shots that answer it."""
-        shots = {}
-        for need, (prefix, count) in self._group.passes.items():
-            shots[need] = Shots(prefix, self._group.key.draw, count)
-        return shots
-
-    def _labelled_texts(
-        self, frame: "pd.DataFrame", shots: Mapping[str, Shots]
-    ) -> LabelledTexts:
+    def _labelled_texts(self, frame: "pd.DataFrame") -> LabelledTexts:
         further: dict[str, Any] = {}
-        for need, drawn in shots.items():
-            further[FIELDS[need]] = self._inputs.shot_texts(self._group.plain, drawn)
+        for need, (prefix, count) in self.passes.items():
+            shots = Shots(prefix, self.key.draw, count)
+            further[FIELDS[need]] = self.inputs.shot_texts(self.plain, shots)
         return LabelledTexts(
             ids=frame["text_id"].tolist(),
             texts=frame["text"].tolist(),
             labels=whole_numbers(frame["label"]),
             folds=frame["fold"].astype(int).tolist(),
-            language=self._inputs.language,
-            stream=self._inputs.stream() if "stream" in self.method.needs else (),
+            language=self.inputs.language,
+            stream=self.inputs.stream() if "stream" in self.method.needs else (),
             **further,
         )
 

@@ -19,6 +19,13 @@ Positive = Annotated[float, (0, 1e6)]
 Natural = Annotated[int, (0, 10_000)]
 Weight = Annotated[float, (-100, 100)]
 
+TENTHS = tuple(i / 10 for i in range(1, 11))
+"""The grid of a share of the tokens, and of a weight."""
+
+Form = Literal["log_perplexity", "perplexity"]
+"""Whether a score is of mean log-probabilities, or of perplexities as some papers'
+code."""
+
 Separator = Literal["none", "space", "newline", "start_token"]
 """What joins the shots of a prefix; the start token is also put between the last shot
 and the text."""

@@ -1,17 +1,16 @@
 import zlib as compression
-from typing import Literal
 
 import numpy as np
 
 from pretrace.methods.registry import method
-from pretrace.methods.statistics import TokenStatistics
+from pretrace.methods.statistics import Form, TokenStatistics
 
 
 @method("zlib", needs=("text", "logprobs"))
 def zlib(
     text: TokenStatistics,
     *,
-    form: Literal["log_perplexity", "perplexity"] = "log_perplexity",
+    form: Form = "log_perplexity",
 ) -> float:
     """LL(x) / len(zlib(x)), in nats a byte of the compressed text; `form=perplexity`:
     -PPL(x) / len(zlib(x)).

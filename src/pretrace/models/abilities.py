@@ -1,13 +1,13 @@
 """What each kind of model can do: one table, and the refusal of what a model cannot do.
 
-The kinds are the sources of entries of models.yaml. docs/keys.md prints the table
-(`.ci/write_keys.py`).
+The kinds are the sources of entries of models.yaml. `.ci/write_keys.py` prints the
+table in docs/keys.md.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from pretrace.models.entries import MODELS, ModelEntry
+from pretrace.models.entries import ModelEntry
 from pretrace.runtime.errors import InputError
 
 KINDS = {
@@ -208,25 +208,3 @@ def refusal(
         f"{where}: {slug} {KINDS[source]} (source: {source}) and cannot "
         f"{needed.verb}{condition}. {remedy or needed.remedy}"
     )
-
-
-def _conditions(keys: Sequence[str]) -> str:
-    """Return a cell of the table: the keys of an entry that a source needs."""
-    conditions = []
-    for key in keys:
-        word = "without" if key.startswith("no ") else "with"
-        conditions.append(f"{word} `{key.removeprefix('no ')}`")
-    return " or ".join(conditions) or "no"
-
-
-def table() -> list[str]:
-    """Return the table of docs/keys.md, a line each: abilities by sources."""
-    sources = " | ".join(f"`{source}`" for source in MODELS)
-    lines = [f"| can it | {sources} |", f"|---|{'---|' * len(MODELS)}"]
-    for ability in ABILITIES.values():
-        cells = [ability.verb]
-        for source in MODELS:
-            keys = ability.keys.get(source, ())
-            cells.append("yes" if source in ability.sources else _conditions(keys))
-        lines.append(f"| {' | '.join(cells)} |")
-    return lines

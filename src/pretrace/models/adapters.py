@@ -19,7 +19,6 @@ from pretrace.models.checkpoint import (
 )
 from pretrace.runtime.errors import InputError, explain_failure, shorten
 from pretrace.runtime.files import digest, read_json, sha256_file
-from pretrace.runtime.logs import log
 
 _OF_PEFT = "base_model.model."
 """What peft puts before the name of each module that an adapter changes."""
@@ -108,7 +107,6 @@ def register_adapter(
         adapter=folder,
     )
     record_checkpoint(checkpoint, checkpoint_json)
-    log.info("%s on %s: digest %s", folder, base.path, checkpoint.digest[:12])
     return checkpoint
 
 

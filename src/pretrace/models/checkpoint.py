@@ -275,6 +275,9 @@ def record_checkpoint(checkpoint: Checkpoint, checkpoint_json: Path) -> None:
         if value:
             record[key] = str(value) if isinstance(value, Path) else value
     write_json(checkpoint_json, record)
+    place = checkpoint.adapter or checkpoint.path
+    count = len(checkpoint.files)
+    log.info("%s: %d files, digest %s", place, count, checkpoint.digest[:12])
 
 
 def register_local(
@@ -291,12 +294,7 @@ def register_local(
         raise InputError(
             f"the checkpoint directory {path} does not exist (source: local, key path)"
         )
-    checkpoint = write_checkpoint(
-        path, checkpoint_json, "local", remote_code=remote_code
-    )
-    count = len(checkpoint.files)
-    log.info("%s: %d files, digest %s", path, count, checkpoint.digest[:12])
-    return checkpoint
+    return write_checkpoint(path, checkpoint_json, "local", remote_code=remote_code)
 
 
 def refuse_adapter(path: Path) -> None:

@@ -78,16 +78,13 @@ def fetch_model(
         note = f" Access: {access}." if access else ""
         raise InputError(f"{error}{note}") from error
     source = f"hub:{hub}@{fetched.commit}"
-    checkpoint = write_checkpoint(
+    return write_checkpoint(
         fetched.folder,
         checkpoint_json,
         source,
         remote_code=remote_code,
         revision=revision,
     )
-    count = len(checkpoint.files)
-    log.info("%s: %d files, digest %s", hub, count, checkpoint.digest[:12])
-    return checkpoint
 
 
 def check_model(hub: str, revision: str, *, remote_code: bool = False) -> Listing:

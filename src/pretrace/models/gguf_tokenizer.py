@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pretrace.models.sentencepiece_files import mark_tokens
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import JsonObject
 
 if TYPE_CHECKING:
     import tokenizers
@@ -30,7 +31,7 @@ PATTERNS: Mapping[Any, Sequence[str]] = {
 by each pattern in turn, and each part is merged alone."""
 
 
-def tokenizer_of_gguf(facts: Mapping[str, Any]) -> Any:
+def tokenizer_of_gguf(facts: JsonObject) -> Any:
     """Build the tokenizer of transformers that a file's metadata `facts` describe.
 
     Raises:
@@ -56,7 +57,7 @@ def tokenizer_of_gguf(facts: Mapping[str, Any]) -> Any:
     return tokenizer
 
 
-def _byte_level(facts: Mapping[str, Any]) -> "tokenizers.Tokenizer":
+def _byte_level(facts: JsonObject) -> "tokenizers.Tokenizer":
     import tokenizers
     from tokenizers import decoders, models, pre_tokenizers
 
@@ -83,11 +84,11 @@ def _byte_level(facts: Mapping[str, Any]) -> "tokenizers.Tokenizer":
     return encoder
 
 
-def _ids(facts: Mapping[str, Any]) -> dict[str, int]:
+def _ids(facts: JsonObject) -> dict[str, int]:
     return {token: id for id, token in enumerate(_required(facts, "tokens"))}
 
 
-def _required(facts: Mapping[str, Any], key: str) -> Sequence[Any]:
+def _required(facts: JsonObject, key: str) -> Sequence[Any]:
     if not facts.get(_PREFIX + key):
         raise InputError(
             f"the file has no {_PREFIX}{key}: convert the model to GGUF again."
@@ -95,7 +96,7 @@ def _required(facts: Mapping[str, Any], key: str) -> Sequence[Any]:
     return facts[_PREFIX + key]
 
 
-def _special_tokens(facts: Mapping[str, Any]) -> dict[str, str]:
+def _special_tokens(facts: JsonObject) -> dict[str, str]:
     """Return the tokens by transformers' names of what they are for."""
     tokens = _required(facts, "tokens")
     keys = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}
@@ -114,7 +115,7 @@ def _special_tokens(facts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _template(
-    facts: Mapping[str, Any], names: Mapping[str, str], encoder: "tokenizers.Tokenizer"
+    facts: JsonObject, names: Mapping[str, str], encoder: "tokenizers.Tokenizer"
 ) -> Any:
     """Return what puts the file's BOS and EOS tokens around a text."""
     from tokenizers import processors
@@ -135,7 +136,7 @@ def _template(
     )
 
 
-def _check_ids(tokenizer: Any, facts: Mapping[str, Any]) -> None:
+def _check_ids(tokenizer: Any, facts: JsonObject) -> None:
     """Raise `InputError` unless the tokenizer that was made has the file's tokens, each
     by its number, and no others."""
     ids = _ids(facts)

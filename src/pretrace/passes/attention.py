@@ -10,6 +10,7 @@ import math
 from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.integrations.sdpa_attention import repeat_kv, sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
@@ -31,20 +32,20 @@ _BLOCK = 1 << 19
 _ALIKE = {True: 1e-3, False: 0.02}
 
 
-def put_ahead(shared: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
+def put_ahead(shared: Tensor, own: Tensor) -> Tensor:
     """Return the `own` keys or values of a batch with the prefix's `shared` [1, ...]
     noted, for `SHARED_PREFIX`."""
     setattr(own, _AHEAD, shared)
     return own
 
 
-def copied_ahead(shared: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
+def copied_ahead(shared: Tensor, own: Tensor) -> Tensor:
     """Return [texts, heads, past and own tokens, width]: the `own` tokens after a copy
     of the `shared` ones."""
     return torch.cat([shared.expand(len(own), *shared.shape[1:]), own], dim=-2)
 
 
-def whole_row(states: torch.Tensor, row: int) -> torch.Tensor:
+def whole_row(states: Tensor, row: int) -> Tensor:
     """Return the keys or values [1, heads, tokens, width] of one text, those of a noted
     prefix before its own."""
     own = states[row : row + 1]
@@ -56,19 +57,19 @@ class _Part(NamedTuple):
     """What queries [texts, heads, tokens, width] read of some keys, and ln of the
     softmax's sums, one for each."""
 
-    read: torch.Tensor
-    log_sums: torch.Tensor
+    read: Tensor
+    log_sums: Tensor
 
 
 def attention_to_shared_prefix(
     module: torch.nn.Module,
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    attention_mask: torch.Tensor | None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
     scaling: float | None = None,
     **kwargs: Any,
-) -> tuple[torch.Tensor, None]:
+) -> tuple[Tensor, None]:
     """Return what `query` [texts, heads, tokens, width] reads, [texts, tokens, heads,
     width].
 
@@ -102,7 +103,7 @@ def attention_to_shared_prefix(
     return both.to(query.dtype).transpose(1, 2).contiguous(), None
 
 
-def mask_after_shared_prefix(**asked: Any) -> torch.Tensor | None:
+def mask_after_shared_prefix(**asked: Any) -> Tensor | None:
     """Return transformers' mask; None where it would let every query see the prefix and
     its own text up to itself."""
     window = asked.get("local_size")
@@ -114,7 +115,7 @@ def mask_after_shared_prefix(**asked: Any) -> torch.Tensor | None:
     return sdpa_mask(**asked)
 
 
-def _all_seen(tokens: int, seen: int, device: torch.device) -> torch.Tensor:
+def _all_seen(tokens: int, seen: int, device: torch.device) -> Tensor:
     """Return the mask [1, 1, tokens, seen] of queries that see the past, and their own
     text up to themselves."""
     mask = torch.ones(tokens, seen, dtype=torch.bool, device=device)
@@ -122,7 +123,7 @@ def _all_seen(tokens: int, seen: int, device: torch.device) -> torch.Tensor:
 
 
 def _read_as_one_text(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float
+    query: Tensor, key: Tensor, value: Tensor, scaling: float
 ) -> _Part:
     """Read the prefix [1, key heads, past, width] as if all queries were of one text,
     which a GPU does at once."""
@@ -135,9 +136,9 @@ def _read_as_one_text(
 
 
 def _kernel(
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
     scaling: float,
     *,
     is_causal: bool,
@@ -164,7 +165,7 @@ def _kernel(
 
 
 def _read_in_products(
-    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float
+    query: Tensor, key: Tensor, value: Tensor, scaling: float
 ) -> _Part:
     """Read the prefix [1, key heads, past, width] by products of matrices, head by
     head.
@@ -189,8 +190,8 @@ def _read_in_products(
 
 
 def _read(
-    queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scaling: float
-) -> tuple[torch.Tensor, torch.Tensor]:
+    queries: Tensor, keys: Tensor, values: Tensor, scaling: float
+) -> tuple[Tensor, Tensor]:
     """Return float32 [queries, width], what they read of these keys, and ln of their
     softmax's sums [queries, 1]."""
     queries = queries.float()
@@ -244,7 +245,7 @@ def gpu_reads_apart(config: Any, device: torch.device, dtype: torch.dtype) -> bo
     width = heads.width
     drawn = torch.Generator().manual_seed(0)
 
-    def states(texts: int, heads: int, tokens: int) -> torch.Tensor:
+    def states(texts: int, heads: int, tokens: int) -> Tensor:
         numbers = torch.randn(texts, heads, tokens, width, generator=drawn)
         return numbers.to(device, dtype)
 

@@ -24,10 +24,13 @@ PASS_SCHEMA = pa.schema({**_TEXT_COLUMNS, **_STATISTIC_COLUMNS, **_FACT_COLUMNS}
 
 
 def chunk_table(
-    chunk: list[Request], prompt_prefix: PromptPrefix, values: list[np.ndarray]
+    chunk: list[Request],
+    prompt_prefix: PromptPrefix,
+    statistics: str,
+    values: list[np.ndarray],
 ) -> pa.Table:
     """Return the store's rows of one chunk; `values` as `Engine.statistics` gives
-    them."""
+    them for these `statistics`."""
     rows = []
     scored = []
     ends = [0]
@@ -46,7 +49,7 @@ def chunk_table(
         ends.append(ends[-1] + len(tokens))
     offsets = pa.array(ends, pa.int32())
     columns = {"token_ids": scored}
-    for number, name in enumerate(_names_of(len(values[0]))):
+    for number, name in enumerate(TOKEN_STATISTICS[statistics]):
         columns[name] = [of_text[number] for of_text in values]
     table = pa.Table.from_pylist(rows, schema=PASS_SCHEMA)
     for name, parts in columns.items():
@@ -55,12 +58,3 @@ def chunk_table(
         lists = pa.ListArray.from_arrays(offsets, numbers)
         table = table.set_column(PASS_SCHEMA.get_field_index(name), field, lists)
     return table
-
-
-def _names_of(count: int) -> tuple[str, ...]:
-    """Return the names of so many statistics: the kinds of `TOKEN_STATISTICS` differ in
-    their number."""
-    for names in TOKEN_STATISTICS.values():
-        if len(names) == count:
-            return tuple(names)
-    raise ValueError(f"no kind of statistics has {count} numbers")

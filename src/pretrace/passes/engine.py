@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from pretrace.passes.features import Features, to_device
 from pretrace.passes.memory import attempt, smaller_budget
@@ -25,7 +26,7 @@ from pretrace.passes.statistics import spans
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
-_Started = tuple[list[list[int]], torch.Tensor]
+_Started = tuple[list[list[int]], Tensor]
 """A batch, each text by its places in the window, and its statistics, which a GPU may
 still be computing."""
 
@@ -183,7 +184,7 @@ class Engine:
         )
 
     def _arrays(
-        self, batch: list[Request], prompt_prefix: PromptPrefix, computed: torch.Tensor
+        self, batch: list[Request], prompt_prefix: PromptPrefix, computed: Tensor
     ) -> list[np.ndarray]:
         """Return the statistics of each text of a batch, once the device has computed
         them."""
@@ -226,7 +227,7 @@ class Engine:
 
     def _run(
         self, batch: list[Request], prompt_prefix: PromptPrefix, statistics: str
-    ) -> torch.Tensor:
+    ) -> Tensor:
         """Return statistics [numbers, tokens of all texts], which a GPU may not have
         computed yet.
 
@@ -265,11 +266,11 @@ class Engine:
 
     def _reduced(
         self,
-        read: torch.Tensor,
+        read: Tensor,
         targets: list[np.ndarray],
         ends: list[int],
         statistics: str,
-    ) -> torch.Tensor:
+    ) -> Tensor:
         """Return float32 [numbers, all targets] of features [texts, tokens, width];
         each text's targets are its last tokens."""
         width = read.shape[1]
@@ -288,7 +289,7 @@ class Engine:
         inputs: np.ndarray,
         prompt_prefix: PromptPrefix,
         encoded: EncodedPrefix | None,
-    ) -> torch.Tensor:
+    ) -> Tensor:
         """Compute features of each input token [texts, tokens], after the features of
         the last token of a shared prompt prefix."""
         ids = to_device(inputs, self.features.device)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from pretrace.passes.attention import SHARED_PREFIX
 from pretrace.passes.requests import TOKEN_STATISTICS
@@ -19,7 +20,7 @@ _LOGITS_ALIVE = 512
 _LOGITS_SHARE = 0.05  # of a GPU's memory that such logits may take
 
 
-def to_device(values: np.ndarray, device: torch.device) -> torch.Tensor:
+def to_device(values: np.ndarray, device: torch.device) -> Tensor:
     """Return a copy on `device`. A GPU fetches it from pinned memory, so that nothing
     here waits for the GPU."""
     tensor = torch.from_numpy(values)
@@ -96,7 +97,7 @@ class Features:
     def has_separate_head(self) -> bool:
         return self._head is not None
 
-    def __call__(self, inputs: torch.Tensor, **cache: Any) -> torch.Tensor:
+    def __call__(self, inputs: Tensor, **cache: Any) -> Tensor:
         """Return features [texts, tokens, width] of `inputs` [texts, tokens]; `cache`
         goes to the model."""
         return self._of(self._module(input_ids=inputs, **cache))
@@ -121,14 +122,14 @@ class Features:
         finally:
             self._module.set_attn_implementation(before)
 
-    def with_state(self, inputs: torch.Tensor) -> tuple[torch.Tensor, str, Any]:
+    def with_state(self, inputs: Tensor) -> tuple[Tensor, str, Any]:
         """Return the features, and the cache that the model makes by itself, with the
         name by which it takes it."""
         output = self._module(input_ids=inputs, use_cache=True)
         name = "cache_params" if "cache_params" in output else "past_key_values"
         return self._of(output), name, output[name]
 
-    def _of(self, output: Any) -> torch.Tensor:
+    def _of(self, output: Any) -> Tensor:
         return output.logits if self._head is None else output.last_hidden_state
 
     def alike(self, lengths: Sequence[int]) -> int:
@@ -151,9 +152,7 @@ class Features:
             alive = max(alive, on_gpu)
         return max(1, alive // max(tokens, 1))
 
-    def statistics(
-        self, rows: torch.Tensor, targets: torch.Tensor, statistics: str
-    ) -> torch.Tensor:
+    def statistics(self, rows: Tensor, targets: Tensor, statistics: str) -> Tensor:
         """Return float32 [numbers, n] of `rows` [n, width] and `targets` [n], as in
         `requests.TOKEN_STATISTICS`."""
         if self._head is not None:
@@ -163,7 +162,7 @@ class Features:
         Reduction(rows.shape[-1], rows.device)(rows, targets, out)
         return out
 
-    def logits(self, rows: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    def logits(self, rows: Tensor, ids: Tensor) -> Tensor:
         """Return float32 [n, m] of `rows` [n, width]: the logits of these `ids` [m] of
         the vocabulary alone."""
         if self._head is not None:

@@ -300,9 +300,8 @@ def _compute_chunk(
         progress.update(done, note=cost.note())
 
     prefix = task.prompt_prefix
-    values = engine.statistics(
-        requests, prefix, statistics=task.read.statistics, progress=report
-    )
+    statistics = task.read.statistics
+    values = engine.statistics(requests, prefix, statistics=statistics, progress=report)
     cost.texts = len(requests)
     cost.skipped = sum(request.skip_reason(prefix) is not None for request in requests)
     cost.truncated = sum(request.truncated for request in requests)
@@ -310,4 +309,4 @@ def _compute_chunk(
     record = cost.record()
     record["batch_tokens"] = engine.batch_tokens
     record["prefix_way"] = engine.prefix_way(prefix)
-    return chunk_table(requests, prefix, values), record
+    return chunk_table(requests, prefix, statistics, values), record

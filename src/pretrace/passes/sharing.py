@@ -8,10 +8,11 @@ rounding of the model's own type can tip the choice.
 
 import copy
 import math
-from itertools import chain
-from typing import Any, ClassVar, NamedTuple
+from itertools import chain, product
+from typing import Any, ClassVar
 
 import torch
+from torch import Tensor
 from transformers.cache_utils import (
     Cache,
     DynamicCache,
@@ -55,29 +56,33 @@ class PrefixLayer(DynamicLayer):
     cache that keeps nothing else.
 
     A batch sees them before its own. They are copied for it, as long as the layer's
-    attention takes, unless the attention reads them `apart`.
+    attention takes, unless the attention reads them `apart`. With `remembers`, `seen`
+    has what the last batch saw.
     """
 
     def __init__(
-        self, keys: torch.Tensor, values: torch.Tensor, *, apart: bool
+        self, keys: Tensor, values: Tensor, *, apart: bool, remembers: bool = False
     ) -> None:
         super().__init__()
         self.keys = keys
         self.values = values
         self._ahead = put_ahead if apart else copied_ahead
+        self._remembers = remembers
         self.dtype = keys.dtype
         self.device = keys.device
         self.is_initialized = True
 
     def update(
         self,
-        key_states: torch.Tensor,
-        value_states: torch.Tensor,
+        key_states: Tensor,
+        value_states: Tensor,
         *args: Any,
         **kwargs: Any,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[Tensor, Tensor]:
         keys = self._ahead(self.keys, key_states)
         values = self._ahead(self.values, value_states)
+        if self._remembers:
+            self.seen = keys, values
         return keys, values
 
 
@@ -106,12 +111,12 @@ class SharedCache:
     def serves(self, parts: tuple[Ids, ...]) -> bool:
         return self.parts[: len(parts)] == parts
 
-    def last(self, parts: tuple[Ids, ...]) -> torch.Tensor:
+    def last(self, parts: tuple[Ids, ...]) -> Tensor:
         """Return the features [width] of the last token of these parts, which predict a
         text's first token."""
         return self._last[len(parts) - 1]
 
-    def read(self, inputs: torch.Tensor, parts: tuple[Ids, ...]) -> torch.Tensor:
+    def read(self, inputs: Tensor, parts: tuple[Ids, ...]) -> Tensor:
         """Return features [texts, tokens, width] of `inputs` [texts, tokens] after
         these parts."""
         with self._features.after_prefix():
@@ -161,10 +166,10 @@ class SteppedState:
     def serves(self, parts: tuple[Ids, ...]) -> bool:
         return self.parts == parts
 
-    def last(self, parts: tuple[Ids, ...]) -> torch.Tensor:
+    def last(self, parts: tuple[Ids, ...]) -> Tensor:
         return self._last
 
-    def read(self, inputs: torch.Tensor, parts: tuple[Ids, ...]) -> torch.Tensor:
+    def read(self, inputs: Tensor, parts: tuple[Ids, ...]) -> Tensor:
         state = copy.deepcopy(self._state)
         first = torch.zeros(len(inputs), dtype=torch.long, device=inputs.device)
         state.reorder_cache(first)
@@ -232,20 +237,18 @@ def _is_exact(way: PrefixSharing, features: Features, name: str) -> bool:
     left in `features`.
     """
     attentions = _attentions(features) if way is SharedCache else [features.attention]
-    narrow = [_Trial(attention, narrow=True) for attention in attentions]
-    as_wide = [_Trial(attention, narrow=False) for attention in attentions]
-    trials = [*narrow, *as_wide]
+    trials = [*product((True, False), attentions)]
     off = math.inf
-    for trial in trials:
+    for number, (narrow, attention) in enumerate(trials, 1):
         try:
-            small = _small(features.model, narrow=trial.narrow)
-            off = _off(way, Features(small, trial.attention))
+            small = _small(features.model, narrow=narrow)
+            off = _off(way, Features(small, attention))
         except Exception as error:
-            if is_out_of_memory(error) or trial is trials[-1]:
+            if is_out_of_memory(error) or number == len(trials):
                 raise
             continue
         if off <= _TOLERANCE:
-            features.attention = trial.attention
+            features.attention = attention
             return True
     log.warning(
         "%s: a prefix that is shared by %s gives features that are off by %.2g of "
@@ -257,14 +260,6 @@ def _is_exact(way: PrefixSharing, features: Features, name: str) -> bool:
         _TOLERANCE,
     )
     return False
-
-
-class _Trial(NamedTuple):
-    """How a few layers are verified: their attention after a prefix, and whether they
-    have few heads."""
-
-    attention: str
-    narrow: bool
 
 
 def _attentions(features: Features) -> list[str]:
@@ -355,7 +350,7 @@ def _off(way: PrefixSharing, features: Features) -> float:
 def _distance(
     encoded: EncodedPrefix,
     parts: tuple[Ids, ...],
-    texts: torch.Tensor,
+    texts: Tensor,
     features: Features,
 ) -> float:
     """Return the Euclidean distance, relative to the norm of the features that are
@@ -368,5 +363,5 @@ def _distance(
     return max(of_last, of_texts)
 
 
-def _relative(shared: torch.Tensor, expected: torch.Tensor) -> float:
+def _relative(shared: Tensor, expected: Tensor) -> float:
     return float((shared - expected).norm() / expected.norm())

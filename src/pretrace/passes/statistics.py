@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from pretrace.passes.memory import is_out_of_memory
 from pretrace.passes.requests import TOKEN_STATISTICS, TOP
@@ -49,8 +50,8 @@ class OutputHead:
 
     def __init__(
         self,
-        weight: torch.Tensor,
-        bias: torch.Tensor | None,
+        weight: Tensor,
+        bias: Tensor | None,
         finish: "_Finish | None" = None,
     ) -> None:
         self._finish = finish
@@ -68,21 +69,19 @@ class OutputHead:
         return chunk_rows(self._weight.shape[1], self._weight.device)
 
     @cached_property
-    def _logits(self) -> torch.Tensor:
+    def _logits(self) -> Tensor:
         rows = _KEPT_ROWS if self._in_slices else self._chunk
         return self._weight.new_empty(rows, self._weight.shape[1], dtype=torch.float32)
 
     @cached_property
-    def _slice(self) -> torch.Tensor:
+    def _slice(self) -> Tensor:
         return self._weight.new_empty(_SLICED_AT_ONCE * _SLICE)
 
     @cached_property
     def _reduce(self) -> "Reduction":
         return Reduction(self._weight.shape[1], self._weight.device)
 
-    def statistics(
-        self, hidden: torch.Tensor, targets: torch.Tensor, statistics: str
-    ) -> torch.Tensor:
+    def statistics(self, hidden: Tensor, targets: Tensor, statistics: str) -> Tensor:
         """Return float32 [numbers, n] of `hidden` [n, width] and `targets` [n], rows as
         in `TOKEN_STATISTICS`."""
         hidden = hidden.to(self._weight.device, self._narrow)
@@ -99,19 +98,17 @@ class OutputHead:
             fill(hidden[chunk], targets[chunk], out[:, chunk])
         return out
 
-    def _whole(
-        self, hidden: torch.Tensor, targets: torch.Tensor, out: torch.Tensor
-    ) -> None:
+    def _whole(self, hidden: Tensor, targets: Tensor, out: Tensor) -> None:
         self._reduce(self._whole_logits(hidden), targets, out)
 
-    def _whole_logits(self, hidden: torch.Tensor) -> torch.Tensor:
+    def _whole_logits(self, hidden: Tensor) -> Tensor:
         """Return float32 [n, vocabulary] of `hidden` [n, width], in a buffer that the
         next call fills again."""
         if self._finish is None:
             return self.layer(hidden)
         return self._finish(hidden, self.layer)
 
-    def layer(self, inputs: torch.Tensor) -> torch.Tensor:
+    def layer(self, inputs: Tensor) -> Tensor:
         """Return float32 [..., vocabulary] of `inputs` [..., width], in that buffer:
         what the layer makes of them."""
         rows = inputs.reshape(-1, inputs.shape[-1])
@@ -119,9 +116,7 @@ class OutputHead:
         self._product(rows, slice(None), logits)
         return logits.view(*inputs.shape[:-1], logits.shape[1])
 
-    def _by_slices(
-        self, hidden: torch.Tensor, targets: torch.Tensor, out: torch.Tensor
-    ) -> None:
+    def _by_slices(self, hidden: Tensor, targets: Tensor, out: Tensor) -> None:
         """Fill `out` slice by slice of the vocabulary, because whole rows of logits do
         not stay in cache."""
         hidden = hidden.float()
@@ -154,7 +149,7 @@ class OutputHead:
             self._whole(hidden[few], targets[few], values)
             out[:, few] = values
 
-    def _own(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    def _own(self, hidden: Tensor, targets: Tensor) -> Tensor:
         """Return the logits of the targets alone, in small products that round as the
         slices' do."""
         own = hidden.new_empty(len(targets))
@@ -165,9 +160,7 @@ class OutputHead:
             own[block] = product.diagonal()
         return own
 
-    def _product(
-        self, hidden: torch.Tensor, columns: slice | torch.Tensor, out: torch.Tensor
-    ) -> None:
+    def _product(self, hidden: Tensor, columns: slice | Tensor, out: Tensor) -> None:
         """Multiply `hidden` [n, width] by these columns of the weights and add the
         bias, summed and kept in float32."""
         weight = self._weight[:, columns]
@@ -181,7 +174,7 @@ class OutputHead:
         if self._bias is not None:
             out += self._bias[columns]
 
-    def logits(self, hidden: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+    def logits(self, hidden: Tensor, ids: Tensor) -> Tensor:
         """Return float32 [n, m], logits of `ids` [m] after `hidden` [n, width], summed
         in float32."""
         hidden = hidden.to(self._weight.device, self._narrow)
@@ -223,17 +216,13 @@ class Reduction:
         self._shifted = torch.empty(self._rows, vocabulary, device=device)
         self._weighted = torch.empty_like(self._shifted)
 
-    def __call__(
-        self, logits: torch.Tensor, targets: torch.Tensor, out: torch.Tensor
-    ) -> None:
+    def __call__(self, logits: Tensor, targets: Tensor, out: Tensor) -> None:
         """Fill `out` [numbers, n], rows as in `TOKEN_STATISTICS`, from `logits`
         [n, vocabulary] and `targets` [n]."""
         for block in spans(len(targets), self._rows):
             self._block(logits[block].float(), targets[block], out[:, block])
 
-    def _block(
-        self, logits: torch.Tensor, targets: torch.Tensor, out: torch.Tensor
-    ) -> None:
+    def _block(self, logits: Tensor, targets: Tensor, out: Tensor) -> None:
         z = self._shifted[: len(targets)]
         p = self._weighted[: len(targets)]
         torch.sub(logits, logits.amax(-1, keepdim=True), out=z)
@@ -256,24 +245,24 @@ class _Merged:
     """Sums of rows whose logits come slice by slice: each slice's maximum, and its sums
     below that maximum."""
 
-    def __init__(self, own: torch.Tensor, numbers: int) -> None:
+    def __init__(self, own: Tensor, numbers: int) -> None:
         """`own` [n], the logits of the targets; `numbers`: how many statistics are
         wanted."""
         self._own = own
         self._numbers = numbers
         self._ranks = torch.zeros_like(own)
-        self._sums: list[torch.Tensor] = []
+        self._sums: list[Tensor] = []
         self._shifted = own.new_empty(_SLICED_ROWS * _SLICE)
         self._weighted = torch.empty_like(self._shifted)
 
-    def add(self, logits: torch.Tensor) -> None:
+    def add(self, logits: Tensor) -> None:
         """Add a slice's `logits` [n, columns]."""
         sums = logits.new_empty(2 if self._numbers == 1 else 4, len(logits))
         for rows in spans(len(logits), _SLICED_ROWS):
             self._block(logits[rows], rows, sums[:, rows])
         self._sums.append(sums)
 
-    def _block(self, logits: torch.Tensor, rows: slice, sums: torch.Tensor) -> None:
+    def _block(self, logits: Tensor, rows: slice, sums: Tensor) -> None:
         size = logits.numel()
         z = self._shifted[:size].view(logits.shape)
         p = self._weighted[:size].view(logits.shape)
@@ -288,7 +277,7 @@ class _Merged:
         for weighted in sums[2:]:
             torch.sum(p.mul_(z), -1, out=weighted)
 
-    def fill(self, out: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def fill(self, out: Tensor) -> tuple[Tensor, Tensor]:
         """Fill `out` [numbers, n] up to the ranks; return each highest logit and sum of
         e^z below it, [n]."""
         highest, *sums = torch.stack(self._sums, dim=1)  # each [slices, n]
@@ -306,9 +295,7 @@ class _Merged:
         return most, total
 
 
-def _fill(
-    out: torch.Tensor, own: torch.Tensor, total: torch.Tensor, *weighted: torch.Tensor
-) -> None:
+def _fill(out: Tensor, own: Tensor, total: Tensor, *weighted: Tensor) -> None:
     """Fill ln p, entropy, variance and highest ln p, given the targets' z and the sums
     of e^z, z e^z, z^2 e^z [n].
 
@@ -328,13 +315,13 @@ def _fill(
     out[3] = highest
 
 
-def _exp(z: torch.Tensor, out: torch.Tensor) -> None:
+def _exp(z: Tensor, out: Tensor) -> None:
     """Fill `out` with e^z: by powers of two, because torch's exp calls MKL, which is
     slow on processors of AMD."""
     torch.exp2(torch.mul(z, math.log2(math.e), out=out), out=out)
 
 
-def _top_mass(z: torch.Tensor, p: torch.Tensor) -> torch.Tensor:
+def _top_mass(z: Tensor, p: Tensor) -> Tensor:
     """Sum the `p` [n, vocabulary] at or above the 40th of the logits `z`."""
     if z.device.type == "cpu":
         likeliest = _likeliest(z, TOP + 1)
@@ -346,7 +333,7 @@ def _top_mass(z: torch.Tensor, p: torch.Tensor) -> torch.Tensor:
     return p.masked_fill(z < last, 0).sum(-1)
 
 
-def _likeliest(z: torch.Tensor, count: int) -> torch.Tensor:
+def _likeliest(z: Tensor, count: int) -> Tensor:
     """Return the `count` highest of each row [n, vocabulary], sorted; all of fewer."""
     vocabulary = z.shape[1]
     if vocabulary < count * _GROUP:
@@ -361,7 +348,7 @@ def _likeliest(z: torch.Tensor, count: int) -> torch.Tensor:
     return candidates.topk(count).values
 
 
-def _tie(likeliest: torch.Tensor) -> torch.Tensor:
+def _tie(likeliest: Tensor) -> Tensor:
     """Return whether in each row [n, 41], sorted, the last ties with the 40th, as more
     tokens may."""
     if likeliest.shape[1] <= TOP:
@@ -380,7 +367,7 @@ def spans(total: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, total)) for start in range(0, total, size)]
 
 
-_Layer = Callable[[torch.Tensor], torch.Tensor]
+_Layer = Callable[[Tensor], Tensor]
 
 
 class _Finish:
@@ -398,7 +385,7 @@ class _Finish:
         self._dtype = dtype
         self.keeps_inputs = False
 
-    def __call__(self, hidden: torch.Tensor, layer: _Layer) -> torch.Tensor:
+    def __call__(self, hidden: Tensor, layer: _Layer) -> Tensor:
         """Return float32 [n, vocabulary] of `hidden` [n, width], with `layer` in the
         place of the output layer."""
         self._read["last_hidden_state"] = hidden.to(self._dtype)[None]
@@ -458,7 +445,7 @@ def output_layer(model: Any) -> OutputHead | None:
     inputs = []
     reads = []
 
-    def marked(hidden: torch.Tensor) -> torch.Tensor:
+    def marked(hidden: Tensor) -> Tensor:
         inputs.append(hidden)
         return marks.view(*hidden.shape[:-1], -1)
 
@@ -485,7 +472,7 @@ def output_layer(model: Any) -> OutputHead | None:
 
 
 def _finished_head(
-    model: Any, layer: torch.nn.Linear, probe: torch.Tensor, read: Any
+    model: Any, layer: torch.nn.Linear, probe: Tensor, read: Any
 ) -> OutputHead | None:
     """Return the layer in the model's own code, if that gives the model's logits; else
     None."""
@@ -498,8 +485,8 @@ def _finished_head(
         head = OutputHead(layer.weight, layer.bias, finish)
 
         def watched(
-            inputs: torch.Tensor, finish: _Finish = finish, head: OutputHead = head
-        ) -> torch.Tensor:
+            inputs: Tensor, finish: _Finish = finish, head: OutputHead = head
+        ) -> Tensor:
             read_states = inputs.reshape(hidden.shape).float()
             finish.keeps_inputs = torch.equal(read_states, hidden.float())
             return head.layer(inputs)

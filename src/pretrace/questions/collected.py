@@ -35,7 +35,7 @@ from pretrace.benchmarks.columns import (
     is_missing,
     only_of,
 )
-from pretrace.benchmarks.rows import Row, only_columns, opened_parquet, rows
+from pretrace.benchmarks.rows import LocatedRow, Row, only_columns, opened_parquet, rows
 from pretrace.benchmarks.subsets_and_lengths import Slice
 from pretrace.questions.answering import (
     OPTION_LETTERS,
@@ -270,7 +270,7 @@ _NOTHING: Row = dict.fromkeys(("setting", "subset", "paraphraser"), "") | dict.f
 )
 
 
-def _read_rows(path: Path) -> Iterator[tuple[str, Row]]:
+def _read_rows(path: Path) -> Iterator[LocatedRow]:
     """Yield each row with its place as a row of the answers table
     (`table.ANSWER_SCHEMA`), checked."""
     for where, row in rows(path, only_of(Choice, Written)):

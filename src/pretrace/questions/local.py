@@ -2,12 +2,13 @@
 prompts, texts greedily or sampled."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from pretrace.models.generation import generate, stated_ends
 from pretrace.models.target import Target
@@ -48,7 +49,7 @@ class _Reading(NamedTuple):
 
     prompts: int
     places: list[list[int]]
-    probabilities: list[torch.Tensor]
+    probabilities: list[Tensor]
 
 
 TOO_LONG = "longer than the model's context"
@@ -159,17 +160,16 @@ class LocalAnswerer:
         self, questions: Sequence[Question], units: int, progress: Advance
     ) -> list[list[Reply]]:
         kind = Kind("replies", reply_of_row, (units,))
-        ask = partial(self._ask_replies, units)
+        ask = partial(self._ask_texts, partial(self._replies, units))
         return self._answers.of(kind, questions, ask, progress)
 
-    def _ask_replies(self, units: int, missing: Missing) -> Answered[Reply]:
+    def _ask_texts(
+        self, write: Callable[[Sequence[Prompt]], list[Reply]], missing: Missing
+    ) -> Answered[Reply]:
         assert self._model is not None  # weights load before the clock starts
-        return (
-            (key, self._replies(question.prompts, units))
-            for key, question in missing.items()
-        )
+        return ((key, write(question.prompts)) for key, question in missing.items())
 
-    def _replies(self, prompts: Sequence[Prompt], units: int) -> list[Reply]:
+    def _replies(self, units: int, prompts: Sequence[Prompt]) -> list[Reply]:
         """Answer prompts; those of equally many tokens go together, so that none is
         padded."""
         ids = [self._ids(prompt) for prompt in prompts]
@@ -206,22 +206,16 @@ class LocalAnswerer:
         for prompt, tokens in zip(prompts, most, strict=True):
             options = (PARAPHRASE_TEMPERATURE, tokens, again)
             kind = Kind("written", reply_of_row, options)
-            ask = partial(self._ask_writing, tokens, again)
+            ask = partial(self._ask_texts, partial(self._written, tokens, again))
             [[reply]] = self._answers.of(kind, [Question([prompt])], ask, progress)
             replies.append(reply)
         return replies
 
-    def _ask_writing(self, most: int, again: int, missing: Missing) -> Answered[Reply]:
-        assert self._model is not None  # weights load before the clock starts
-        return (
-            (key, [self._written(question.prompts[0], most, again)])
-            for key, question in missing.items()
-        )
-
-    def _written(self, prompt: Prompt, most: int, again: int) -> Reply:
+    def _written(self, most: int, again: int, prompts: Sequence[Prompt]) -> list[Reply]:
+        [prompt] = prompts
         ids = self._ids(prompt)
         if not self._fitting([ids], more=1):
-            return Reply(None, TOO_LONG, skipped=True)
+            return [Reply(None, TOO_LONG, skipped=True)]
         room = most
         if self._target.context is not None:
             room = min(most, self._target.context - len(ids))
@@ -230,8 +224,8 @@ class LocalAnswerer:
             self._model, self.tokenizer, [ids], room, PARAPHRASE_TEMPERATURE
         )
         if len(added) == room < most:
-            return Reply(None, CUT)
-        return Reply(self._text(added))
+            return [Reply(None, CUT)]
+        return [Reply(self._text(added))]
 
     def _ids(self, prompt: Prompt) -> Ids:
         """Encode what the model reads: the chat template's text, or its tokenizer's
@@ -287,9 +281,7 @@ class LocalAnswerer:
                 fitting.append(place)
         return fitting
 
-    def _probabilities(
-        self, spellings: list[list[int]], features: torch.Tensor
-    ) -> torch.Tensor:
+    def _probabilities(self, spellings: list[list[int]], features: Tensor) -> Tensor:
         """Compute the probability of each letter, float32 [4], on the device of the
         features."""
         wanted = to_device(np.concatenate(spellings), features.device)

@@ -13,10 +13,10 @@ depends on which questions were asked before.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 from transformers.cache_utils import Cache, DynamicCache
 
 from pretrace.passes.attention import whole_row
@@ -30,11 +30,13 @@ WORTH = 16
 """Further tokens that prompts must share to be read as one branch: fewer are quicker
 read again. At least two, because one stays for the prompt that ends first."""
 
-Past = list[tuple[torch.Tensor, torch.Tensor]] | None
-"""Keys and values [1, heads, tokens, width] of each layer, for all tokens before a
-branch."""
+Layers = list[tuple[Tensor, Tensor]]
+"""Keys and values [1, heads, tokens, width] of each layer."""
 
-Readout = Callable[[torch.Tensor], torch.Tensor]
+Past = Layers | None
+"""The same for all tokens before a branch."""
+
+Readout = Callable[[Tensor], Tensor]
 """Features [width] of a prompt's last token -> its answer, on the same device."""
 
 
@@ -116,23 +118,6 @@ def _opened(root: Branch) -> Branch:
     return Branch((), root.prompts, branches)
 
 
-class _Remembering(PrefixLayer):
-    """A `PrefixLayer` that remembers its last keys and values: the past of the branches
-    that follow."""
-
-    seen: tuple[torch.Tensor, torch.Tensor]
-
-    def update(
-        self,
-        key_states: torch.Tensor,
-        value_states: torch.Tensor,
-        *args: Any,
-        **kwargs: Any,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        self.seen = super().update(key_states, value_states)
-        return self.seen
-
-
 class Reader:
     """Reads trees, and answers each prompt from the features of its last token.
 
@@ -201,7 +186,7 @@ class Reader:
             self.read += len(ids)
         return self._encoded
 
-    def _encode(self, ids: Ids) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    def _encode(self, ids: Ids) -> Layers:
         cache = DynamicCache()
         inputs = to_device(np.array([ids]), self.features.device)
         with torch.inference_mode():
@@ -215,7 +200,7 @@ class Reader:
 
     def answers(
         self, root: Branch, answer: Readout, past: Past = None
-    ) -> Iterator[tuple[list[int], torch.Tensor]]:
+    ) -> Iterator[tuple[list[int], Tensor]]:
         """Yield (places, `answer` of the features) once for each branch that ends, in
         no particular order."""
         branches = [root] if root.ids else root.branches
@@ -228,7 +213,7 @@ class Reader:
 
     def _read(
         self, branches: list[Branch], answer: Readout, past: Past
-    ) -> Iterator[tuple[list[int], torch.Tensor]]:
+    ) -> Iterator[tuple[list[int], Tensor]]:
         todo = sorted(branches, key=lambda branch: -len(branch.ids))
         before = 0 if past is None else past[0][0].shape[-2]
         while todo:
@@ -243,7 +228,7 @@ class Reader:
             following, after = computed
             del todo[: len(batch)]
             for row, (branch, then) in enumerate(zip(batch, following, strict=True)):
-                if isinstance(then, torch.Tensor):
+                if isinstance(then, Tensor):
                     yield branch.prompts, then
                     continue
                 end = before + len(branch.ids)
@@ -263,9 +248,7 @@ class Reader:
 
     def _forward(
         self, batch: list[Branch], answer: Readout, past: Past
-    ) -> tuple[
-        list[list[Branch] | torch.Tensor], list[tuple[torch.Tensor, torch.Tensor]]
-    ]:
+    ) -> tuple[list[list[Branch] | Tensor], Layers]:
         """Run a batch; return each branch's children or answer, and the cache if a
         branch has children.
 
@@ -281,10 +264,11 @@ class Reader:
         goes_on = any(branch.branches or branch.written for branch in batch)
         cache = None
         if past is not None:
-            layer = _Remembering if goes_on else PrefixLayer
+            apart = self.features.reads_apart
             layers = []
             for keys, values in past:
-                layers.append(layer(keys, values, apart=self.features.reads_apart))
+                layer = PrefixLayer(keys, values, apart=apart, remembers=goes_on)
+                layers.append(layer)
             cache = Cache(layers=layers)
         elif goes_on:
             # Explicit: the default of a sliding-window model drops what the first
@@ -304,8 +288,8 @@ class Reader:
         return following, [layer.seen for layer in cache.layers]
 
     def _following(
-        self, batch: list[Branch], last: torch.Tensor, answer: Readout
-    ) -> list[list[Branch] | torch.Tensor]:
+        self, batch: list[Branch], last: Tensor, answer: Readout
+    ) -> list[list[Branch] | Tensor]:
         vocabulary = torch.arange(self.features.vocabulary, device=last.device)
         likeliest = []
         for branch, features in zip(batch, last, strict=True):
@@ -314,7 +298,7 @@ class Reader:
                 likeliest.append(logits.argmax())
         # all at once: each of them would wait for the device
         ids = iter(torch.stack(likeliest).tolist() if likeliest else [])
-        following: list[list[Branch] | torch.Tensor] = []
+        following: list[list[Branch] | Tensor] = []
         for branch, features in zip(batch, last, strict=True):
             if branch.branches:
                 following.append(branch.branches)

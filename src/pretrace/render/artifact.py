@@ -133,16 +133,16 @@ class Panel(Keys):
         """Name the panel in running text: `Pythia-2.8B on WikiMIA, 64 words`."""
         if self.label is not None:
             return ", ".join([self.label, *self.across])
-        model, benchmark = self.title_of(self.model), self.title_of(self.benchmark)
-        return f"{model} on {benchmark}{self.place}"
+        benchmark = f"{self.title_of(self.benchmark)}{self.place}"
+        return f"{self.title_of(self.model)} on {benchmark}"
 
     @property
     def heading(self) -> str:
         """Name the panel by its label, or else as `WikiMIA, 64 words, Pythia-2.8B`."""
         if self.label is not None:
             return self.name
-        model, benchmark = self.title_of(self.model), self.title_of(self.benchmark)
-        return f"{benchmark}{self.place}, {model}"
+        benchmark = f"{self.title_of(self.benchmark)}{self.place}"
+        return f"{benchmark}, {self.title_of(self.model)}"
 
 
 class Missing(Keys):

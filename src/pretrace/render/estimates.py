@@ -2,12 +2,11 @@
 method, with its test, its star and its place among placebos."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 
 from pretrace.evaluation.averages import (
-    EstimateRow,
     Record,
     averages_of,
     number,
@@ -18,7 +17,7 @@ from pretrace.evaluation.metrics import RANKS_AS, marks_in
 from pretrace.evaluation.significance import holm, simultaneous
 from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.frames import estimate_rows, long_frame, number_record, records_of
+from pretrace.render.frames import long_frame, number_record, records_of
 from pretrace.render.names import BLIND, PUBLISHED_TEST, join_words
 from pretrace.render.results import Results
 
@@ -45,7 +44,7 @@ def estimates(
     """
     options = artifact.options
     panels = results.panels(artifact)
-    records: list[EstimateRow] = []
+    records: list[Record] = []
     for place, panel in enumerate(panels):
         drawn = [panel.replaced(draw=draw) for draw in options.draws]
         for metric in artifact.metrics:
@@ -60,8 +59,7 @@ def estimates(
         )
     if options.draws:
         records = over_draws(records, len(options.draws))
-    given = [panel.to_json() for panel in panels]
-    records += averages_of(records, given, options.average, options.blocks)
+    records += averages_of(records, panels, options.average, options.blocks)
     frame = with_stars(long_frame(records))
     order = artifact.order_methods(frame["method"])
     return frame.sort_values(
@@ -79,7 +77,7 @@ def _tested_rows(
     panel: Panel,
     selections: Sequence[str],
     placebos: bool,
-) -> Iterator[EstimateRow]:
+) -> Iterator[Record]:
     """Yield a panel's estimates, each with its test against the baseline."""
 
     def tests_against(test: str, selection: str) -> dict[str, Record]:
@@ -112,7 +110,7 @@ def _tested_rows(
             yield record
 
 
-def _among_placebos(placebos: pd.DataFrame) -> EstimateRow:
+def _among_placebos(placebos: pd.DataFrame) -> Record:
     """Return mean and SD of a row's placebos, its rank among them, and their
     number, else None."""
     real: Record = {}
@@ -139,15 +137,15 @@ def beside_controls(artifact: Artifact, results: Results) -> pd.DataFrame:
     frame = estimates(artifact, results, ["held_out"], placebos=True).assign(draws=1)
     panels = results.panels(artifact)
     rows = []
-    for row in estimate_rows(frame):
+    for row in records_of(frame):
         rows.append(_over_all_draws(artifact, results, panels[row["panel"]], row))
     frame = with_stars(long_frame(rows))
     return frame.assign(beats_blind=above_baseline(frame))
 
 
 def _over_all_draws(
-    artifact: Artifact, results: Results, panel: Panel, row: EstimateRow
-) -> EstimateRow:
+    artifact: Artifact, results: Results, panel: Panel, row: Record
+) -> Record:
     """Return a method's row as the mean over all draws of shots, with its place among
     the placebos of one draw each."""
     draws = results.draws_of(panel, row["method"])
@@ -157,7 +155,7 @@ def _over_all_draws(
     one = artifact.replaced(
         panels=[panel], methods=[row["method"]], metric=row["metric"], options=options
     )
-    [mean] = estimate_rows(estimates(one, results, ["held_out"]))
+    [mean] = records_of(estimates(one, results, ["held_out"]))
     averaged = row | mean | {"panel": row["panel"], "draws": len(draws)}
     if row["placebos"]:
         of_view = row | {"view": panel.view or "original"}
@@ -198,7 +196,7 @@ def above_baseline(frame: pd.DataFrame) -> "pd.Series[bool]":
     return above.astype("boolean").mask(frame["p_holm"].isna())
 
 
-def keys_of(place: int, panel: Panel, row: Record) -> EstimateRow:
+def keys_of(place: int, panel: Panel, row: Record) -> Record:
     """Return the coordinates of a row of metrics or tests: its panel with its number,
     conditions and method."""
     record: Record = {"panel": place}
@@ -207,14 +205,13 @@ def keys_of(place: int, panel: Panel, row: Record) -> EstimateRow:
     record |= panel.record
     record["method"] = row["method"]
     record["control"] = is_control(row["method"])
-    return cast(EstimateRow, record)
+    return record
 
 
-def estimate_record(place: int, panel: Panel, row: Record, **about: Any) -> EstimateRow:
+def estimate_record(place: int, panel: Panel, row: Record, **about: Any) -> Record:
     """Return a row of metrics as an estimate: its coordinates, what is said `about` it,
     its numbers."""
-    record = {**keys_of(place, panel, row), "average": "", **about}
-    return cast(EstimateRow, record | number_record(row))
+    return keys_of(place, panel, row) | {"average": "", **about} | number_record(row)
 
 
 def is_another(frame: pd.DataFrame) -> "pd.Series[bool]":
@@ -223,13 +220,13 @@ def is_another(frame: pd.DataFrame) -> "pd.Series[bool]":
 
 
 def for_the_best(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Return the ends of intervals that pay for the choice of the best method of a
-    group, controls aside."""
+    """Return `best_low` and `best_high`, the ends of intervals that pay for the choice
+    of the best method of a group, controls aside."""
     groups = [frame[key] for key in by]
     is_method = ~frame["control"].astype(bool)
     methods = is_method.groupby(groups, dropna=False).transform("sum").clip(lower=1)
     value = frame["value"].astype(float)
     ends = {}
     for end in ("low", "high"):
-        ends[end] = simultaneous(value, frame[end].astype(float), methods)
+        ends[f"best_{end}"] = simultaneous(value, frame[end].astype(float), methods)
     return pd.DataFrame(ends, frame.index)

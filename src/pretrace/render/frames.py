@@ -3,14 +3,11 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 
-from pretrace.evaluation.averages import (
-    EstimateRow,
-    Record,
-)
+from pretrace.evaluation.averages import Record
 from pretrace.render.artifact import Panel
 
 
@@ -22,18 +19,12 @@ def records_of(frame: pd.DataFrame) -> list[Record]:
     return records
 
 
-def estimate_rows(frame: pd.DataFrame) -> list[EstimateRow]:
-    """Return the rows of a frame of estimates."""
-    return cast(list[EstimateRow], records_of(frame))
-
-
-def number_record(row: Record | None) -> EstimateRow:
+def number_record(row: Record | None) -> Record:
     """Return the record of a metrics row; empty if there is none."""
     keys = ("setting", "n_members", "n_nonmembers", "value", "low", "high", "marks")
     if row is None:
-        none: Record = dict.fromkeys(keys)
-        return cast(EstimateRow, none | {"setting": "", "marks": ""})
-    return cast(EstimateRow, {key: row[key] for key in keys})
+        return dict.fromkeys(keys) | {"setting": "", "marks": ""}
+    return {key: row[key] for key in keys}
 
 
 WHOLE = ("length", "n_members", "n_nonmembers")
@@ -41,7 +32,7 @@ WHOLE = ("length", "n_members", "n_nonmembers")
 NUMBERS = ("low", "high", "sd", "difference", "p", "p_holm")
 
 
-def long_frame(records: Sequence[Record | EstimateRow] | pd.DataFrame) -> pd.DataFrame:
+def long_frame(records: Sequence[Record] | pd.DataFrame) -> pd.DataFrame:
     """Make a frame of records; numbers stay numbers, and whole ones whole, if some or
     all are missing."""
     frame = pd.DataFrame(records)

@@ -6,7 +6,7 @@ from statistics import mode
 
 import pandas as pd
 
-from pretrace.evaluation.averages import Estimate, EstimateRow, Record, number
+from pretrace.evaluation.averages import Estimate
 from pretrace.questions.method_facts import is_control, is_question
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.estimates import STAR_LEVEL
@@ -122,30 +122,22 @@ def without_controls(methods: Iterable[str]) -> list[str]:
 
 
 def conditions(
-    artifact: Artifact,
-    rows: Sequence[EstimateRow | Record],
-    more: str,
-    metrics: Sequence[str] = (),
+    artifact: Artifact, frame: pd.DataFrame, more: str, metrics: Sequence[str] = ()
 ) -> str:
-    """Note what every number rests on: metrics (default, the artifact's), texts, start
-    token, reference, and `more`."""
+    """Note what every number of a frame rests on: metrics (default, the artifact's),
+    texts, start token, reference, and `more`."""
     named = join_words([metric_label(metric) for metric in metrics or artifact.metrics])
-    texts = _evaluation_sets(artifact, rows)
-    if rows and all(row.get("unit") == "document" for row in rows):
+    texts = _evaluation_sets(artifact, frame)
+    if frame["unit"].eq("document").all():
         texts = OVER_DOCUMENTS
-    start_tokens = set()
-    options = set()
-    references = set()
-    for row in rows:
-        start_tokens.add(row["start_token"].replace("tokenizer", "the tokenizer's own"))
-        if is_question(row["method"]):
-            options.add(row["reference"])
-        else:
-            references.add(row["reference"])
+    start_tokens = frame["start_token"].str.replace("tokenizer", "the tokenizer's own")
+    is_asked = frame["method"].map(is_question).astype(bool)
+    options = set(frame.loc[is_asked, "reference"])
+    references = set(frame.loc[~is_asked, "reference"])
     inputs = {
-        "Start token": start_tokens,
-        "Wrong options": _titles(artifact, options),
-        "Reference corpus or model": _titles(artifact, references - options),
+        "Start token": set(start_tokens),
+        "Wrong options": set(map(artifact.title_of, options)),
+        "Reference corpus or model": set(map(artifact.title_of, references - options)),
     }
     notes = [f"{named}; {texts}"]
     for what, names in inputs.items():
@@ -162,28 +154,22 @@ def _listed(names: Iterable[str]) -> str:
     return join_words(ordered)
 
 
-def _titles(artifact: Artifact, names: set[str]) -> set[str]:
-    return {artifact.title_of(name) for name in names if name}
-
-
-def _evaluation_sets(artifact: Artifact, rows: Sequence[EstimateRow | Record]) -> str:
+def _evaluation_sets(artifact: Artifact, frame: pd.DataFrame) -> str:
     """Describe the evaluation sets; of several, each with its benchmarks, or its models
     on them where sets share a benchmark."""
-    of_benchmark: dict[str, set[str]] = {}
-    for row in rows:
-        of_benchmark.setdefault(row["benchmark"], set()).add(row["evaluation_set"])
-    is_shared = any(len(sets) > 1 for sets in of_benchmark.values())
+    evaluated = frame[["model", "benchmark", "evaluation_set"]].drop_duplicates()
+    of_benchmark = evaluated.groupby("benchmark")["evaluation_set"]
+    is_shared = of_benchmark.nunique().gt(1).any()
     benchmarks: dict[str, set[str]] = {}
-    for row in rows:
+    for row in records_of(evaluated):
         name = artifact.title_of(row["benchmark"])
         if is_shared:
             name = f"{artifact.title_of(row['model'])} on {name}"
         benchmarks.setdefault(row["evaluation_set"], set()).add(name)
-    sets = sorted(benchmarks) or [artifact.evaluation_set]
     named = []
-    for name in sets:
+    for name in sorted(benchmarks):
         text = f"{name} ({EVALUATION_SET_LABELS.get(name, name)})"
-        if len(sets) == 1:
+        if len(benchmarks) == 1:
             return f"evaluation set {text}."
         named.append(f"{text} of {join_words(sorted(benchmarks[name]))}")
     return f"evaluation sets {join_words(named)}."
@@ -195,13 +181,12 @@ DASHES = (
 )
 
 
-def brackets_and_dashes(rows: Iterable[EstimateRow | Record]) -> str:
+def brackets_and_dashes(frame: pd.DataFrame) -> str:
     """Return what a dash means, after what brackets hold if a row has an interval and
     no SD in its place."""
-    for row in rows:
-        has_interval = number(row.get("low")) is not None
-        if has_interval and number(row.get("sd")) is None:
-            return f"Brackets hold 95 % intervals by stratified bootstrap. {DASHES}"
+    ends = frame.reindex(columns=["low", "sd"])
+    if (ends["low"].notna() & ends["sd"].isna()).any():
+        return f"Brackets hold 95 % intervals by stratified bootstrap. {DASHES}"
     return DASHES
 
 

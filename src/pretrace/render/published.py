@@ -7,7 +7,6 @@ tolerance) or for what is drawn (the draws' standard deviation). Where it was re
 the texts are others, and our 95 % interval decides.
 """
 
-import csv
 import math
 import re
 from collections import defaultdict
@@ -23,6 +22,7 @@ from pretrace.evaluation.averages import Record, average, number
 from pretrace.evaluation.metrics import EACH
 from pretrace.methods.settings import written_parameters
 from pretrace.render.artifact import PairSlugs
+from pretrace.render.frames import records_of
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Keys, Some, parse, read_yaml
@@ -94,14 +94,14 @@ def read_papers(results: Results) -> dict[str, Paper]:
     return parse(read_yaml(path), dict[str, Paper], str(path))
 
 
-def read_published(path: Path) -> list[PublishedRow]:
+def read_published(path: Path) -> Sequence[PublishedRow]:
     """Read the rows of a paper's file. Raises `InputError` if a column is missing or a
     value is not a number."""
-    with Path(path).open(encoding="utf-8", newline="") as file:
-        rows: list[PublishedRow] = list(csv.DictReader(file))
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    rows: Sequence[PublishedRow] = records_of(table)
     for line, row in enumerate(rows, start=2):
         for column in _COLUMNS:
-            if row.get(column) is None:
+            if not isinstance(row.get(column), str):
                 raise InputError(f"{path}, line {line}: column '{column}' is missing.")
         try:
             float(row["value"])
@@ -317,7 +317,11 @@ def compare_published(
                 ours = _fill_averages(own, ours, over)
             for row, measured in zip(own, ours, strict=True):
                 record = _record(row, protocol, measured, results)
-                record["reason"] = _reason(row, measured, numbers, gone)
+                record["reason"] = row["skip"]
+                if not (row["skip"] or measured):
+                    left_out = gone.get(row["our_model"])
+                    left_out = left_out or gone.get(row["our_benchmark"])
+                    record["reason"] = left_out or numbers.why_not(row)
                 compared.append(record)
     return pd.DataFrame(compared)
 
@@ -335,15 +339,6 @@ def _rows_wanted(
         if row["artifact"] == "text" or f"{paper}_{row['artifact']}" in wanted:
             rows.append(row)
     return rows
-
-
-def _reason(
-    row: PublishedRow, ours: Number | None, numbers: Numbers, gone: Mapping[str, str]
-) -> str:
-    if row["skip"] or ours:
-        return row["skip"]
-    missing = gone.get(row["our_model"]) or gone.get(row["our_benchmark"])
-    return missing or numbers.why_not(row)
 
 
 def _fill_averages(
@@ -374,29 +369,28 @@ def _record(
     """Return a row of the long data."""
     number = ours or Number()
     entry = results.entries.get(number.benchmark, {})
-    record: Record = {key: row[key] for key in PUBLISHED_KEYS}
-    inferred = sorted(re.findall(r"(\w+)_source=inferred", row["setting"]))
-    record["inferred"] = ", ".join(inferred)
-    record["published"] = row["value"]
-    record["published_std"] = row["std"] or None
-    record["protocol"] = protocol
-    record["measured"] = number.value
-    record["low"] = number.low
-    record["high"] = number.high
-    record["draws"] = None
-    record["sd"] = number.sd
-    record["difference"] = None
     verdict = Agreement()
     if ours:
-        record["draws"] = len(ours.draws)
-        record["difference"] = _difference(row, ours.value)
         verdict = judge(row, ours, rebuilt=bool(entry.get("rebuilt", False)))
-    record |= verdict._asdict()
-    record["our_benchmark"] = number.benchmark
-    record["our_setting"] = number.setting
-    record["our_reference"] = number.reference
-    record["skipped"] = bool(row["skip"])
-    return record
+    inferred = sorted(re.findall(r"(\w+)_source=inferred", row["setting"]))
+    keys: Record = {key: row[key] for key in PUBLISHED_KEYS}
+    return keys | {
+        "inferred": ", ".join(inferred),
+        "published": row["value"],
+        "published_std": row["std"] or None,
+        "protocol": protocol,
+        "measured": number.value,
+        "low": number.low,
+        "high": number.high,
+        "draws": len(ours.draws) if ours else None,
+        "sd": number.sd,
+        "difference": _difference(row, ours.value) if ours else None,
+        **verdict._asdict(),
+        "our_benchmark": number.benchmark,
+        "our_setting": number.setting,
+        "our_reference": number.reference,
+        "skipped": bool(row["skip"]),
+    }
 
 
 def _difference(row: PublishedRow, value: float) -> float:

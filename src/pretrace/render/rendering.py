@@ -217,11 +217,9 @@ def shots_notes(artifact: Artifact, results: Results) -> list[str]:
     methods = artifact.methods
     if not methods and options.method:
         methods = [options.method]
-    if not methods:
-        methods = [name for name in METHODS if "shots" in METHODS[name].defaults]
     by_draws: dict[int, dict[str, None]] = {}
     for panel in results.panels(artifact):
-        for method in methods:
+        for method in methods or METHODS:
             draws = len(results.draws_of(panel, method))
             if draws > 1:
                 by_draws.setdefault(draws, {})[method_label(method)] = None

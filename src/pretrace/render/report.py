@@ -198,11 +198,15 @@ def _answers(artifacts: Sequence[Artifact], folder: Path) -> str:
     for _, cells in answers:
         heads += [head for head in cells if head not in heads]
     heads.sort(key=lambda head: head == MEANING)
+
+    def without_break(interval: re.Match[str]) -> str:
+        return interval[0].replace(" ", "\N{NO-BREAK SPACE}")
+
     rows = []
     for name, cells in answers:
         row = []
         for head in heads:
-            words = _INTERVAL.sub(_without_break, cells.get(head, ""))
+            words = _INTERVAL.sub(without_break, cells.get(head, ""))
             row.append((head, Cell(words=words)))
         rows.append((name, row, False))
     blocks = tuple(rows_of("", rows, "texts and model"))
@@ -210,10 +214,6 @@ def _answers(artifacts: Sequence[Artifact], folder: Path) -> str:
 
 
 _INTERVAL = re.compile(r"\[[^]]*\]")
-
-
-def _without_break(interval: re.Match[str]) -> str:
-    return interval[0].replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _opening(shown: Sequence[Section]) -> list[Section]:

@@ -2,17 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from pretrace.benchmarks.subsets_and_lengths import whole_numbers
-from pretrace.evaluation.averages import (
-    EstimateRow,
-    Record,
-)
+from pretrace.evaluation.averages import Record
 from pretrace.evaluation.method_settings import along, named_variant
 from pretrace.evaluation.metrics import EACH, METRIC_KEYS, rows_like
 from pretrace.evaluation.placebos import PLACEBO_KEYS
@@ -48,10 +44,7 @@ class Results:
     paths: Mapping[str, Mapping[Any, Path]]
     entries: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     unmade: Sequence[UnmadeView] = ()
-
-    @cached_property
-    def _frames(self) -> dict[Path, pd.DataFrame]:
-        return {}
+    _frames: dict[Path, pd.DataFrame] = field(default_factory=dict)
 
     def has(self, kind: str, key: PairSlugs | str) -> bool:
         return key in self.paths.get(kind, {})
@@ -164,7 +157,7 @@ class Results:
             )
         return curves + level
 
-    def like(self, kind: str, panel: Panel, row: Record | EstimateRow) -> pd.DataFrame:
+    def like(self, kind: str, panel: Panel, row: Record) -> pd.DataFrame:
         """Return the rows of a table, `roc`, `density` or `placebos`, beside a metrics
         row of a panel; none without the table.
         """

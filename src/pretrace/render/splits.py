@@ -8,7 +8,6 @@ import pandas as pd
 
 from pretrace.evaluation.averages import (
     Estimate,
-    EstimateRow,
     Record,
     group_records,
     marks_of_all,
@@ -19,7 +18,7 @@ from pretrace.evaluation.averages import (
 from pretrace.evaluation.other_splits import areas_on_shared_texts
 from pretrace.render.artifact import Panel
 from pretrace.render.estimates import above_baseline, with_stars
-from pretrace.render.frames import estimate_rows, long_frame
+from pretrace.render.frames import long_frame, records_of
 from pretrace.render.results import Results
 
 SPLIT = "split"
@@ -56,7 +55,7 @@ def beside_other_splits(
         is_own = frame["panel"].isin(places) & ~frame["control"].astype(bool)
         for _, rows in frame[is_own].groupby("method"):
             texts = {}
-            for place, row in zip(rows.index, estimate_rows(rows), strict=True):
+            for place, row in zip(rows.index, records_of(rows), strict=True):
                 texts[place] = _scored_texts(panels[row["panel"]], results, row)
             for place in texts:
                 areas = []
@@ -70,7 +69,7 @@ def beside_other_splits(
     return frame.assign(less_null_low=np.nan, less_null_high=np.nan)
 
 
-def _scored_texts(panel: Panel, results: Results, row: EstimateRow) -> pd.DataFrame:
+def _scored_texts(panel: Panel, results: Results, row: Record) -> pd.DataFrame:
     """Return the `text, label, score` of a panel's texts at the setting that an
     estimate has in most folds."""
     scores = results.read("scores", panel.pair)
@@ -93,47 +92,39 @@ def over_splits(frame: pd.DataFrame, panels: Sequence[Panel]) -> pd.DataFrame:
     the ends of `less_null`, pay for the choice among methods. A method that one of the
     splits lacks has no mean.
     """
-    labelled: dict[str, list[int]] = {}
-    for place, panel in enumerate(panels):
-        if panel.label is not None:
-            labelled.setdefault(panel.label, []).append(place)
     means = []
     averaged = set()
-    for places in labelled.values():
-        if len(places) > 1:
-            means += split_means(frame[frame["panel"].isin(places)], len(places))
-            averaged.update(places)
+    for places in splits_by_label(panels, ()):
+        means += split_means(frame[frame["panel"].isin(places)], len(places))
+        averaged.update(places)
     if not means:
         return frame
-    others = estimate_rows(frame[~frame["panel"].isin(averaged)])
+    others = records_of(frame[~frame["panel"].isin(averaged)])
     shown = with_stars(long_frame([*others, *means]))
     shown = shown.assign(beats_blind=above_baseline(shown))
     return shown.sort_values("panel", kind="stable", ignore_index=True)
 
 
-def split_means(frame: pd.DataFrame, splits: int) -> list[EstimateRow]:
+def split_means(frame: pd.DataFrame, splits: int) -> list[Record]:
     """Return the mean over the splits of each method that all of them have."""
     of_methods = []
-    for rows in group_records(estimate_rows(frame), "method"):
+    for rows in group_records(records_of(frame), "method"):
         if len(rows) == splits:
             of_methods.append(rows)
     chosen_among = sum(not rows[0]["control"] for rows in of_methods)
     return [_mean(rows, chosen_among) for rows in of_methods]
 
 
-def _mean(rows: Sequence[EstimateRow], chosen_among: int) -> EstimateRow:
-    records: list[Record] = [{**row} for row in rows]
-
+def _mean(rows: Sequence[Record], chosen_among: int) -> Record:
     def over(key: str, methods: int = 1) -> Estimate:
-        values = [record[key] for record in records]
-        return mean_over_splits(values, methods)
+        return mean_over_splits([row[key] for row in rows], methods)
 
     value, low, high = over("value")
     _, best_low, best_high = over("value", chosen_among)
     null_value, _, _ = over("null_value")
     less_null, less_low, less_high = over("less_null", chosen_among)
     difference, _, _ = over("difference")
-    mean: EstimateRow = {
+    mean = {
         **rows[0],
         "average": SPLIT,
         "bold": False,
@@ -151,7 +142,7 @@ def _mean(rows: Sequence[EstimateRow], chosen_among: int) -> EstimateRow:
         "less_null_low": less_low,
         "less_null_high": less_high,
         "difference": difference,
-        "p": p_over_splits([record["difference"] for record in records]),
+        "p": p_over_splits([row["difference"] for row in rows]),
     }
     if len({row["model"] for row in rows}) > 1:
         mean["model"] = "average"

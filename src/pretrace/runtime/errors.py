@@ -150,31 +150,14 @@ def shorten(value: object) -> str:
     return f"{text[: LONGEST_REPEATED - 20]}... ({len(text):,} characters)"
 
 
-_SAMPLES = (
-    "it went, with all samples of how a model continues a text: remove it "
-    "(docs/extraction.md has the way now)"
-)
-GONE = {
-    "samia": _SAMPLES, "ngram_coverage": _SAMPLES, "continuations": _SAMPLES,
-    "word_frequency": "it went: the control blind sees the same words",
-    "word_swaps": "it went: name another view of neighbours, as neighbours_by_MODEL-25",
-    "compute_estimate": "it went: estimate has the same numbers",
-    "cost_estimate": "it went: estimate has the same numbers",
-}  # fmt: skip
-"""Names of methods, keys and artifacts that older versions had -> what to do."""
-
-
 def nearest(name: object, valid: Iterable[str]) -> str:
     """Write the hint that ends an error message: the nearest valid name, or all of them
     if none is near.
 
     `name` need not be a string: a key of YAML may be a number or null. Capitals make no
-    difference. Of a name that an older version had, it says that it went.
+    difference.
     """
     names = {known.casefold(): known for known in sorted(valid)}
-    kind = re.split("_by_|-", str(name))[0]
-    if kind in GONE and name not in names.values():
-        return GONE[kind]
     written = str(name)[:LONGEST_REPEATED].casefold()
     close = difflib.get_close_matches(written, names, n=1, cutoff=0.5)
     if close:

@@ -23,7 +23,7 @@ from pretrace.render.report import (
 from pretrace.render.tables.extraction import extraction_lines
 from pretrace.render.tables.questions import de_cop_lines
 from pretrace.render.tables.table import Table
-from pretrace.runtime.files import read_parquet
+from pretrace.runtime.files import JsonObject, read_parquet
 from pretrace.runtime.provenance import citation, whole_code_digest
 from pretrace.studies.audit.seal import (
     Seal,
@@ -60,8 +60,8 @@ class FinishedStudy:
         study: str,
         title: str,
         configuration: str,
-        provenance: Mapping[str, Any],
-        left_out: Sequence[Mapping[str, Any]],
+        provenance: JsonObject,
+        left_out: Sequence[JsonObject],
         texts: Table | None,
         prefixes: Mapping[str, str],
         citation_file: Path,

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pretrace.benchmarks.sources import Text
 from pretrace.models.abilities import can
@@ -48,8 +48,6 @@ BYTES_A_TOKEN = 4, 1.5
 """Bytes of UTF-8 of a token, about, where no tokenizer is here: of ASCII letters, and
 of others. SmolLM2's tokens have 5.1 in speeches, 4.1 in licences, 3.8 in docstrings,
 and 1.6 in Chinese news."""
-WHOLE: dict[str, Any] = {"subsets": None, "lengths": None}
-"""The part of a benchmark that a request reads if it names none."""
 GB_A_SECOND = 1.0
 """GB of weights that are loaded in a second. A disk was measured at 1.5 to 1.9; each
 file is hashed too, at 1.3."""
@@ -271,7 +269,7 @@ def _paraphrases(plan: Plan, known: Counted) -> Iterator[Job]:
             continue
         writer = plan.model(view.removeprefix(WRITTEN))
         if not writer.is_local:
-            places = slices_read(benchmark.entry, WHOLE, known.get(slug))
+            places = slices_read(benchmark.entry, sizes=known.get(slug))
             texts = sum(place.texts for place in places)
             tokens = sum(place.texts * place.tokens for place in places)
             read = WORDING["paraphrase"] * texts + tokens
@@ -292,7 +290,7 @@ def assumptions(plan: Plan, known: Counted) -> list[str]:
     for job in jobs:
         read.update(job.benchmarks)
     for slug in read - known.keys():
-        for place in slices_read(plan.benchmark(slug).entry, WHOLE):
+        for place in slices_read(plan.benchmark(slug).entry):
             if place.stated is None:
                 uncounted.add(slug)
             if place.length is None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.identity import digest_of
 from pretrace.runtime.work_left import Note, read_note
-from pretrace.studies.estimate import CARDS, WHOLE, job_of
+from pretrace.studies.estimate import CARDS, job_of
 from pretrace.studies.pairs import Pair, Stage
 from pretrace.studies.workload import (
     Amounts,
@@ -61,7 +61,7 @@ def whole_minutes(pair: Pair, stage: Stage) -> int:
         return runtime
     job = job_of(stage, pair, _amounts_asked(pair, stage))
     minutes = STARTING + math.ceil(2 * 60 * max(map(job.hours, CARDS)))
-    places = slices_read(pair.benchmark.entry, WHOLE)
+    places = slices_read(pair.benchmark.entry)
     has_sizes = entry.parameters and all(place.stated for place in places)
     return minutes if has_sizes else max(minutes, runtime)
 

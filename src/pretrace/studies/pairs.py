@@ -8,7 +8,7 @@ JSON values in a fixed order.
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods import INPUTS, METHODS, altered_views, setting_name
@@ -287,10 +287,8 @@ class Pair:
     @property
     def given_back(self) -> Parameters | None:
         """The places where the model is asked to go on; None if no run asks for it."""
-        for run in self.runs:
-            if run.given_back:
-                return run.given_back.to_json()
-        return None
+        given_back = self._given_once("given_back")
+        return given_back.to_json() if given_back else None
 
     @property
     def priority(self) -> int:
@@ -356,10 +354,8 @@ class Pair:
     def deltas(self) -> dict[str, float] | None:
         """The calibration deltas of the letters A to D that the runs give, None if they
         give none."""
-        for run in self.runs:
-            if run.calibration:
-                return run.calibration.to_json()
-        return None
+        calibration = self._given_once("calibration")
+        return calibration.to_json() if calibration else None
 
     # other pairs that it is compared with
 
@@ -367,10 +363,8 @@ class Pair:
     def held(self) -> "Pair | None":
         """The model on the benchmark whose non-members calibrate its answers and its
         unlabelled texts."""
-        for run in self.runs:
-            if run.calibrate_on:
-                return pair_of(self.study, self.model_slug, run.calibrate_on)
-        return None
+        benchmark = self._given_once("calibrate_on")
+        return pair_of(self.study, self.model_slug, benchmark) if benchmark else None
 
     @property
     def known(self) -> "Pair":
@@ -456,6 +450,11 @@ class Pair:
         for number in range(1, count + 1):
             shares.append(self.output(stage, f"{number}of{count}"))
         return shares
+
+    def _given_once(self, key: str) -> Any:
+        """Return the value of one of the keys `runs.KEPT_ONCE`; None if no run has
+        it."""
+        return next(filter(None, (getattr(run, key) for run in self.runs)), None)
 
     def _in_shared(self, stage: str, suffix: str) -> str:
         return f"results/{stage}/{self.model.name}/{self.benchmark.name}/{self.study.name}.{suffix}"

@@ -14,7 +14,7 @@ from pretrace.models.entries import ApiModel
 from pretrace.render.artifact import SUFFIXES, Artifact, Panel
 from pretrace.render.catalogue import OF_A_PAIR
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_json
+from pretrace.runtime.files import JsonObject, read_json
 from pretrace.studies.audit.study import BY_CHAT
 from pretrace.studies.pairs import Pair, pair_of, shared_view, view_path
 from pretrace.studies.priorities import FIRST
@@ -545,7 +545,7 @@ class Plan:
                     return True
         return False
 
-    def sealed(self, config: Mapping[str, Any]) -> Parameters:
+    def sealed(self, config: JsonObject) -> Parameters:
         """Return what an audit's numbers follow from, files and versions aside: runs,
         models, texts, settings.
 
@@ -631,6 +631,6 @@ def recorded_config(record: Path) -> dict[str, Any]:
     return config
 
 
-def _selects(config: Mapping[str, Any]) -> bool:
+def _selects(config: JsonObject) -> bool:
     """Return whether a configuration chooses artifacts of a study."""
     return any(config.get(key) for key in ("only", "papers"))

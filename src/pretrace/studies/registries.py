@@ -33,7 +33,7 @@ from pretrace.models.entries import (
 )
 from pretrace.render.names import READ_NEITHER
 from pretrace.runtime.errors import InputError, nearest, require_name, shorten
-from pretrace.runtime.files import kind_of
+from pretrace.runtime.files import JsonObject, kind_of
 from pretrace.runtime.hub import Pins
 from pretrace.runtime.names import check_path
 from pretrace.runtime.schema import (
@@ -204,7 +204,7 @@ def load_registries(
 
 
 def _load(
-    kind: str, folder: Path, written: Mapping[str, Any], study: str, study_path: Path
+    kind: str, folder: Path, written: JsonObject, study: str, study_path: Path
 ) -> Registry[Any]:
     """Read the registry file of `kind`, add the entries `written` in the study, and
     make paths relative to the cwd."""

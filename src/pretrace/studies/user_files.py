@@ -2,9 +2,8 @@
 
 import os
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence, Set
 from pathlib import Path
-from typing import Any
 
 from pretrace.audit.file_checks import check_audit
 from pretrace.benchmarks.loaders.dataset import DataSet, check_splits
@@ -14,10 +13,10 @@ from pretrace.evaluation.metrics import EACH, FEWEST_DOCUMENTS
 from pretrace.models.entries import AnswersModel
 from pretrace.questions.collected import check_answers, released_scores
 from pretrace.runtime.errors import InputError, shorten
+from pretrace.runtime.files import JsonObject
 from pretrace.studies.audit.announcement import description
 from pretrace.studies.audit.checks_before_scores import told_before_scores
 from pretrace.studies.audit.user_texts import read_texts, texts_of_runs
-from pretrace.studies.estimate import WHOLE
 from pretrace.studies.machine import lacks
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
@@ -32,7 +31,7 @@ CHECKED = "PRETRACE_CHECKED"
 processes of its jobs inherit it."""
 
 
-def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
+def check_user_files(plan: Plan, config: JsonObject) -> list[str]:
     """Read every file of texts or answers of the study's runs, once for the process
     that plans and those of its jobs.
 
@@ -108,7 +107,7 @@ def _check_shots(plan: Plan, slug: str, texts: Sequence[Text]) -> None:
     pairs = [pair for pair in plan.reading_pairs if pair.benchmark_slug == slug]
     if prefix is None or not any(pair.draws_shots for pair in pairs):
         return
-    for place in [] if texts else slices_read(entry, WHOLE):
+    for place in [] if texts else slices_read(entry):
         if place.stated and place.stated < 2 * (prefix.pool + 1):
             raise InputError(
                 f"a pool of {prefix.pool} texts of each class leaves none of the "

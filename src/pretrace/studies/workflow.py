@@ -5,13 +5,13 @@ import gc
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from pretrace.runtime.code import scripts_folder
 from pretrace.runtime.errors import InputError, printable
-from pretrace.runtime.files import read_json, sha256_file, write_json
+from pretrace.runtime.files import JsonObject, read_json, sha256_file, write_json
 from pretrace.runtime.logs import prepare_terminal, say, warnings_since
 from pretrace.runtime.names import check_path
 from pretrace.studies.keys import Config
@@ -35,7 +35,7 @@ def fill_defaults(config: dict[str, Any]) -> None:
             config.setdefault(key, field.default)
 
 
-def plan_workflow(config: Mapping[str, Any], folder: Path) -> Plan:
+def plan_workflow(config: JsonObject, folder: Path) -> Plan:
     """Plan the study that `config` names, print the remarks about its files, and end
     the process at a user's error."""
     # the bars of libraries that jobs call would tear Snakemake's; what jobs do is in

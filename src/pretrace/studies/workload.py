@@ -2,7 +2,7 @@
 length."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pretrace.benchmarks.sources import BenchmarkEntry
 from pretrace.models.entries import Api, ApiModel
@@ -36,6 +36,9 @@ WORDING = {
 STORED = 30
 """Bytes of results for each token that passes read: 141 MB for 4.6 million in the
 embedded study."""
+
+WHOLE: JsonObject = {"subsets": None, "lengths": None}
+"""The part of a benchmark that a request reads if it names none."""
 
 Sizes = Mapping[tuple[str, int | None], Sequence[float]]
 """The tokens of each text of a benchmark, by subset and length."""
@@ -150,9 +153,7 @@ def amounts_of_given_back(pair: Pair, sizes: Sizes | None) -> Amounts:
     assert pair.given_back is not None
     words = TOKENS_A_WORD.get(pair.benchmark.entry.language, 1.35)
     amounts: Amounts = {}
-    for place in slices_read(
-        pair.benchmark.entry, {"subsets": None, "lengths": None}, sizes
-    ):
+    for place in slices_read(pair.benchmark.entry, sizes=sizes):
         places = min(pair.given_back["places"], int(place.tokens / words / PASSAGE) + 1)
         requests = place.texts * places * pair.given_back["tries"]
         read = WORDING["given_back"] + CONTEXT * words
@@ -161,7 +162,7 @@ def amounts_of_given_back(pair: Pair, sizes: Sizes | None) -> Amounts:
 
 
 def slices_read(
-    entry: BenchmarkEntry, request: Mapping[str, Any], sizes: Sizes | None = None
+    entry: BenchmarkEntry, request: JsonObject = WHOLE, sizes: Sizes | None = None
 ) -> list[SizedSlice]:
     """Return the places that a request reads of a benchmark, by its texts, or by what
     its entry states."""

@@ -41,16 +41,16 @@ _SHORTEST = {False: 3, True: 2}
 
 @dataclass(frozen=True)
 class Replaceable:
-    """A text, its number of words, and for each replaceable word its place and its
-    nearest words."""
+    """A text, how many of its words are to be replaced, and for each replaceable word
+    its place and its nearest words."""
 
     text: str
-    words: int
+    swaps: int
     nearest: dict[Span, list[str]]
 
-    def with_replaced(self, count: int, rng: random.Random) -> str:
+    def with_replaced(self, rng: random.Random) -> str:
         replacements = {}
-        for span in draw_sample(rng, list(self.nearest), count):
+        for span in draw_sample(rng, list(self.nearest), self.swaps):
             word = rng.choice(self.nearest[span])
             replacements[span] = in_case_of(word, self.text[slice(*span)])
         return replace_spans(self.text, replacements)
@@ -72,15 +72,13 @@ def synonyms_by_embeddings(
     replacement is drawn from the NEAREST words. A text with too few replaceable words
     has all replaced, and the log counts such texts.
     """
-    replaceable = _replaceable(texts, embeddings, tokenizer)
-    counts = [share_of(text.words, percent) for text in replaceable]
-    _log_short(replaceable, counts)
     made = []
-    for text, count, seed in zip(replaceable, counts, seeds, strict=True):
+    replaceable = _replaceable(texts, embeddings, tokenizer, percent)
+    for text, seed in zip(replaceable, seeds, strict=True):
         of_text = []
         for variant in range(variants):
             rng = random.Random(f"{seed}-{variant}")
-            of_text.append(text.with_replaced(count, rng))
+            of_text.append(text.with_replaced(rng))
         made.append(of_text)
     return made
 
@@ -98,34 +96,25 @@ def neighbours_by_embeddings(
     Arguments as in `synonyms_by_embeddings`. A text without a replaceable word has no
     neighbour.
     """
-    replaceable = _replaceable(texts, embeddings, tokenizer)
-    counts = [max(1, share_of(text.words, NEIGHBOUR_PERCENT)) for text in replaceable]
-    _log_short(replaceable, counts)
     neighbours = []
-    for text, swaps, seed in zip(replaceable, counts, seeds, strict=True):
+    replaceable = _replaceable(texts, embeddings, tokenizer, NEIGHBOUR_PERCENT, least=1)
+    for text, seed in zip(replaceable, seeds, strict=True):
         rng = random.Random(seed)
         wanted = count if text.nearest else 0
-        neighbours.append([text.with_replaced(swaps, rng) for _ in range(wanted)])
+        neighbours.append([text.with_replaced(rng) for _ in range(wanted)])
     return neighbours
 
 
-def _log_short(texts: Sequence[Replaceable], counts: Sequence[int]) -> None:
-    short = 0
-    for text, count in zip(texts, counts, strict=True):
-        short += len(text.nearest) < count
-    if short:
-        log.warning(
-            "%d of %d texts have fewer words to replace than asked; all were replaced",
-            short,
-            len(texts),
-        )
-
-
 def _replaceable(
-    texts: Sequence[str], embeddings: EmbeddingTable, tokenizer: Any
+    texts: Sequence[str],
+    embeddings: EmbeddingTable,
+    tokenizer: Any,
+    percent: int,
+    *,
+    least: int = 0,
 ) -> list[Replaceable]:
-    """Find the replaceable words of texts; each distinct word is compared with the
-    vocabulary once."""
+    """Find the replaceable words of texts, of which `percent`, or at least so many, are
+    to be replaced; each distinct word is compared with the vocabulary once."""
     vocabularies: dict[bool, dict[str, int]] = {}
     wanted: dict[bool, set[str]] = {}
     read: list[_Words] = []
@@ -141,28 +130,37 @@ def _replaceable(
             word = text[slice(*place)].lower()
             if word in vocabularies[chinese]:
                 places[place] = word
-        read.append(_Words(text, len(spans), places))
+        swaps = max(least, share_of(len(spans), percent))
+        read.append(_Words(text, swaps, places))
         wanted[chinese].update(places.values())
     # no word is of both kinds
     nearest: dict[str, list[str]] = {}
     for chinese, words in wanted.items():
         nearest |= _nearest_words(sorted(words), vocabularies[chinese], embeddings)
     replaceable = []
+    short = 0
     for of_text in read:
         nearest_by_place = {}
         for place, word in of_text.places.items():
             if nearest[word]:
                 nearest_by_place[place] = nearest[word]
-        replaceable.append(Replaceable(of_text.text, of_text.words, nearest_by_place))
+        short += len(nearest_by_place) < of_text.swaps
+        replaceable.append(Replaceable(of_text.text, of_text.swaps, nearest_by_place))
+    if short:
+        log.warning(
+            "%d of %d texts have fewer words to replace than asked; all were replaced",
+            short,
+            len(texts),
+        )
     return replaceable
 
 
 class _Words(NamedTuple):
-    """A text, its number of words, and the lower-case words that are one token, by
-    their places."""
+    """A text, how many of its words are to be replaced, and the lower-case words that
+    are one token, by their places."""
 
     text: str
-    words: int
+    swaps: int
     places: dict[Span, str]
 
 

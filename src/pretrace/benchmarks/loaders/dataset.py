@@ -30,7 +30,7 @@ from typing import Any, Literal, NamedTuple
 
 from pretrace.benchmarks.archives import unpack
 from pretrace.benchmarks.columns import is_missing, one_form
-from pretrace.benchmarks.rows import Row, Settings, opened_parquet, rows
+from pretrace.benchmarks.rows import LocatedRow, Settings, opened_parquet, rows
 from pretrace.benchmarks.sources import FromHub, Text, loader
 from pretrace.benchmarks.texts import (
     TEXT_COLUMNS,
@@ -55,7 +55,7 @@ from pretrace.runtime.errors import (
     nearest,
     require_name,
 )
-from pretrace.runtime.files import files_in, read_json
+from pretrace.runtime.files import JsonObject, files_in, read_json
 from pretrace.runtime.hub import MANIFEST
 from pretrace.runtime.logs import tell
 from pretrace.runtime.schema import Count, Keys, Maybe, Some, Unique
@@ -170,7 +170,7 @@ class RowsOfFile:
 
     path: Path
     columns: Sequence[str]
-    rows: Sequence[tuple[str, Row]]
+    rows: Sequence[LocatedRow]
     classes: Classes = field(default_factory=dict)
 
 
@@ -191,7 +191,7 @@ def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
     value, or with the valid names if the entry has an unknown one.
     """
     folder = _folder(entry, sources[0])
-    given: list[tuple[str, Row]] = []
+    given: list[LocatedRow] = []
     with _cache_for(folder) as cache:
         splits = _splits(folder, entry, cache)
         chosen = _rows_of_splits(entry, splits, folder)
@@ -252,7 +252,7 @@ class ChosenFiles(NamedTuple):
     the configuration."""
 
     builder: Any
-    written: Mapping[str, Any]
+    written: JsonObject
     own: Mapping[str, Sequence[Path]]
     others: Mapping[str, Sequence[Path]]
 
@@ -508,7 +508,7 @@ def _unpacked(files: Iterable[Path], folder: Path, cache: str) -> list[Path]:
 
 
 def _files_of_patterns(
-    shown: Path, written: Mapping[str, Any], folder: Path
+    shown: Path, written: JsonObject, folder: Path
 ) -> dict[str, list[Path]]:
     """Return split -> all files that its patterns name: `datasets` itself reads those
     of the commonest format alone."""
@@ -521,7 +521,7 @@ def _files_of_patterns(
     return _paths(files, shown, folder)
 
 
-def _settings(builder: Any, written: Mapping[str, Any]) -> Settings:
+def _settings(builder: Any, written: JsonObject) -> Settings:
     """Return how the files are read: what the configuration says otherwise than
     `datasets` does by itself."""
     config = builder.config
@@ -545,7 +545,7 @@ def _settings(builder: Any, written: Mapping[str, Any]) -> Settings:
     )
 
 
-def _classes(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
+def _classes(features: JsonObject) -> dict[str, Sequence[str]]:
     from datasets import ClassLabel
 
     classes = {}
@@ -557,7 +557,7 @@ def _classes(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
 
 def _rows_of_splits(
     entry: DataSet, splits: Collection[str], folder: Path
-) -> Mapping[str, Mapping[str, Any]]:
+) -> Mapping[str, JsonObject]:
     """Return split -> values of all its rows, in the entry's order; of a data set with
     one split, that one."""
     if entry.splits is None:
@@ -584,9 +584,9 @@ def _rows(
     entry: DataSet,
     where: str,
     split: SplitFiles | TypedSplit,
-    shared: Mapping[str, Any],
+    shared: JsonObject,
     prefix: str,
-) -> Iterator[tuple[str, Row]]:
+) -> Iterator[LocatedRow]:
     """Yield the rows with the column names of `local`, each with its position in the
     source."""
     if isinstance(split, TypedSplit):
@@ -614,7 +614,7 @@ def _rows(
 
 
 def _read_typed(
-    entry: DataSet, where: str, split: TypedSplit, shared: Mapping[str, Any]
+    entry: DataSet, where: str, split: TypedSplit, shared: JsonObject
 ) -> RowsOfFile:
     """Read the columns of a split that are needed, as `datasets` types them."""
     names = split.table.column_names
@@ -627,7 +627,7 @@ def _read_typed(
 
 
 def _read_files(
-    entry: DataSet, where: str, split: SplitFiles, shared: Mapping[str, Any]
+    entry: DataSet, where: str, split: SplitFiles, shared: JsonObject
 ) -> RowsOfFile:
     """Read the files of a split, which have the same columns; others that have them,
     too, are read, or told."""
@@ -653,7 +653,7 @@ def _read_files(
         else:
             left_out.append(file.name)
     _tell_not_read(where, left_out, format_of(split.files[0].name))
-    located: list[tuple[str, Row]] = []
+    located: list[LocatedRow] = []
     classes = dict(split.classes)
     for given in own:
         located += given.rows
@@ -676,7 +676,7 @@ def _difference(entry: DataSet, first: RowsOfFile, other: RowsOfFile) -> str:
 
 
 def _read_file(
-    file: Path, entry: DataSet, shared: Mapping[str, Any], settings: Settings
+    file: Path, entry: DataSet, shared: JsonObject, settings: Settings
 ) -> RowsOfFile:
     if format_of(file.name) not in _READ_HERE:
         raise InputError(f"{file}: another format")
@@ -709,7 +709,7 @@ def _classes_in(file: Path, column: str) -> Classes:
 
 
 def _columns(
-    entry: DataSet, where: str, columns: Sequence[str], shared: Mapping[str, Any]
+    entry: DataSet, where: str, columns: Sequence[str], shared: JsonObject
 ) -> dict[str, str]:
     """Return our name -> the data set's column: the entry's, else the columns that are
     called as in `local`."""

@@ -30,8 +30,11 @@ Puts = dict[str, bool]
 Key = tuple[str, str | None]
 """Family and name of a style. None is the name of the family's default."""
 
+Styles = dict[Key, tuple[str | None, Puts]]
+"""The name of each style's parent, and what the style itself puts on or off."""
 
-def _with_parents(styles: Mapping[Key, tuple[str | None, Puts]]) -> dict[Key, Puts]:
+
+def _with_parents(styles: Styles) -> dict[Key, Puts]:
     """Return what each style puts on or off, by itself or the nearest of its parents,
     from the name of each one's parent and what it puts itself."""
     whole = {}
@@ -236,7 +239,7 @@ def _strings_of_docx(
 def _docx_styles(root: Any) -> dict[Key, Puts]:
     """Return what the styles of a DOCX put on or off; those of the family `document`
     are for all of it."""
-    styles: dict[Key, tuple[str | None, Puts]] = {}
+    styles: Styles = {}
     for style in root.iter(f"{_W}style"):
         key = (style.get(f"{_W}type"), style.get(f"{_W}styleId"))
         parent = style.find(f"{_W}basedOn")
@@ -369,10 +372,10 @@ def read_odt(data: bytes, path: Path) -> LaidOutText:
     return reading
 
 
-def _odt_styles(root: Any) -> dict[Key, tuple[str | None, Puts]]:
+def _odt_styles(root: Any) -> Styles:
     """Return the styles in a part of a file: their parents' names, and what they put on
     or off, as which text is left out."""
-    styles: dict[Key, tuple[str | None, Puts]] = {}
+    styles: Styles = {}
     for style in root.iter(f"{_STYLE_NS}style", f"{_STYLE_NS}default-style"):
         puts = {}
         for properties in style.iter(f"{_STYLE_NS}text-properties"):
@@ -534,7 +537,7 @@ _WORD_OF_RTF = re.compile(r"\\([a-z]+)(-?\d*)")
 def _rtf_styles(source: str) -> dict[Key, Puts]:
     """Return what styles put on or off: of paragraphs, `s`, and of characters, `cs`,
     by numbers."""
-    styles: dict[Key, tuple[str | None, Puts]] = {}
+    styles: Styles = {}
     sheet = _STYLES_OF_RTF.search(source)
     for style in _STYLE_OF_RTF.findall(sheet[1] if sheet else ""):
         words = dict(_WORD_OF_RTF.findall(style))

@@ -15,6 +15,7 @@ from pretrace.questions.method_facts import QUESTION_CONTROLS
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.drawing import (
     CHANCE_STYLE,
+    ESTIMATE,
     PAGE,
     Drawing,
     Facet,
@@ -106,7 +107,7 @@ def _draw(axis: Axes, facet: Facet, series: Sequence[str], base: float) -> None:
         texts.append(value_text(row, facet.quantity))
         look = {"width": width * 0.94, "bottom": base, **nth_fill(number)}
         axis.bar(place, row["value"] - base, **look)
-        bar = pd.DataFrame([row])[["value", "low", "high"]].astype(float)
+        bar = pd.DataFrame([row])[ESTIMATE].astype(float)
         draw_intervals(axis, [place], bar, "black", ground=True)
         top = bar[["value", "high"]].max(axis=1).iloc[0]
         axis.annotate(
@@ -122,7 +123,7 @@ def _draw(axis: Axes, facet: Facet, series: Sequence[str], base: float) -> None:
             bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
         )
     sides = lefts, np.add(lefts, width)
-    ends = frame[["value", "low", "high"]].astype(float).assign(base=base)
+    ends = frame[ESTIMATE].astype(float).assign(base=base)
     heights = ends.min(axis=1), ends.max(axis=1)
     axis.add_artist(Values(sides, heights, texts))
     axis.set_xticks(range(len(groups)), groups)
@@ -208,7 +209,7 @@ def position_bars(artifact: Artifact, results: Results) -> Drawing:
         rows = rows.sort_values(["order", "label"], ascending=[True, False])
         series = "true text at " + rows["letter"]
         group = rows["label"].map(CLASSES)
-        bars = rows[["value", "low", "high"]]
+        bars = rows[ESTIMATE]
         frames.append(bars.assign(series=series, group=group))
     subject = artifact.options.document
     return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN, subject=subject)
@@ -231,7 +232,7 @@ def letter_bars(artifact: Artifact, results: Results) -> Drawing:
         rows = rows.assign(calibration=calibration)
         rows = rows.sort_values(["calibration", "letter"])
         series = rows["calibration"].astype(object).map(CALIBRATION_LABELS)
-        bars = rows[["value", "low", "high"]].assign(document=document)
+        bars = rows[ESTIMATE].assign(document=document)
         frames.append(bars.assign(group=rows["letter"], series=series))
     quantity = "mean probability of the letter"
     subject = document or "non-members"

@@ -93,7 +93,7 @@ def roc(artifact: Artifact, results: Results) -> Drawing:
             _draw_roc(low, own.points, styles, 1 / first["n_nonmembers"])
             _key(key, styles, own.rows)
             title = wrap_title(own.panel.name, PAGE)
-            whole.set_title(title, loc="left", fontsize=7.5)
+            whole.set_title(title, fontsize=7.5)
             notes += _ties(own)
             notes += _hidden_curves(own)
     points = _shown_points(curves, ["method", "setting", "fpr", "tpr"])

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from pretrace.evaluation.averages import EstimateRow, estimate, number
+from pretrace.evaluation.averages import Record, estimate, number
 from pretrace.evaluation.metrics import FEW_DOCUMENTS, marks_in
 from pretrace.evaluation.placebos import ends_of_time, first_of_any
 from pretrace.questions.method_facts import is_control
@@ -19,6 +19,7 @@ from pretrace.render.figures.bars import EVEN, SHARE_RIGHT, of_document
 from pretrace.render.figures.drawing import (
     BLUE,
     COLUMNS,
+    ESTIMATE,
     GREY,
     MEMBER,
     NONMEMBER,
@@ -35,7 +36,7 @@ from pretrace.render.figures.drawing import (
     tell_values,
     value_text,
 )
-from pretrace.render.frames import estimate_rows, of_panels, records_of
+from pretrace.render.frames import of_panels, records_of
 from pretrace.render.names import (
     BLIND,
     CLASSES,
@@ -161,7 +162,7 @@ def _draw_documents(axis: Axes, facet: Facet) -> Handles:
         axis.plot(dots["x"], dots["value"], **style.marked, markeredgewidth=0, zorder=4)
         # side by side, where one document is next to the other
         sides = dots["x"] - 0.5, dots["x"] + 0.5
-        ends = dots[["value", "low", "high"]].astype(float)
+        ends = dots[ESTIMATE].astype(float)
         heights = ends.min(axis=1) - 0.01, ends.max(axis=1) + 0.01
         texts = [value_text(row, facet.quantity) for row in records_of(dots)]
         axis.add_artist(Values(sides, heights, texts))
@@ -344,10 +345,8 @@ def _headline_frame(
     above, and which is the `best` of its panel."""
     frame = beside_controls(artifact, results)
     frame = frame.sort_values("panel", kind="stable", ignore_index=True)
-    ends = for_the_best(frame, ["panel"])
     frame["label"] = [panels[place].heading for place in frame["panel"]]
-    frame["best_low"] = ends["low"]
-    frame["best_high"] = ends["high"]
+    frame = frame.join(for_the_best(frame, ["panel"]))
     frame["null_model"] = frame["model"].isin(artifact.null_models)
     splits: list[list[int]] = []
     if artifact.options.splits:
@@ -378,7 +377,7 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
         beaten &= models[control].fillna(True)
     clear = models[models["above_chance"] & beaten]
     best = clear.loc[clear.groupby("panel")["value"].idxmax()]
-    found = estimate_rows(best[~best["null_model"]])
+    found = records_of(best[~best["null_model"]])
     shown = []
     for row in found[:MOST_NAMED]:
         panel = panels[row["panel"]].heading
@@ -401,7 +400,7 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     return f"{sentence} {false_alarms(alarms, nulls, 'tests', ONE_SIDED)}"
 
 
-def best_text(row: EstimateRow) -> str:
+def best_text(row: Record) -> str:
     """Return the value of the best method with the interval that pays for the choice,
     or the SD over its draws."""
     if row["draws"] > 1:
@@ -456,11 +455,11 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
 
     A column that no panel fills is left out.
     """
-    best = estimate_rows(frame[frame["best"]])
+    best = records_of(frame[frame["best"]])
     if not best:
         return []
     blind = {}
-    for row in estimate_rows(frame[frame["method"] == BLIND]):
+    for row in records_of(frame[frame["method"] == BLIND]):
         blind[row["model"], row["label"]] = row
     metrics = sorted({metric_label(row["metric"]) for row in best})
     counted = frame[~frame["control"] & ~is_another(frame)]
@@ -490,7 +489,7 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
 LESS_NULL = "less other splits' models"
 
 
-def _rank_text(row: EstimateRow) -> str:
+def _rank_text(row: Record) -> str:
     """Return the place of a value among its placebos; empty without any."""
     rank = number(row["rank"])
     if not rank:
@@ -499,7 +498,7 @@ def _rank_text(row: EstimateRow) -> str:
     return f"{rank:.0f} of {among:.0f}, mean {row['placebo_mean']:.2f}"
 
 
-def _less_null_text(row: EstimateRow) -> str:
+def _less_null_text(row: Record) -> str:
     """Return how far a value lies above that of other splits' models, with its
     interval."""
     above = number(row["less_null"])
@@ -512,7 +511,7 @@ def _less_null_text(row: EstimateRow) -> str:
     return f"{text} [{format_signed(low, 2)}, {format_signed(high, 2)}]"
 
 
-def _meaning(row: EstimateRow, blind: EstimateRow | None) -> str:
+def _meaning(row: Record, blind: Record | None) -> str:
     """Say in a sentence what the best method of a panel shows, given the bag of words
     and the placebos there."""
     if row["null_model"]:

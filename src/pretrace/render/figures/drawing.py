@@ -59,7 +59,8 @@ MEMBER, NONMEMBER = BLUE, VERMILION
 
 STYLE = {
     "font.size": 7.5,
-    "axes.titlesize": 8,
+    "axes.titlesize": 7,
+    "axes.titlelocation": "left",
     "axes.labelsize": 7.5,
     "xtick.labelsize": 7,
     "ytick.labelsize": 7,
@@ -210,7 +211,7 @@ def wrap_title(title: str, width: float) -> str:
 def set_title_at_edge(figure: Figure, axis: Axes, title: str) -> None:
     """Write a title above the only axes of a row, from the figure's edge on, where it
     has the most room."""
-    text = axis.set_title(title, loc="left", fontsize=7, x=0.01)
+    text = axis.set_title(title, x=0.01)
     of_edge = blended_transform_factory(figure.transFigure, text.get_transform())
     text.set_transform(of_edge)
 
@@ -238,6 +239,9 @@ def draw_legend(figure: Figure, handles: Mapping[str, Any]) -> None:
     figure.legend(handles.values(), handles.keys(), **place)
 
 
+ESTIMATE = ["value", "low", "high"]
+
+
 def draw_intervals(
     axis: Axes,
     places: Any,
@@ -254,14 +258,12 @@ def draw_intervals(
     them.
     """
     has_interval = frame["low"].notna() & frame["high"].notna()
-    drawn = frame[has_interval].astype({"value": float, "low": float, "high": float})
-    value = drawn["value"].to_numpy()
-    below = np.maximum(0, value - drawn["low"].to_numpy())
-    above = np.maximum(0, drawn["high"].to_numpy() - value)
+    value, low, high = frame.loc[has_interval, ESTIMATE].to_numpy(float).T
+    sides = np.maximum(0, [value - low, high - value])
     places = np.asarray(places, float)[has_interval.to_numpy()]
-    bars: dict[str, Any] = {"x": places, "y": value, "yerr": [below, above]}
+    bars: dict[str, Any] = {"x": places, "y": value, "yerr": sides}
     if level:
-        bars = {"x": value, "y": places, "xerr": [below, above]}
+        bars = {"x": value, "y": places, "xerr": sides}
 
     looks = [(color, 0.8, 1.6 if ground else 0.0)]
     if ground:
@@ -323,7 +325,7 @@ def tell_values(
 ) -> None:
     """Tell each value with its interval where both are drawn; arguments as of
     `draw_intervals`."""
-    ends = frame[["value", "low", "high"]].astype(float)
+    ends = frame[ESTIMATE].astype(float)
     values = ends.min(axis=1), ends.max(axis=1)
     x, y = (values, (places, places)) if level else ((places, places), values)
     texts = [value_text(row, quantity) for row in records_of(frame)]
@@ -362,9 +364,11 @@ def name_points(axis: Axes, points: Sequence[Record]) -> None:
         )
 
 
-def letter(number: int) -> str:
-    """Return `(a) ` for the first axes of a figure (0), `(b) ` for the second, and
-    `(aa) ` after `(z) `."""
+def letter(number: int, axes: int) -> str:
+    """Return `(a) ` for the first of several axes of a figure (0), `(b) ` for the
+    second, and `(aa) ` after `(z) `; "" for axes alone."""
+    if axes < 2:
+        return ""
     alphabet = "abcdefghijklmnopqrstuvwxyz"
     rounds, place = divmod(number, len(alphabet))
     return f"({alphabet[rounds - 1] if rounds else ''}{alphabet[place]}) "
@@ -525,7 +529,7 @@ def draw_facets(
     texts = []
     rows = []
     for number, facet in enumerate(facets):
-        title = letter(number) + facet.title if len(facets) > 1 else facet.title
+        title = letter(number, len(facets)) + facet.title
         texts.append(wrap_title(title, room))
         further_lines = texts[-1].count("\n") - facet.title.count("\n")
         height = facet.height + LINE * further_lines
@@ -549,7 +553,7 @@ def draw_facets(
             if columns == 1:
                 set_title_at_edge(figure, axis, texts[number])
             else:
-                axis.set_title(texts[number], loc="left", fontsize=7)
+                axis.set_title(texts[number])
             labels = [facet.label, facet.value_label]
             x_label, own = reversed(labels) if level else labels
             axis.set_xlabel(x_label)

@@ -298,7 +298,7 @@ def _figure(
             bars = grid[number, 0]
             draw_stretches(bars, frames[number])
             _draw_numbers(bars, passages[number])
-            title = letter(number) + panel.name if len(panels) > 1 else panel.name
+            title = letter(number, len(panels)) + panel.name
             set_title_at_edge(figure, bars, wrap_title(title, PAGE - LINE))
         colors = ScalarMappable(NORM, COLORS)
         place: Look = {"location": "bottom", "shrink": 0.5, "aspect": 40}

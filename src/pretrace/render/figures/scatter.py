@@ -65,10 +65,10 @@ def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
         for number, (panel, frame) in enumerate(zip(panels, frames, strict=True)):
             *maps, last = grid[number]
             _draw_densities(maps, frame[frame["curve"] == "share"], colors)
-            title = letter(number) + panel.name if len(panels) > 1 else panel.name
+            title = letter(number, len(panels)) + panel.name
             # the first line is above the whole row
             wrapped = wrap_title(title, PAGE - EDGE)
-            maps[0].set_title(f"{wrapped}\n{CLASSES[1]}", loc="left", fontsize=7)
+            maps[0].set_title(f"{wrapped}\n{CLASSES[1]}")
             has_means = frame.loc[frame["curve"] == "mean", "label"].nunique() > 1
             if not has_means:
                 last.axis("off")
@@ -112,7 +112,7 @@ def _draw_densities(
         axis.axvline(EPS, color="black", linewidth=0.8, linestyle=(0, (3, 2)))
         axis.set_xlim(0, shares["x"].max() + x_step / 2)
         axis.set_ylim(shares["y"].min() - y_step / 2, 0.3)
-        axis.set_title(name, loc="left", fontsize=7)
+        axis.set_title(name)
         axis.set_xlabel("entropy (nats)")
         fullest = own.nlargest(POINTED, "weight")
         texts = []
@@ -158,7 +158,7 @@ def _draw_surprising(axis: Axes, frame: pd.DataFrame) -> Handles:
         handles[CLASSES[label]] = style.handle()
     axis.margins(y=0.06)
     axis.set_xlim(0, EPS)
-    axis.set_title("surprising tokens, mean", loc="left", fontsize=7)
+    axis.set_title("surprising tokens, mean")
     axis.set_xlabel("entropy (nats)")
     return handles
 

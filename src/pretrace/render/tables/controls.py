@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.averages import EstimateRow, estimate, number
+from pretrace.evaluation.averages import Record, estimate, number
 from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.estimates import (
@@ -16,7 +16,7 @@ from pretrace.render.estimates import (
     for_the_best,
     is_another,
 )
-from pretrace.render.frames import estimate_rows, long_frame
+from pretrace.render.frames import long_frame, records_of
 from pretrace.render.names import BLIND, join_words, marked_label, method_label
 from pretrace.render.phrases import (
     brackets_and_dashes,
@@ -61,15 +61,15 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
             continue
         with_placebos.add(place)
         rows = []
-        for row in estimate_rows(own):
+        for row in records_of(own):
             rows.append((marked_label(row["method"]), _cells(row), row["control"]))
         blocks += rows_of(panel.name, rows)
         reading.append(_read_controls(panel, own[~is_another(own)]))
     families = " ".join(multiplicity_note(len(panels), "panel"))
-    told = brackets_and_dashes(estimate_rows(frame))
+    told = brackets_and_dashes(frame)
     more = ["Held-out settings.", told, *other_texts_note(panels, frame)]
     notes = [
-        conditions(artifact, estimate_rows(frame), " ".join(more)),
+        conditions(artifact, frame, " ".join(more)),
         "Placebos: each document of the members in turn plays the non-members, against "
         "the other members; mean ± standard deviation of the values. Rank: its "
         "place among them from the top. If the non-members' document "
@@ -100,7 +100,7 @@ def _read_without_placebos(frame: pd.DataFrame) -> Iterable[str]:
     yield from false_alarms_of(frame)
 
 
-def _cells(record: EstimateRow) -> Iterable[tuple[str, Cell]]:
+def _cells(record: Record) -> Iterable[tuple[str, Cell]]:
     rank = number(record["rank"])
     beats = record["beats_blind"]
     beating = "no"
@@ -144,9 +144,9 @@ def split_table(artifact: Artifact, results: Results) -> Table:
         *by_method(trained, panels, metrics, title=f"Single splits, {TRAINED}"),
         *by_method(null, panels, metrics, title=f"Single splits, {NULL}"),
     ]
-    told = brackets_and_dashes(estimate_rows(shown))
+    told = brackets_and_dashes(shown)
     notes = [
-        conditions(artifact, estimate_rows(shown), f"Held-out settings. {told}"),
+        conditions(artifact, shown, f"Held-out settings. {told}"),
         "A split draws its texts anew, says by a coin which of them are members, and "
         "has a training of its own. Models of the other splits know nothing of its "
         "coin: by its labels, they and its own model are compared on the texts that "
@@ -159,7 +159,7 @@ def split_table(artifact: Artifact, results: Results) -> Table:
     ]
     reading = [*_read_splits(means, null, count), *false_alarms_of(shown)]
     averages = [*means[TRAINED].values(), *means[NULL].values()]
-    frame = long_frame([*estimate_rows(shown), *averages])
+    frame = long_frame([*records_of(shown), *averages])
     return table_of(artifact, blocks, notes, frame, " ".join(reading))
 
 
@@ -175,8 +175,7 @@ def _of_splits(artifact: Artifact, results: Results) -> pd.DataFrame:
     column = ["panel", "metric"]
     shown["bold"] = best(shown, column) & beyond_chance(shown, column)
     shown["bold"] &= ~words_tell_apart(shown)
-    ends = for_the_best(shown, ["panel"])
-    shown = shown.assign(best_low=ends["low"], best_high=ends["high"])
+    shown = shown.join(for_the_best(shown, ["panel"]))
     panels = results.panels(artifact)
     is_trained = [panel.model not in artifact.null_models for panel in panels]
     trained = np.flatnonzero(is_trained).tolist()
@@ -184,13 +183,13 @@ def _of_splits(artifact: Artifact, results: Results) -> pd.DataFrame:
     return beside_other_splits(marked, [trained], panels, results)
 
 
-def _means_of(frame: pd.DataFrame) -> dict[str, EstimateRow]:
+def _means_of(frame: pd.DataFrame) -> dict[str, Record]:
     """Return the mean over the panels of each method that all of them have."""
     return {row["method"]: row for row in split_means(frame, frame["panel"].nunique())}
 
 
 def _mean_cells(
-    method: str, means: Mapping[str, Mapping[str, EstimateRow]]
+    method: str, means: Mapping[str, Mapping[str, Record]]
 ) -> list[tuple[str, Cell]]:
     """Return the means of trained models, of other splits' models and of the null
     model as far as they are known, and the difference of the first two."""
@@ -209,7 +208,7 @@ def _mean_cells(
 
 
 def _read_splits(
-    means: Mapping[str, Mapping[str, EstimateRow]], null: pd.DataFrame, count: int
+    means: Mapping[str, Mapping[str, Record]], null: pd.DataFrame, count: int
 ) -> Iterable[str]:
     """Say what the best method reaches over the splits, and in the null model."""
     seeing = [row for row in means[TRAINED].values() if not row["control"]]
@@ -234,7 +233,7 @@ def _read_controls(panel: Panel, frame: pd.DataFrame) -> str:
     sentences = [exceeding_placebos(panel, frame)]
     tested = frame[~frame["control"] & frame["beats_blind"].notna()]
     winners = tested.loc[tested["beats_blind"], "method"].map(method_label).tolist()
-    for blind in estimate_rows(frame[frame["method"] == BLIND]):
+    for blind in records_of(frame[frame["method"] == BLIND]):
         verdict = "none could be tested"
         if winners:
             verdict = join_words(winners)

@@ -31,14 +31,17 @@ def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
         entry = results.entries[panel.benchmark]
         counts = _class_counts(results.texts(panel))
         labelled = counts["n_members"] + counts["n_nonmembers"]
-        record: Record = {"benchmark": panel.benchmark}
-        record["subset"] = panel.subset
-        record["length"] = panel.length
-        for key in ("title", "source", "language"):
-            record[key] = entry.get(key, "")
-        record["length_unit"] = panel.length_unit
-        record |= counts
-        record["member_ratio"] = counts["n_members"] / labelled if labelled else None
+        record: Record = {
+            "benchmark": panel.benchmark,
+            "subset": panel.subset,
+            "length": panel.length,
+            "title": entry.get("title", ""),
+            "source": entry.get("source", ""),
+            "language": entry.get("language", ""),
+            "length_unit": panel.length_unit,
+            **counts,
+            "member_ratio": counts["n_members"] / labelled if labelled else None,
+        }
         records.append(record)
     has_unlabelled = any(record["n_unlabelled"] for record in records)
     rows = []

@@ -2,17 +2,12 @@
 what choosing settings adds."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.averages import (
-    EstimateRow,
-    Record,
-    averaged_groups,
-    averages_of,
-)
+from pretrace.evaluation.averages import Record, averaged_groups, averages_of
 from pretrace.evaluation.metrics import marks_in
 from pretrace.questions.method_facts import is_control
 from pretrace.render.artifact import SELECTIONS, Artifact, Panel
@@ -23,7 +18,7 @@ from pretrace.render.estimates import (
     estimates,
     keys_of,
 )
-from pretrace.render.frames import estimate_rows, long_frame, records_of
+from pretrace.render.frames import long_frame, records_of
 from pretrace.render.names import AT_EDGE, PARAMETER_LABELS, marked_label, method_label
 from pretrace.render.phrases import (
     DASHES,
@@ -116,9 +111,8 @@ def also_in_parts(
 ) -> "pd.Series[bool]":
     """Tell which values are beyond chance, a mean without an interval only if all
     values that it is of are."""
-    given = [panel.to_json() for panel in panels]
     options = artifact.options
-    groups = averaged_groups(given, options.average, options.blocks)
+    groups = averaged_groups(panels, options.average, options.blocks)
     keys = [frame[key] for key in ("selection", "method", "metric")]
     keys.append(frame["panel"].map(lambda place: groups.index(groups[place])))
     is_mean = frame["average"].ne("")
@@ -151,7 +145,7 @@ def _notes(
     are taken: a note each."""
     options = artifact.options
     single = frame[frame["average"] == ""]
-    more = brackets_and_dashes(records_of(single))
+    more = brackets_and_dashes(single)
     if any(metric.startswith("tpr") for metric in artifact.metrics):
         more += f" {OF_THIS_SIZE}"
     marked = []
@@ -186,7 +180,7 @@ def _notes(
         means.append(AVERAGE_NOTES[options.average])
     marked += false_alarms_of(frame)
     return [
-        conditions(artifact, records_of(single), more),
+        conditions(artifact, single, more),
         " ".join(marked),
         " ".join(means),
     ]
@@ -216,9 +210,15 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
     for place, panel in enumerate(panels):
         defaults = results.by("method", artifact, panel, selection="default")
         for value, method, row in results.along_parameter(artifact, panel, parameter):
-            about = {"selection": row["selection"], "metric": artifact.metric}
-            about["parameter"] = parameter if value else ""
-            record = estimate_record(place, panel, row, **about, parameter_value=value)
+            record = estimate_record(
+                place,
+                panel,
+                row,
+                selection=row["selection"],
+                metric=artifact.metric,
+                parameter=parameter if value else "",
+                parameter_value=value,
+            )
             record["default"] = row["setting"] == defaults[method]["setting"]
             records.append(record)
     frame = long_frame(records)
@@ -231,9 +231,9 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
     frame = frame.assign(bold=bold.reindex(frame.index, fill_value=False))
     by = ("method", "parameter_value")
     blocks = by_method(frame, panels, artifact.metrics, label=_value_label, by=by)
-    told = brackets_and_dashes(records_of(frame))
+    told = brackets_and_dashes(frame)
     notes = [
-        conditions(artifact, records_of(varied), told),
+        conditions(artifact, varied, told),
         "Every other parameter is at its default. Bold is the highest value of a "
         "column, if it is above chance by an interval that pays for the choice "
         "(Bonferroni).",
@@ -243,7 +243,7 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
     return table_of(artifact, blocks, notes, frame)
 
 
-def _value_label(row: EstimateRow) -> str:
+def _value_label(row: Record) -> str:
     if not row["parameter"]:
         return marked_label(row["method"])
     parameter = PARAMETER_LABELS.get(row["parameter"], row["parameter"])
@@ -262,7 +262,7 @@ def pairwise_tests(artifact: Artifact, results: Results) -> Table:
     0.05; the long data have every interval and p.
     """
     panels = results.panels(artifact)
-    rows: list[EstimateRow] = []
+    rows: list[Record] = []
     for place, panel in enumerate(panels):
         rows += _tests(artifact, results, panel, place)
     frame = long_frame(rows)
@@ -275,7 +275,7 @@ def pairwise_tests(artifact: Artifact, results: Results) -> Table:
     families = len(frame[["panel", "baseline"]].drop_duplicates())
     chance = " ".join(multiplicity_note(families))
     notes = [
-        conditions(artifact, records_of(frame), "Intervals and p are in the CSV."),
+        conditions(artifact, frame, "Intervals and p are in the CSV."),
         "Each cell is the row's method minus the column's, at held-out settings; a "
         "dash where the two have no test, as of a method against itself.",
         "* significantly different by the paired stratified bootstrap, Holm-corrected "
@@ -286,14 +286,14 @@ def pairwise_tests(artifact: Artifact, results: Results) -> Table:
 
 def _tests(
     artifact: Artifact, results: Results, panel: Panel, place: int
-) -> Iterable[EstimateRow]:
+) -> Iterable[Record]:
     keys: dict[str, Any] = {"selection": "held_out", "test": "bootstrap"}
     if artifact.methods:
         keys["baseline"] = [*artifact.methods, CHANCE]
     rows = results.rows(artifact, panel, "tests", **keys)
     for row in records_of(rows.sort_values("baseline", kind="stable")):
         numbers = {key: row[key] for key in TEST_COLUMNS}
-        yield cast(EstimateRow, keys_of(place, panel, row) | numbers)
+        yield keys_of(place, panel, row) | numbers
 
 
 TEST_COLUMNS = (
@@ -336,12 +336,11 @@ def selection_gap(artifact: Artifact, results: Results) -> Table:
     """
     panels = results.panels(artifact)
     chosen = estimates(artifact, results, ["best_on_test", "held_out"])
-    gaps = estimate_rows(_gaps(chosen))
-    given = [panel.to_json() for panel in panels]
-    averages = averages_of(gaps, given, "panel")
+    gaps = records_of(_gaps(chosen))
+    averages = averages_of(gaps, panels, "panel")
     frame = long_frame([*gaps, *averages])
     notes = [
-        conditions(artifact, records_of(frame), DASHES),
+        conditions(artifact, frame, DASHES),
         "Gap: best on test minus held out, of the same texts and therefore without an "
         "interval; 0 for a method with one setting. Average: mean and standard "
         "deviation over the columns.",
@@ -358,12 +357,9 @@ def _gaps(chosen: pd.DataFrame) -> pd.DataFrame:
     best = chosen[chosen["selection"] == "best_on_test"].set_index(keys)
     best = best[["setting", "value"]].add_prefix("best_")
     frame = held_out.join(best, on=keys)
-    frame = frame.assign(metric="gap", setting="")
-    frame["value"] = frame["best_value"] - frame["held_out_value"]
-    frame["low"] = np.nan
-    frame["high"] = np.nan
+    gap = frame["best_value"] - frame["held_out_value"]
     marks = []
     for own in frame["marks"]:
         marks.append(AT_EDGE if AT_EDGE in marks_in(own) else "")
-    frame["marks"] = marks
-    return frame
+    frame = frame.assign(metric="gap", setting="", value=gap)
+    return frame.assign(low=np.nan, high=np.nan, marks=marks)

@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 
 from pretrace.evaluation.averages import (
-    EstimateRow,
     Record,
     averages_of,
     difference,
@@ -59,7 +58,7 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
     Bold is the widest gap. `options.average: panel` adds the means over the panels.
     """
     panels = results.panels(artifact)
-    records: list[EstimateRow] = []
+    records: list[Record] = []
     for place, panel in enumerate(panels):
         records += _accuracies(artifact, results, panel, place)
     if not records:
@@ -67,14 +66,14 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
     records.sort(key=_order)
     average = artifact.options.average
     by = ("method", "setting")
-    given = [panel.to_json() for panel in panels]
-    averages = averages_of(records, given, average, by=by)
+    averages = averages_of(records, panels, average, by=by)
     frame = long_frame([*records, *averages]).assign(sd=None)
+    single = frame[frame["average"] == ""]
     is_gap = (frame["metric"] == "gap") & (as_printed(frame) > 0)
     frame["bold"] = best(frame, ["panel", "average", "metric"]) & is_gap
     blocks = by_method(frame, panels, SHOWN_ACCURACIES, label=setting_label, by=by)
     notes = [
-        conditions(artifact, records, brackets_and_dashes(records), SHOWN_ACCURACIES),
+        conditions(artifact, single, brackets_and_dashes(single), SHOWN_ACCURACIES),
         "Gap: members minus non-members; bold is the widest. Chance is not a fixed "
         "share: the controls show how much the options give away without a model.",
     ]
@@ -88,7 +87,7 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
 
 def _accuracies(
     artifact: Artifact, results: Results, panel: Panel, place: int
-) -> Iterable[EstimateRow]:
+) -> Iterable[Record]:
     """Yield the accuracies of each method and setting, and their difference as the
     metric `gap`."""
     keys: dict[str, Any] = {"selection": "grid", "method": [*QUESTION_METHODS]}
@@ -109,7 +108,7 @@ def _accuracies(
             yield _gap(shown[members], shown[nonmembers])
 
 
-def _gap(members: EstimateRow, nonmembers: EstimateRow) -> EstimateRow:
+def _gap(members: Record, nonmembers: Record) -> Record:
     """Return how much higher the accuracy of members is, as a row of the metric
     `gap`."""
     value, low, high = difference(estimate(members), estimate(nonmembers))
@@ -124,7 +123,7 @@ def _gap(members: EstimateRow, nonmembers: EstimateRow) -> EstimateRow:
     }
 
 
-def _order(record: EstimateRow) -> tuple[Any, ...]:
+def _order(record: Record) -> tuple[Any, ...]:
     """Order rows by the registry of methods, controls last; a method comes before its
     variants."""
     method = record["method"].split(";")[0]
@@ -134,7 +133,7 @@ def _order(record: EstimateRow) -> tuple[Any, ...]:
     return is_control(method), place, record["method"] != method, values
 
 
-def setting_label(row: EstimateRow) -> str:
+def setting_label(row: Record) -> str:
     """Name a question method, with the number of tokens that its setting gives, if
     any."""
     method = row["method"].split(";")[0]
@@ -158,7 +157,7 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
     panels = results.panels(artifact)
     shown = artifact.options.metrics
     metrics = [*shown, P_VALUE]
-    records: list[EstimateRow] = []
+    records: list[Record] = []
     for place, panel in enumerate(panels):
         records += _tested_rows(artifact, results, panel, place, shown)
     order = artifact.order_methods(row["method"] for row in records)
@@ -167,10 +166,10 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
     tested = frame[frame["metric"] == P_VALUE]
     frame["p_holm"] = corrected(tested, ("panel",), p="value").reindex(frame.index)
     frame["star"] = frame["p_holm"] <= STAR_LEVEL
-    estimated = [row for row in records if row["metric"] != P_VALUE]
+    estimated = frame[frame["metric"] != P_VALUE]
     more = f"Default settings. {brackets_and_dashes(estimated)}"
     notes = [
-        conditions(artifact, records, more, metrics),
+        conditions(artifact, frame, more, metrics),
         "p: Welch's t-test of the mean scores of members' and of non-members' "
         "documents (two-sided, uncorrected); * where Holm's correction over the "
         f"methods leaves p ≤ {STAR_LEVEL:g}. None where every document has the same "
@@ -218,7 +217,7 @@ def _tested_rows(
     panel: Panel,
     place: int,
     metrics: Sequence[str],
-) -> Iterable[EstimateRow]:
+) -> Iterable[Record]:
     """Yield the metrics of each method, and its test of the difference of means; one
     without a test has no p."""
 
@@ -235,13 +234,15 @@ def _tested_rows(
         test = tested.get(method, {})
         record = keys_of(place, panel, row) | {"average": "", "metric": P_VALUE}
         record |= number_record(None)
-        record["setting"] = row["setting"]
-        record["difference"] = test.get("difference")
-        record["low"] = test.get("low")
-        record["high"] = test.get("high")
-        record["p_holm"] = None
-        record["value"] = test.get("p", math.nan)
-        record["star"] = False
+        record |= {
+            "setting": row["setting"],
+            "difference": test.get("difference"),
+            "low": test.get("low"),
+            "high": test.get("high"),
+            "p_holm": None,
+            "value": test.get("p", math.nan),
+            "star": False,
+        }
         yield record
 
 
@@ -290,8 +291,8 @@ def _calibrations(artifact: Artifact, results: Results, panel: Panel) -> pd.Data
             record[mean] = values["letter_probability", letter]
         for letter, delta in zip(OPTION_LETTERS, DELTAS, strict=True):
             record[delta] = values["letter_added", letter]
-        record["documents"] = share["n"]
-        record["in_range"] = round(share["value"] * share["n"])
+        in_range = round(share["value"] * share["n"])
+        record |= {"documents": share["n"], "in_range": in_range}
         for key in ("value", "low", "high"):
             record[key] = share[key]
         records.append(record)

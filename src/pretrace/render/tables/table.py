@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from pretrace.evaluation.averages import EstimateRow, Record, group_records, number
+from pretrace.evaluation.averages import Record, group_records, number
 from pretrace.evaluation.metrics import FEW_TEXTS, marks_in
 from pretrace.evaluation.selection import SAME_RANKS
 from pretrace.evaluation.significance import chance
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.estimates import STAR_LEVEL, for_the_best, is_another
-from pretrace.render.frames import csv_text, estimate_rows
+from pretrace.render.frames import csv_text, records_of
 from pretrace.render.names import (
     BLIND,
     FALSE_ALARM,
@@ -84,32 +84,28 @@ class Cell:
         return f"{text} [{self._written(self.low, 2)}, {self._written(self.high, 2)}]"
 
 
-def cell_of(record: EstimateRow | Record) -> Cell:
+def cell_of(record: Record) -> Cell:
     """Return a row of metrics as a cell with its `bold`, `star`, `runner_up` and its
     marks' signs; a gap is signed."""
     value = number(record.get("value"))
-    star = bool(record.get("star", False))
+    star = bool(record.get("star"))
     metric = record.get("metric")
     if metric == "p_value":
         return p_cell(value, star=star)
     low = number(record.get("low"))
     high = number(record.get("high"))
     sd = number(record.get("sd"))
-    signs = []
-    for mark in marks_in(record.get("marks")):
-        signs.append(mark_sign(mark))
-    bold = bool(record.get("bold", False))
-    underlined = bool(record.get("runner_up", False))
+    signs = sorted(map(mark_sign, marks_in(record.get("marks"))))
     return Cell(
         value,
         low,
         high,
-        bold=bold,
+        bold=bool(record.get("bold")),
         star=star,
-        signs=tuple(sorted(signs)),
+        signs=tuple(signs),
         signed=metric == "gap",
         sd=sd,
-        underlined=underlined,
+        underlined=bool(record.get("runner_up")),
         digits=decimals(low, high, sd),
     )
 
@@ -186,11 +182,11 @@ def rows_of(
     Rows and columns keep their order; a row has a dash where it has no cell.
     """
     given = []
-    heads: list[Head] = []
+    heads: dict[Head, None] = {}
     for label, cells, control in rows:
         by_head = dict(cells)
         given.append((label, by_head, control))
-        heads += [head for head in by_head if head not in heads]
+        heads |= dict.fromkeys(by_head)
     if not given:
         return []
     laid = []
@@ -208,7 +204,7 @@ def by_method(
     *,
     title: str = "",
     block: str = "",
-    label: Callable[[EstimateRow], str] = lambda row: marked_label(row["method"]),
+    label: Callable[[Record], str] = lambda row: marked_label(row["method"]),
     by: Sequence[str] = ("method",),
 ) -> list[Block]:
     """Return a block with methods down, or what differs in `by`, in the order of the
@@ -216,9 +212,9 @@ def by_method(
 
     An average comes after the last panel of its mean. No block without rows.
     """
-    rows = group_records(estimate_rows(frame), *by)
+    rows = group_records(records_of(frame), *by)
 
-    def place(row: EstimateRow) -> tuple[int, bool, int]:
+    def place(row: Record) -> tuple[int, bool, int]:
         return row["panel"], bool(row["average"]), metrics.index(row["metric"])
 
     heads = {}
@@ -238,7 +234,7 @@ def by_method(
 
 
 def _head(
-    record: EstimateRow, panels: Sequence[Panel], metrics: Sequence[str], block: str
+    record: Record, panels: Sequence[Panel], metrics: Sequence[str], block: str
 ) -> tuple[str, ...]:
     """Return the header of an estimate: its panel or average, without what `block`
     says; its metric, of several."""
@@ -288,7 +284,7 @@ def beyond_chance(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
         levels.append(level)
     few = [FEW_TEXTS in marks_in(marks) for marks in frame["marks"].fillna("")]
     by_chance = pd.Series(levels, frame.index, dtype=float)
-    is_beyond = ~for_the_best(frame, by)["low"].le(by_chance)
+    is_beyond = ~for_the_best(frame, by)["best_low"].le(by_chance)
     return is_beyond & ~pd.Series(few, frame.index, dtype=bool)
 
 
@@ -542,9 +538,9 @@ def markdown(table: Table) -> str:
 def _pipe_table(block: Block) -> list[str]:
     """Return what all columns share, if anything, and the table without it."""
     frame = MARKDOWN.frame(block)
-    columns: list[tuple[str, ...]] = []
-    for head in frame.columns:
-        columns.append(head if isinstance(head, tuple) else (head,))
+    columns = []
+    for lines in level_heads(block.columns):
+        columns.append(tuple(map(MARKDOWN.escape, lines)))
     first, *others = columns
     shared = []
     for level, line in enumerate(first):

@@ -3,7 +3,6 @@ long, and what is sent where."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from pretrace.audit.design import TUNED_TOLD, has_p, known_for_p
 from pretrace.benchmarks.sources import Text
@@ -13,6 +12,7 @@ from pretrace.models.checkpoint import ADAPTER
 from pretrace.models.entries import AdapterModel, ApiModel, ModelEntry
 from pretrace.questions.alignment import CONTEXT
 from pretrace.runtime.errors import first_names, shorten
+from pretrace.runtime.files import JsonObject
 from pretrace.studies.audit.study import (
     TEXTS_SLUG,
     WORKS_SLUG,
@@ -32,7 +32,7 @@ CPU_FLOPS = 2.5e11
 second each with SmolLM2-135M."""
 
 
-def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
+def description(plan: Plan, config: JsonObject) -> list[str]:
     """Return what an audit will compare, on which device and for about how long, and
     what was read of works."""
     study = plan.study
@@ -76,7 +76,7 @@ def _sides(texts: Sequence[Text]) -> tuple[list[Text], list[Text]]:
 
 
 def _cost_told(
-    plan: Plan, config: Mapping[str, Any], read: Mapping[str, Sequence[Text]]
+    plan: Plan, config: JsonObject, read: Mapping[str, Sequence[Text]]
 ) -> str:
     """Say how many tokens are read, on which device, and for about how long."""
     sizes = {slug: counted(plan, slug, texts) for slug, texts in read.items()}
@@ -126,7 +126,7 @@ def _sent(plan: Plan, model: ModelEntry) -> Iterator[str]:
 
 
 def _base_told(
-    plan: Plan, config: Mapping[str, Any], suspects: Sequence[Text]
+    plan: Plan, config: JsonObject, suspects: Sequence[Text]
 ) -> Iterator[str]:
     """Say which base the model is compared with, and where an adapter names another
     one.

@@ -12,7 +12,7 @@ from typing import Any
 from pretrace.benchmarks.loaders.local import texts_of
 from pretrace.benchmarks.user_rows import given_rows
 from pretrace.runtime.errors import InputError, count_noun, first_names
-from pretrace.runtime.files import read_json, sha256_file
+from pretrace.runtime.files import JsonObject, read_json, sha256_file
 from pretrace.runtime.provenance import provenance, whole_code_digest
 
 Seal = dict[str, Any]
@@ -60,14 +60,14 @@ def _is_seal(value: Any) -> bool:
     return "pretrace" in value["plan"]["versions"]
 
 
-def digest_of(plan: Mapping[str, Any]) -> str:
+def digest_of(plan: JsonObject) -> str:
     """Return the SHA-256 of a plan as canonical JSON: sorted keys, no spaces, UTF-8."""
     text = json.dumps(plan, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def sealed(
-    seals: Sequence[Seal], plan: Mapping[str, Any], *, time: str, scores_existed: bool
+    seals: Sequence[Seal], plan: JsonObject, *, time: str, scores_existed: bool
 ) -> list[Seal]:
     """Return the seals with one for `plan` at the end; unchanged if the last one is of
     the same plan."""
@@ -90,9 +90,9 @@ PACKAGES_SEALED = ("torch", "transformers", "tokenizers", "numpy")
 
 
 def completed(
-    plan: Mapping[str, Any],
+    plan: JsonObject,
     texts: Iterable[Path],
-    checkpoints: Mapping[str, Mapping[str, Any]],
+    checkpoints: Mapping[str, JsonObject],
 ) -> dict[str, Any]:
     """Return a plan (`Plan.sealed`) with its files, the marks of its texts, checkpoints
     and versions.
@@ -202,7 +202,7 @@ def cover_of_seal(
     ]
 
 
-def _models_of(plan: Mapping[str, Any]) -> str:
+def _models_of(plan: JsonObject) -> str:
     """Return the models with what tells their version: the commit on the hub, or the
     digest of their files."""
     models = []
@@ -252,7 +252,7 @@ def marks_of(texts: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def texts_in_question(
-    benchmarks: Mapping[str, Mapping[str, Any]],
+    benchmarks: Mapping[str, JsonObject],
 ) -> Iterator[tuple[str, str]]:
     """Yield (document, text) of the user's own texts in question, of entries of
     benchmarks; works are whole."""
@@ -287,7 +287,7 @@ def repeats(seals: Sequence[Seal], others: Mapping[str, Sequence[Seal]]) -> list
     ]
 
 
-def _has_same_works(plan: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _has_same_works(plan: JsonObject, other: JsonObject) -> bool:
     """Return whether two plans have an equal file, or works in question that are the
     same, however they are cut."""
     if _shared(plan, other, "files"):
@@ -303,7 +303,7 @@ def _has_same_works(plan: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return False
 
 
-def _shared(plan: Mapping[str, Any], other: Mapping[str, Any], key: str) -> bool:
+def _shared(plan: JsonObject, other: JsonObject, key: str) -> bool:
     """Return whether two plans hold an equal file, or an equal checkpoint."""
     for value in plan[key].values():
         if value and value in other[key].values():

@@ -3,17 +3,10 @@
 from pretrace.benchmarks.loaders.chinese import PatentMia
 from pretrace.benchmarks.sources import BenchmarkEntry, FromHub, WithNeighbours
 from pretrace.studies.priorities import FIRST
-from pretrace.studies.stages.registered import (
-    PRINTED_KEYS,
-    File,
-    Parameters,
-    Registered,
-    source,
-)
-from pretrace.studies.stages.revisions import entry_to_fetch
+from pretrace.studies.stages.registered import File, Parameters, Texts
 
 
-class Benchmark(Registered[BenchmarkEntry]):
+class Benchmark(Texts[BenchmarkEntry]):
     """A benchmark of a study."""
 
     kind = "benchmarks"
@@ -27,11 +20,6 @@ class Benchmark(Registered[BenchmarkEntry]):
     @property
     def table(self) -> str:
         return f"results/benchmarks/{self.name}.parquet"
-
-    @property
-    def building(self) -> Parameters:
-        """The keys of its entry that its texts follow from."""
-        return self.entry.to_json(*PRINTED_KEYS, "access", defaults=False)
 
     @property
     def prefixes(self) -> File:
@@ -69,7 +57,7 @@ class Benchmark(Registered[BenchmarkEntry]):
         package."""
         if self.is_fetched and self.entry.path is None:
             return self.record("texts")
-        return source(self.study, self.entry)
+        return super().source
 
     def record(self, part: str) -> str:
         """Return the record of the files fetched for its `texts` or its `views`."""
@@ -78,5 +66,4 @@ class Benchmark(Registered[BenchmarkEntry]):
     def fetched(self, part: str) -> Parameters:
         """Return the keys of its entry for the job that fetches its `texts` or its
         `views`."""
-        entry = entry_to_fetch(self.entry, self.record(part), self.study.pins, part)
-        return entry.to_json(*PRINTED_KEYS, defaults=False)
+        return self.fetching(self.record(part), part)

@@ -2,29 +2,13 @@
 models."""
 
 from pretrace.corpora.sources import CorpusEntry
-from pretrace.studies.stages.registered import (
-    PRINTED_KEYS,
-    File,
-    Parameters,
-    Registered,
-    source,
-)
-from pretrace.studies.stages.revisions import entry_to_fetch
+from pretrace.studies.stages.registered import Parameters, Texts
 
 
-class Corpus(Registered[CorpusEntry]):
+class Corpus(Texts[CorpusEntry]):
     """A reference corpus of a study."""
 
     kind = "corpora"
-
-    @property
-    def building(self) -> Parameters:
-        """The keys of its entry that its texts follow from."""
-        return self.entry.to_json(*PRINTED_KEYS, "access", defaults=False)
-
-    @property
-    def source(self) -> File:
-        return source(self.study, self.entry)
 
     @property
     def documents(self) -> list[str]:
@@ -46,8 +30,7 @@ class Corpus(Registered[CorpusEntry]):
     def fetched(self, shard: str) -> Parameters:
         """Return the keys of its entry for the job that fetches a shard from the
         hub."""
-        entry = entry_to_fetch(self.entry, self.record(shard), self.study.pins)
-        return entry.to_json(*PRINTED_KEYS, defaults=False)
+        return self.fetching(self.record(shard))
 
     def counts(self, tokenizer: str) -> str:
         """Return its counts by the tokenizer of a model, given by the model's shared

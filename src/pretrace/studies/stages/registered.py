@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Generic
 
 from pretrace.studies.priorities import priority
 from pretrace.studies.registries import E, Entry, downloads_named, own_files
+from pretrace.studies.stages.revisions import entry_to_fetch
 from pretrace.studies.study import Study
 
 File = str | list[str]
@@ -43,12 +44,27 @@ class Registered(Generic[E]):
         return priority(self.study, self.kind, self.slug)
 
 
-def source(study: Study, entry: Entry) -> File:
-    """Return the user's own files that an entry names, or else the downloaded ones."""
-    own = own_files(entry)
-    if not own:
-        return downloaded(study, entry)
-    return own[0] if len(own) == 1 else own
+class Texts(Registered[E]):
+    """A benchmark or a corpus of a study."""
+
+    @property
+    def building(self) -> Parameters:
+        """The keys of its entry that its texts follow from."""
+        return self.entry.to_json(*PRINTED_KEYS, "access", defaults=False)
+
+    @property
+    def source(self) -> File:
+        """The user's own files that the entry names, or else the downloaded ones."""
+        own = own_files(self.entry)
+        if not own:
+            return downloaded(self.study, self.entry)
+        return own[0] if len(own) == 1 else own
+
+    def fetching(self, record: str, part: str = "texts") -> Parameters:
+        """Return the keys of its entry for the job that fetches a part of it and leaves
+        a record."""
+        entry = entry_to_fetch(self.entry, record, self.study.pins, part)
+        return entry.to_json(*PRINTED_KEYS, defaults=False)
 
 
 def downloaded(study: Study, entry: Entry) -> File:
