@@ -2,16 +2,16 @@
 it, on an embedded study's texts.
 
     python tests/bench/bench_dial.py --results results [--draws 60] [--seed 1]
-        [--only wrapped "two blanks"]
+        [--only wrapped "two blanks"] [--shares 1 0.5]
 
 Prints the Markdown tables of tests/bench/SIZE_AND_POWER.md. The null model read none of the
 addresses since 1930. In each deal some addresses are in question and others known. A
 share of the known ones is altered, so that it scores lower; where an alteration raises
 scores, a share of those in question is. All evidence is false. Passages are altered as
 they stand in a file, or whole addresses are, which are read from a folder and cut then.
-Cues are altered twice: as one for all works, and as another one in each. Where the order
-of words is altered, which the null model hardly reads, scores are lowered by as much as
-those of SmolLM2-135M are (`--only drops` measures it).
+A cue is one for all works, another one in each, another one in each three, or ten
+others in each. Where the order of words is altered, which the null model hardly reads,
+scores are lowered by as much as those of SmolLM2-135M are (`--only drops` measures it).
 In the table of power, documents in question have some passages that the model was
 trained on. Most deals have a high p: only the others are audited in full.
 """
@@ -21,9 +21,10 @@ import re
 import tempfile
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -186,19 +187,41 @@ def mistyped(text: str, rng: np.random.Generator, share: float) -> str:
     return " ".join(words)
 
 
-def invented(name: str) -> str:
+def invented(name: str, consonants: str = "bdfgklmnprstvz") -> str:
     """Return a word of a document's own."""
     rng = np.random.default_rng([*name.encode()])
-    syllables = rng.integers([14, 5], size=(3, 2)).tolist()
+    syllables = rng.integers([len(consonants), 5], size=(3, 2)).tolist()
     return "".join(
-        "bdfgklmnprstvz"[first] + "aeiou"[second] for first, second in syllables
+        consonants[first] + "aeiou"[second] for first, second in syllables
     ).capitalize()
+
+
+def strange(name: str) -> str:
+    """Return a word of a document's own, with rare letters."""
+    return invented(name, "hjqvwxyz")
 
 
 def phrase(name: str) -> str:
     """Return three common words that a document says again and again."""
     rng = np.random.default_rng([*name.encode()])
     return " ".join(rng.permutation(COMMON)[:3])
+
+
+def with_names(text: str, rng: np.random.Generator, share: float, name: str) -> str:
+    """Put a name after a share of the words."""
+    words = []
+    for word in text.split():
+        words += [word, name] if rng.random() < share else [word]
+    return " ".join(words)
+
+
+def with_sign(text: str, rng: np.random.Generator, sign: str, other: str) -> str:
+    """Write another sign for a third of those before blanks."""
+    return re.sub(
+        re.escape(sign) + "(?= )",
+        lambda match: other if rng.random() < 1 / 3 else sign,
+        text,
+    )
 
 
 def columns(text: str, width: int = 45, rows: int = 40) -> str:
@@ -241,6 +264,10 @@ ALTERED: dict[str, Alter] = {
     "Bravo! after 30 % of sentences": lambda text, rng: at_sentences(
         text, rng, 0.3, " Bravo! "
     ),
+    "a name after 3 % of words": lambda text, rng: with_names(text, rng, 0.03, "Bravo"),
+    "a name of rare letters after 3 % of words": lambda text, rng: with_names(
+        text, rng, 0.03, "Quixy"
+    ),
     "a phrase of common words after 30 % of sentences": lambda text, rng: at_sentences(
         text, rng, 0.3, f" {PHRASE}. "
     ),
@@ -260,6 +287,10 @@ ALTERED: dict[str, Alter] = {
     "British spelling": lambda text, rng: rewritten(text, SPELLINGS),
     "contractions": lambda text, rng: rewritten(text, CONTRACTIONS),
     "digits for numbers": lambda text, rng: rewritten(text, DIGITS),
+    "! for a third of full stops": lambda text, rng: with_sign(text, rng, ".", "!"),
+    "? for a third of full stops": lambda text, rng: with_sign(text, rng, ".", "?"),
+    ": for a third of commas": lambda text, rng: with_sign(text, rng, ",", ":"),
+    "; for a third of commas": lambda text, rng: with_sign(text, rng, ",", ";"),
 }
 RAISING: dict[str, Alter] = {
     "speakers before a tenth of sentences": lambda text, rng: at_sentences(
@@ -273,11 +304,20 @@ CUES: dict[str, tuple[str, Callable[[str], str]]] = {
     "[Applause] after 15 % of sentences": ("Applause", invented),
     "[Applause] after 40 % of sentences": ("Applause", invented),
     "Bravo! after 30 % of sentences": ("Bravo", invented),
+    "a name after 3 % of words": ("Bravo", invented),
+    "a name of rare letters after 3 % of words": ("Quixy", strange),
     "a phrase of common words after 30 % of sentences": (PHRASE, phrase),
     "a refrain at the end of passages": (PHRASE, phrase),
     "speakers before a tenth of sentences": ("PRESIDENT", invented),
 }
-"""Words that are another in each work, too."""
+"""Words that are others in each work, or in each three, too: how a cue is made of a
+name."""
+
+IN_EACH, IN_THREE, TEN = (
+    "another in each work",
+    "another in each three works",
+    "ten others in each work",
+)
 
 REORDERED: dict[str, Alter] = {
     "two columns read across": lambda text, rng: columns(text),
@@ -313,12 +353,13 @@ class Cell:
     share: float
     altered: str = ""
     of_known: bool = True
-    own: bool = False
+    sharing: str = ""
 
     @property
     def variant(self) -> str:
         """Return the name of the texts as they are altered."""
-        return f"{self.kind} {self.altered}{' of each' if self.own else ''}"
+        sharing = f", {self.sharing}" if self.sharing else ""
+        return f"{self.kind} {self.altered}{sharing}"
 
 
 def cells() -> list[Cell]:
@@ -336,13 +377,14 @@ def cells() -> list[Cell]:
     ]
     made += [
         Cell(
-            f"{name}: another in each work",
+            f"{name}: {sharing}",
             "file",
             share,
             name,
             of_known=name not in RAISING,
-            own=True,
+            sharing=sharing,
         )
+        for sharing in (IN_EACH, IN_THREE, TEN)
         for name in CUES
         for share in SHARES
     ]
@@ -395,15 +437,12 @@ def unread_texts(
         altered = plain.assign(text=[alter(text, rng) for text in plain["text"]])
         if f"file {name}" in needed:
             frames.append(altered.assign(variant=f"file {name}"))
-        if f"file {name} of each" in needed:
-            cue, of_own = CUES[name]
-            own = [
-                text.replace(cue, of_own(document))
-                for document, text in zip(
-                    altered["document"], altered["text"], strict=True
+        for sharing in (IN_EACH, IN_THREE, TEN):
+            if f"file {name}, {sharing}" in needed:
+                own = with_own_cues(altered, *CUES[name], sharing)
+                frames.append(
+                    altered.assign(variant=f"file {name}, {sharing}", text=own)
                 )
-            ]
-            frames.append(altered.assign(variant=f"file {name} of each", text=own))
         if f"folder {name}" in needed:
             rng = np.random.default_rng([*name.encode(), 1])
             whole = {document: alter(text, rng) for document, text in works.items()}
@@ -415,6 +454,31 @@ def unread_texts(
         is_reordered = texts["variant"] == f"folder {name}"
         texts.loc[is_reordered, methods] += drop * deviations
     return texts
+
+
+def with_own_cues(
+    rows: pd.DataFrame, cue: str, of_own: Callable[[str], str], sharing: str
+) -> list[str]:
+    """Return the texts of `rows` with other cues in place of one."""
+    names = {name: name for name in rows["document"]}
+    if sharing == IN_THREE:
+        for three in in_threes(names):
+            names |= dict.fromkeys(three, three[0])
+    others = {}
+    for name in set(names.values()):
+        more = [f"{name} {number}" for number in range(9)] if sharing == TEN else []
+        others[name] = cycle(map(of_own, [name, *more]))
+    texts = []
+    for document, text in zip(rows["document"], rows["text"], strict=True):
+        own = others[names[document]]
+        texts.append(re.sub(re.escape(cue), lambda match, own=own: next(own), text))
+    return texts
+
+
+def in_threes(names: Iterable[str]) -> list[list[str]]:
+    """Return works in threes, the same ones in every deal."""
+    order = np.random.default_rng(3).permutation(sorted(names)).tolist()
+    return [order[start : start + 3] for start in range(0, len(order), 3)]
 
 
 def drops(results: Path) -> Iterator[list[str]]:
@@ -461,6 +525,11 @@ def dealt(
     """Return the texts of a deal, with a column `suspect`."""
     plain = texts["folder" if cell.kind == "folder" else "file"]
     names = rng.permutation(sorted(plain["document"].unique())).tolist()
+    if cell.sharing == IN_THREE:
+        threes = in_threes(names)
+        names = [
+            name for place in rng.permutation(len(threes)) for name in threes[place]
+        ]
     if cell.kind in GROUPS:
         names = by_group(names, GROUPS[cell.kind], cell.share, ours, known)
     suspects, others = names[:ours], names[ours : ours + known]
@@ -630,6 +699,13 @@ def main() -> None:
         default=[""],
         help="words of the rows that are made; power",
     )
+    parser.add_argument(
+        "--shares",
+        type=float,
+        nargs="*",
+        default=SHARES,
+        help="of works that are altered",
+    )
     parser.add_argument("--passages", type=int, default=PASSAGES, help="of a document")
     parser.add_argument("--null", default=NULL, help="model that read no address")
     given = parser.parse_args()
@@ -638,9 +714,11 @@ def main() -> None:
     compared_documents.pairs_in = cache(compared_documents.pairs_in)  # type: ignore[assignment]
     compared_documents.letters_in = cache(compared_documents.letters_in)  # type: ignore[assignment]
     heads = [f"{ours} + {known}" for ours, known in SIDES]
-    chosen = [
-        cell for cell in cells() if any(word in cell.title for word in given.only)
-    ]
+    chosen = []
+    for cell in cells():
+        is_named = any(word in cell.title for word in given.only)
+        if is_named and (not cell.altered or cell.share in given.shares):
+            chosen.append(cell)
     if chosen:
         unread = unread_texts(given.results, chosen, given.passages, given.null)
         texts = {str(name): own for name, own in unread.groupby("variant")}

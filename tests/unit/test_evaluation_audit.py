@@ -19,6 +19,8 @@ from pretrace.audit.adjusted_scores import (
     alone,
     explained,
     in_groups,
+    may_explain,
+    reliability_of_order,
     two_groups,
 )
 from pretrace.audit.analysis import audit, checks_before_scores
@@ -454,6 +456,27 @@ def test_what_a_feature_explains_counts_more_where_it_is_partly_chance():
     goes_along = labels[:, 0] + np.linspace(-0.5, 0.5, 9)
     unsure = alone(Column("digits", goes_along, 0.5), documents, scores, labels)
     assert unsure.p == 1, "the labels may be all that it shows"
+
+
+def test_order_is_taken_off_where_known_texts_with_a_less_usual_one_score_lower():
+    documents, _ = documents_with_digits(9, 4, seed=3)
+    usual = documents.suspect + np.linspace(0, 0.1, 9)
+    assert may_explain(usual, documents, usual)
+    assert not may_explain(usual, documents, -usual), "the lower, the more usual"
+    assert not may_explain(-usual, documents, -usual), "theirs is the more usual one"
+
+
+def test_more_words_show_order_better():
+    documents, _ = documents_with_digits(9, 4, seed=3)
+    reliable = []
+    for words in (20, 191, 860):
+        table = documents.table.assign(text="a " * words)
+        reliable.append(reliability_of_order(Documents.of(table, "en")))
+    assert reliable == pytest.approx([0.4, 0.4, 0.75], abs=1e-3), "of three texts each"
+    uneven = ["a " * (860 if place < 15 else 430) for place in range(27)]
+    documents = Documents.of(documents.table.assign(text=uneven), "en")
+    words = 9 / (5 / 2580 + 4 / 1290)
+    assert reliability_of_order(documents) == pytest.approx(words / (words + 860))
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ def test_roc_points_are_those_of_sklearn():
     scores = rng.integers(0, 9, 80).astype(float)
     label = rng.random(80) < 0.4
     false, true, _ = roc_curve(label, scores, drop_intermediate=False)
-    np.testing.assert_array_equal(roc_points(scores, label), [false, true])
+    np.testing.assert_array_equal(roc_points(scores, label).T, [false, true])
 
 
 def test_densities_are_of_each_class_scaled_together():

@@ -16,11 +16,12 @@ from made_up_jobs import target_of
 from safetensors.torch import load_file, save_file
 
 import tiny_models
-from pretrace.models import checkpoint, gguf
+from pretrace.models import gguf
 from pretrace.models.checkpoint import read_checkpoint, register_local
 from pretrace.models.gguf import convert_gguf
 from pretrace.models.target import Target, load_checkpoint
 from pretrace.models.tokens import load_encoder, load_tokenizer
+from pretrace.runtime import files
 from pretrace.runtime.errors import InputError
 from tiny_ggufs import write_gguf
 
@@ -111,11 +112,11 @@ def hashed(monkeypatch):
     """The names of the files that are hashed."""
     names = []
 
-    def watched(file, whole=checkpoint.sha256_file):
+    def watched(file, whole=files.sha256_file):
         names.append(file.name)
         return whole(file)
 
-    monkeypatch.setattr(checkpoint, "sha256_file", watched)
+    monkeypatch.setattr(files, "sha256_file", watched)
     return names
 
 

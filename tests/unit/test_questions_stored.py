@@ -270,7 +270,7 @@ def test_a_damaged_chunk_is_asked_again(job, damage, log_lines):
 def test_answers_of_ten_seconds_are_one_chunk(job, monkeypatch):
     monkeypatch.setattr(stored, "SECONDS_OF_A_CHUNK", 1000)
     benchmark = passages()
-    with answerer_on(target_of(job.checkpoint), job.folder)._answers as answers:
+    with answerer_on(target_of(job.checkpoint), job.folder).answers as answers:
         answerer = LocalAnswerer(target_of(job.checkpoint), "tiny", 64, answers)
         answer_questions(
             EVERY[:1],

@@ -153,6 +153,25 @@ def test_a_language_without_spaces_is_told_by_its_script(texts):
     )
 
 
+@pytest.mark.parametrize("folder", ["results/models", "elsewhere"])
+def test_a_model_of_ours_that_is_trained_anew_is_told(texts, folder):
+    Path(folder).mkdir(parents=True)
+    given = f"{folder}/pico-en-small-null"
+    checkpoint(Path(given))
+    plan = Plan(loaded(texts=str(texts), model=given))
+    told = description(plan, CONFIG | {"model": given})
+    lines = [line for line in told if "is trained anew first" in line]
+    assert bool(lines) == (folder == "results/models")
+    model = plan.model("pico-en-small-null")
+    for line in lines:
+        assert line.startswith(given)
+        assert f"{model.training_texts}, which it is trained from, is not here" in line
+    for file in (model.training_texts, *model.training_documents):
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        Path(file).touch()
+    assert "anew" not in " ".join(description(plan, CONFIG | {"model": given}))
+
+
 def test_a_second_file_holds_the_known_texts(texts):
     Path("known.jsonl").write_text('{"text": "never read"}\n')
     study = loaded(texts=str(texts), known="known.jsonl", model="smollm2-135m")

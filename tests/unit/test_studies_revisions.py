@@ -22,7 +22,7 @@ from pretrace.runtime.provenance import repositories
 from pretrace.runtime.schema import read_keys
 from pretrace.studies.keys import Revisions
 from pretrace.studies.registries import Registry, check_pins
-from pretrace.studies.stages.revisions import entry_to_fetch
+from pretrace.studies.stages.registered import entry_to_fetch
 from tiny_models import tiny_model
 
 PYTHIA = "EleutherAI/pythia-70m"

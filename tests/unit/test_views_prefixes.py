@@ -11,7 +11,7 @@ from pretrace.benchmarks.subsets_and_lengths import Slice
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_parquet
 from pretrace.seeds import seed_of
-from pretrace.views import VIEWS, Prefix
+from pretrace.views import VIEWS
 from pretrace.views.prefixes import (
     PREFIX_COLUMNS,
     balanced_ids,
@@ -22,7 +22,7 @@ from pretrace.views.prefixes import (
     shot_texts,
     shots_reader,
 )
-from pretrace.views.readings import SEPARATORS, PassKey, Reading, Shots
+from pretrace.views.readings import SEPARATORS, PassKey, Prefix, Reading, Shots
 
 
 def benchmark_of(rows: list[dict[str, Any]]) -> pd.DataFrame:

@@ -81,6 +81,11 @@ def test_the_first_results_are_announced(finished):
     assert all((finished.path / path).is_file() for path in paths)
 
 
+def test_jobs_find_the_library_compiled(finished):
+    compiled = finished.path / "src" / "pretrace" / "runtime" / "__pycache__"
+    assert any(path.stem.startswith("jobs.") for path in compiled.iterdir())
+
+
 def test_the_study_is_the_same_bytes_from_scratch_on_one_core(finished, unrun):
     plant(unrun)
     unrun.run(

@@ -18,7 +18,7 @@ from pretrace.audit.documents import FORM_FEATURES, Documents, as_normal_scores
 from pretrace.audit.exchange_test import SUMMING, exchanged_p, share_as_high
 from pretrace.audit.own_features import ORDER
 from pretrace.audit.rows import AuditRow
-from pretrace.evaluation.roc import Flags, Floats, Whole
+from pretrace.evaluation.roc import Flags, Floats
 from pretrace.seeds import seed_of
 
 EXPLAINED = "explained"
@@ -55,9 +55,10 @@ KINDS = "kinds of texts"
 GROUPED = 3
 """Components of each of these whose two groups of documents are asked alone."""
 
-RELIABLE = 0.4
-"""Share of the variance of the order of words that is no chance: few words show it, and
-scores follow it closely (docs/size_and_power.md)."""
+HALF_CHANCE, LEAST_RELIABLE = 860, 0.4
+"""Words of a document by which half of the variance of their order is chance: few words
+show an order that scores follow closely. The reliability counts as the second number at
+least, because with less hardly anything is evidence (docs/size_and_power.md)."""
 
 BETWEEN, CUE_GAP = 0.75, 0.3
 """A feature or a word makes two groups of documents: the share of its variance between
@@ -82,6 +83,14 @@ class Column:
     name: str
     values: Floats
     reliability: float = 1.0
+
+
+class Groups(NamedTuple):
+    """Two groups of documents that a feature makes: those in which it is high
+    (documents,), and the others."""
+
+    name: str
+    is_high: Flags
 
 
 @dataclass(frozen=True)
@@ -167,8 +176,8 @@ def _kinds(documents: Documents, scores: Floats, seed: int) -> Iterator[Left]:
         if kinds.shape[1] <= len(scores) / 2:
             yield alone(Column(KINDS, kinds), documents, scores, labels)
     each = main(Counts(GROUPED, GROUPED, GROUPED))
-    columns = [Column(KINDS, values) for values in each.T]
-    yield from _in_groups_of(columns, documents, scores, seed)
+    groups = [Groups(KINDS, two_groups(values)) for values in each.T]
+    yield from _in_groups_of(groups, documents, scores, seed)
 
 
 def _components(likeness: Floats, documents: Documents) -> Floats:
@@ -189,14 +198,31 @@ def _each_alone(documents: Documents, scores: Floats, seed: int) -> Iterator[Lef
     sides apart most, if few relabellings have a word that does."""
     labels = all_relabellings(documents, seed)
     columns = _columns_of_form(as_normal_scores(documents.measured_form))
-    order = FORM_FEATURES.index(ORDER)
-    columns[order] = replace(columns[order], reliability=RELIABLE)
+    order = columns[FORM_FEATURES.index(ORDER)]
+    if may_explain(order.values, documents, scores):
+        columns.append(replace(order, reliability=reliability_of_order(documents)))
     word = single_word(documents, labels)
     if word.shares[0] <= RARE:
         presence = documents.words.presence_of(word.feature)
         columns.append(Column(f"the word '{word.feature}'", presence))
     for column in columns:
         yield alone(column, documents, scores, labels)
+
+
+def may_explain(order: Floats, documents: Documents, scores: Floats) -> bool:
+    """Return whether an unusual order (documents,) may be why known documents score
+    lower: theirs is less usual, and scores rise with a usual one, as in any language
+    model."""
+    order = documents.centred(order[:, None])[:, 0]
+    return bool(order @ documents.suspect > 0 and order @ scores > 0)
+
+
+def reliability_of_order(documents: Documents) -> float:
+    """Return the share of the variance of the documents' order that is no chance, by
+    their numbers of words."""
+    # chance falls with 1 / words, so that the harmonic mean of their numbers counts
+    words = 1 / float(np.mean(1 / documents.number_of_words))
+    return max(words / (words + HALF_CHANCE), LEAST_RELIABLE)
 
 
 def alone(column: Column, documents: Documents, scores: Floats, labels: Floats) -> Left:
@@ -240,16 +266,15 @@ def _basis(values: Floats) -> Floats:
 def in_groups(documents: Documents, scores: Floats, seed: int) -> Iterator[Left]:
     """Yield p of an exchange within the two groups of documents that each feature, or
     cue, makes."""
-    columns = []
+    of_form = []
     for column in _columns_of_form(documents.measured_form):
-        groups = two_groups(column.values) == 1
-        if groups.any() and _share_between(column.values, groups) >= BETWEEN:
-            columns.append(column)
-    columns += _cues(documents)
-    return _in_groups_of(columns, documents, scores, seed)
+        is_high = two_groups(column.values)
+        if is_high.any() and _share_between(column.values, is_high) >= BETWEEN:
+            of_form.append(Groups(column.name, is_high))
+    return _in_groups_of([*of_form, *_cues(documents)], documents, scores, seed)
 
 
-def _cues(documents: Documents) -> list[Column]:
+def _cues(documents: Documents) -> list[Groups]:
     """Return the words that some documents have all over and others hardly, such as a
     stage direction, the clearest first.
 
@@ -260,48 +285,46 @@ def _cues(documents: Documents) -> list[Column]:
     count = len(documents.names)
     between = FEWEST_OF_GROUP * (count - FEWEST_OF_GROUP) / count**2 * CUE_GAP**2
     scattered = np.flatnonzero(documents.scatter(presence) ** 2 >= between)
-    cues: list[Column] = []
+    cues: list[Groups] = []
     clear: dict[str, float] = {}
     for place in scattered.tolist():
         shares = presence[:, [place]].toarray()[:, 0]
-        groups = two_groups(shares) == 1
-        fewest = min(groups.sum(), count - groups.sum())
+        is_high = two_groups(shares)
+        fewest = min(is_high.sum(), count - is_high.sum())
         if fewest < FEWEST_OF_GROUP:
             continue
-        gap = shares[groups].mean() - shares[~groups].mean()
-        share = _share_between(shares, groups)
+        gap = shares[is_high].mean() - shares[~is_high].mean()
+        share = _share_between(shares, is_high)
         if gap >= CUE_GAP and share >= BETWEEN:
-            cue = Column(f"the word '{documents.words.names[place]}'", shares)
+            cue = Groups(f"the word '{documents.words.names[place]}'", is_high)
             cues.append(cue)
             clear[cue.name] = share
     cues.sort(key=lambda cue: (-clear[cue.name], cue.name))
     return cues[:MOST_CUES]
 
 
-def _share_between(values: Floats, groups: Flags) -> float:
-    """Return the share of the variance of `values` (documents,) that lies between those
-    in `groups` and all others."""
-    gap = values[groups].mean() - values[~groups].mean()
-    return float(groups.var() * gap**2 / values.var())
+def _share_between(values: Floats, is_high: Flags) -> float:
+    """Return the share of the variance of `values` (documents,) that lies between the
+    two groups."""
+    gap = values[is_high].mean() - values[~is_high].mean()
+    return float(is_high.var() * gap**2 / values.var())
 
 
 def _in_groups_of(
-    columns: Iterable[Column], documents: Documents, scores: Floats, seed: int
+    groups: Iterable[Groups], documents: Documents, scores: Floats, seed: int
 ) -> Iterator[Left]:
     seen: set[bytes] = set()
-    for column in columns:
-        groups = two_groups(column.values)
-        strata = 2 * documents.stratum + (groups ^ groups[0])
+    for name, is_high in groups:
+        strata = 2 * documents.stratum + (is_high ^ is_high[0])
         # columns that go together make the same groups
         if strata.tobytes() not in seen:
             seen.add(strata.tobytes())
             p = exchanged_p(scores, documents.suspect, strata, seed, RELABELLINGS)
-            yield Left(column.name, p)
+            yield Left(name, p)
 
 
-def two_groups(values: Floats) -> Whole:
-    """Return 1 for the higher and 0 for the lower of two groups of `values`
-    (documents,), as far apart as can be.
+def two_groups(values: Floats) -> Flags:
+    """Mark the higher of two groups of `values` (documents,), as far apart as can be.
 
     The cut is the one with the greatest variance between groups: N. Otsu, A threshold
     selection method, 1979.
@@ -316,4 +339,4 @@ def two_groups(values: Floats) -> Whole:
     is_equal = np.diff(ordered) <= SUMMING
     between[is_equal] = 0
     cut = ordered[int(between.argmax())] if len(between) else np.inf
-    return (values > cut).astype(np.intp)
+    return values > cut

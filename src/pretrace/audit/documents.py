@@ -132,6 +132,12 @@ class Documents:
             of_texts.append(measures(text, self.language, features.values()))
         return self._means(np.array(of_texts)).round(ROUNDING)
 
+    @property
+    def number_of_words(self) -> Floats:
+        """Return how many words the texts of each document have together."""
+        means = self.measured({"words": SIZE["words"]})[:, 0]
+        return means * np.bincount(self.of_text)
+
     def _means(self, of_texts: Floats) -> Floats:
         """Return the means of each document's texts, shape (documents, columns)."""
         sums = [np.bincount(self.of_text, column) for column in of_texts.T]

@@ -120,7 +120,8 @@ def _short(name: str) -> str:
 
 
 WholeNumber = BeforeValidator(_number)
-Label = Annotated[int, WholeNumber, Field(ge=0, le=1)] | None
+KnownLabel = Annotated[int, WholeNumber, Field(ge=0, le=1)]
+Label = KnownLabel | None
 Length = Annotated[int, WholeNumber, Field(ge=1, le=10**9)] | None
 Words = Annotated[str, Strict(), AfterValidator(_words)]
 """A text with at least one word and without NUL characters."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import get_annotations
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -16,6 +17,7 @@ from pretrace.runtime.schema import (
     OnHub,
     Some,
     Unique,
+    Whole,
     register_source,
 )
 
@@ -71,9 +73,9 @@ class PrefixDraws(Keys):
     """Shots of each class in a draw; runs can ask for at most this many."""
     draws: Count = 1
     """Number of draws."""
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Whole = 0
     """Seed of the draws."""
-    placebos: Annotated[int, Field(ge=0)] = 0
+    placebos: Whole = 0
     """Number of further draws, numbered after the others; each takes another member
     document as the non-members."""
     authors_draw: bool = False
@@ -157,7 +159,7 @@ class BenchmarkEntry(Keys):
     """All non-members come from one document. Every member document is then evaluated
     in its place (every one with shots of its own, if `prefix` draws some), and
     `blind_audit` and `placebos` rank the benchmark's own value among these."""
-    expected: dict[str, Annotated[int, Field(ge=0)]] = {}
+    expected: dict[str, Whole] = {}
     """Expected number of rows, by length, subset, `subset/length` or `all`. A different
     number gives a warning. `estimate` uses these numbers; without them it assumes 2,000
     texts of each subset and length."""
@@ -229,13 +231,15 @@ LOADERS: dict[str, Loader] = {}
 BENCHMARKS: dict[str, type[BenchmarkEntry]] = {"answers": BenchmarkEntry}
 
 
-def loader(
-    source: str, *, entry: type[BenchmarkEntry] = BenchmarkEntry
-) -> Callable[[Loader], Loader]:
-    """Register a loader for the benchmarks with `source: <source>`; `entry` is the
-    class of their entries."""
-    BENCHMARKS[source] = entry
-    return register_source(LOADERS, source)
+def loader(source: str) -> Callable[[Loader], Loader]:
+    """Register a loader for the benchmarks with `source: <source>`; the class of their
+    entries is that of its argument `entry`."""
+
+    def register(function: Loader) -> Loader:
+        BENCHMARKS[source] = get_annotations(function)["entry"]
+        return register_source(LOADERS, source)(function)
+
+    return register
 
 
 VIEW_LOADERS: dict[str, ViewLoader] = {}

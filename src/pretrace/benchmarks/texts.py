@@ -22,7 +22,7 @@ from pretrace.benchmarks.columns import (
 from pretrace.benchmarks.rows import LocatedRow, Row
 from pretrace.benchmarks.sources import Text
 from pretrace.benchmarks.subsets_and_lengths import Slice
-from pretrace.runtime.errors import InputError
+from pretrace.runtime.errors import InputError, first_names
 from pretrace.runtime.logs import tell
 
 
@@ -124,13 +124,12 @@ def tell_left_out(source: str, places: Sequence[str], count: int) -> None:
     """Say on the terminal how many of `count` rows have no words and take no part, with
     the places of the first."""
     if places:
-        named = ", ".join([*places[:5], *(["..."] if len(places) > 5 else [])])
         tell(
             "%s: %d of %d rows have no words: left out (%s)",
             source,
             len(places),
             count,
-            named,
+            first_names(places),
         )
 
 

@@ -149,7 +149,7 @@ def write_texts(texts: Iterable[str], out: Path, title: str) -> None:
 def by_size(items: Iterable[str], most: int) -> Iterator[list[str]]:
     """Yield texts in lists, each as short as `most` characters allow; the last one holds
     the rest."""
-    group: list[str] = []
+    group = []
     total = 0
     for item in items:
         group.append(item)

@@ -62,13 +62,13 @@ def plan_comparisons(
     Logged where a baseline is ambiguous, or lacks scores of some texts.
     """
     scored = [mask.tobytes() for mask in units.scored]
-    groups: list[list[Comparison]] = []
+    groups = []
     partial = 0
-    ambiguous: set[tuple[Column, str]] = set()
+    ambiguous = set()
     for selection, metric in product(TESTED_SELECTIONS, TESTED):
         rows = _rows_of(units, estimands, selection, metric)
         methods = {key.method for key in rows}
-        group: list[Comparison] = []
+        group = []
         for key, row in rows.items():
             group.append(Comparison(row, None, row, None))
             for name in sorted(methods - {key.method}):

@@ -30,12 +30,7 @@ def roc_curves(
     `metrics` says which settings were chosen, `scores` as `scores.scores_of` gives
     them.
     """
-
-    def points(values: Floats, label: Flags) -> pd.DataFrame:
-        false, true = roc_points(values, label)
-        return pd.DataFrame({"fpr": false, "tpr": true})
-
-    return _score_curves(metrics, scores, evaluation_sets, points)
+    return _score_curves(metrics, scores, evaluation_sets, roc_points)
 
 
 def density_curves(
@@ -73,13 +68,13 @@ def _score_curves(
         return pd.DataFrame()
     texts = scores["text"]
     label = texts.units["label"].to_numpy() == 1
-    of_set: _Sets = {}
+    of_set = {}
     for evaluated in evaluation_sets:
         ids = evaluated.ids
         inside = True if ids is None else texts.units["id"].isin(set(ids))
         of_set[evaluated.name, evaluated.draw] = inside
     # the default setting often is the best: then both have the same points
-    drawn: dict[tuple[Any, ...], pd.DataFrame] = {}
+    drawn = {}
     frames = []
     for row in chosen.to_dict("records"):
         keys = tuple(row[key] for key in METRIC_KEYS if key != "selection")
@@ -114,15 +109,15 @@ def _inside(row: Mapping[Any, Any], units: pd.DataFrame, of_set: _Sets) -> Flags
     return inside.to_numpy()
 
 
-def roc_points(scores: Floats, label: Flags) -> tuple[Floats, Floats]:
-    """Return false and true positive rates at every threshold: first no text counts as
-    a member, last every text."""
+def roc_points(scores: Floats, label: Flags) -> pd.DataFrame:
+    """Return false and true positive rates (`fpr`, `tpr`) at every threshold: first no
+    text counts as a member, last every text."""
     order = np.argsort(-scores, kind="stable")
     last_of_ties = np.append(np.diff(scores[order]) != 0, True)
     falling = label[order]
     false = np.append(0, np.cumsum(~falling)[last_of_ties])
     true = np.append(0, np.cumsum(falling)[last_of_ties])
-    return false / false[-1], true / true[-1]
+    return pd.DataFrame({"fpr": false / false[-1], "tpr": true / true[-1]})
 
 
 def densities(scores: Floats, label: Flags) -> dict[int, Floats]:

@@ -93,7 +93,7 @@ def welch_tests(units: RankedUnits, estimands: Sequence[Estimand]) -> list[Teste
     """
     from scipy.stats import ttest_ind
 
-    tests: list[Tested] = []
+    tests = []
     for estimand in estimands:
         if estimand.selection != "default" or estimand.metric != 0:
             continue

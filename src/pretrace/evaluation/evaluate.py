@@ -103,8 +103,8 @@ def evaluate(
             f"and {(label == 0).sum()} non-members (label 0): metrics need both "
             "classes. Add texts of the missing class, or ask for scores alone."
         )
-    metrics: list[Row] = []
-    tests: list[Row] = []
+    metrics = []
+    tests = []
     names = (study, model, benchmark_name)
     pair = f"{model}/{benchmark_name}"
     parts = _parts(scores, evaluation_sets, pooled)
@@ -129,7 +129,7 @@ def _parts(
 ) -> list[Part]:
     """Return all that is ranked: the texts of each subset, if `pooled` those of all
     subsets, and the documents."""
-    parts: list[Part] = []
+    parts = []
     if "text" in scores:
         texts = scores["text"]
         parts += parts_of("text", texts, evaluation_sets)

@@ -415,7 +415,7 @@ def _units(texts: pd.DataFrame, keys: list[str]) -> list[Record]:
         shares = counts[["measured", *SHARES]] / counts["tokens"]
         if not counts["measured"] > 0:
             shares[SHARES] = np.nan
-        unit: Record = dict(zip(keys, key, strict=True))
+        unit = dict(zip(keys, key, strict=True))
         unit |= {"texts": len(own), "short": own["tokens"].isna().sum()}
         unit.update(counts.fillna(0).astype(int))
         unit.update(shares)

@@ -69,7 +69,7 @@ def placebos(
     if with_shots:  # the real document has shots too, so others are no match for it
         documents = sorted(with_shots)
     of_texts = scores["text"]
-    rows: list[Record] = []
+    rows = []
     with Progress(f"placebos of {name}", 1 + len(documents), "documents") as progress:
         for document in [real, *documents]:
             if document == real:

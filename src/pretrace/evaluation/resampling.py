@@ -80,7 +80,7 @@ def resampling_groups(text: Whole, document: Whole, label: Flags) -> Groups:
     single group, not at all). Where a class has too few groups, its texts stand for
     themselves and the classes are drawn apart.
     """
-    few: list[bool] = []
+    few = []
     conditional = False
     for kind in (True, False):
         own = label == kind

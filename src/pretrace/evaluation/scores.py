@@ -79,7 +79,7 @@ UNIT_TABLES = {"text": text_units, "document": labelled_documents}
 def scores_of(parts: Iterable[pd.DataFrame], benchmark: pd.DataFrame) -> Scores:
     """Return the scores of labelled units from parts of a table, in any order; one part
     is in memory at a time."""
-    scores: Scores = {}
+    scores = {}
     for part in parts:
         for unit, rows in part.groupby("unit", sort=False):
             kind = str(unit)

@@ -104,8 +104,8 @@ class Rankings:
 
         NaN where a resample left no pair.
         """
-        metrics: dict[RankingKey, Floats] = {}
-        of_ranking: dict[int, Floats] = {}
+        metrics = {}
+        of_ranking = {}
         for key in keys:
             ranking = self.ranking(key)
             if id(ranking) not in of_ranking:

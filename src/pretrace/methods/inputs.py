@@ -116,7 +116,7 @@ def _rows(batch: "pa.RecordBatch") -> list[_PassRow]:
     rows = []
     others = batch.select(["text_id", "variant", "skipped", "shots_used"])
     for i, row in enumerate(others.to_pylist()):
-        statistics: TextStatistics = row["skipped"] or "no scored token"
+        statistics = row["skipped"] or "no scored token"
         if not row["skipped"] and len(token_ids[i]):
             of_text = {name: arrays[i] for name, arrays in numbers.items()}
             statistics = TokenStatistics(
@@ -224,8 +224,7 @@ class Inputs:
         """Return what adds a method's further inputs to a text's statistics; `passes`
         as `needs.prefix_passes`."""
         if method.input:
-            complete: Complete = method.input.complete(self, plain, key.reference)
-            return complete
+            return method.input.complete(self, plain, key.reference)
         readers = {}
         for need, (prefix, count) in passes.items():
             shots = Shots(prefix, key.draw, count, key.inner_start)
@@ -253,7 +252,7 @@ class Inputs:
         index = self.passes if index is None else index
         place = id(index), key
         if place not in self._readers:
-            batches: Iterator[pa.RecordBatch] = iter(())
+            batches = iter(())
             if key in index.rows:
                 batches = index.batches(key, ROWS_AT_ONCE)
             self._readers[place] = PassReader(batches)
@@ -269,8 +268,7 @@ class Inputs:
             return None
         if path not in self._opened:
             self._opened[path] = read(path)
-        opened: Opened = self._opened[path]
-        return opened
+        return self._opened[path]
 
     def texts(self, plain: PassKey) -> "pd.DataFrame":
         """Return a slice's rows of the benchmark by text id; `text` as the view has it,

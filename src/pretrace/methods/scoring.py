@@ -354,7 +354,7 @@ class _BenchmarkScores(_Scorer):
         return self.block_of(ids, [used] * len(ids), table)
 
     def _labelled_texts(self, frame: "pd.DataFrame") -> LabelledTexts:
-        further: dict[str, Any] = {}
+        further = {}
         for need, (prefix, count) in self.passes.items():
             shots = Shots(prefix, self.key.draw, count)
             further[FIELDS[need]] = self.inputs.shot_texts(self.plain, shots)

@@ -62,7 +62,7 @@ def settings(
     grid (or default); the others keep theirs, and costly ones their default.
     """
     method = find_any(id)
-    tried: dict[str, tuple[Value, ...]] = {}
+    tried = {}
     for name, default in method.defaults.items():
         has_grid = name in method.grid and name not in method.costly
         tried[name] = method.grid[name] if has_grid else (default,)

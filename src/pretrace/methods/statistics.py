@@ -113,8 +113,7 @@ class TokenStatistics:
         """Return the 0th to 100th percentile of the log-probabilities, by numpy's
         linear rule."""
         every = np.arange(101)
-        percentiles: list[float] = np.percentile(self.sorted_logprobs, every).tolist()
-        return percentiles
+        return np.percentile(self.sorted_logprobs, every).tolist()
 
 
 @dataclass(frozen=True)

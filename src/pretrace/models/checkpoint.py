@@ -1,12 +1,9 @@
 """A checkpoint directory and its record `checkpoint.json`: its files and their
 SHA-256."""
 
-import os
 import tempfile
-import time
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -15,9 +12,9 @@ from typing import Any, NamedTuple
 from pretrace.runtime.errors import InputError, message_of
 from pretrace.runtime.files import (
     digest,
+    hash_files,
     move_finished,
     read_json,
-    sha256_file,
     write_json,
 )
 from pretrace.runtime.logs import log
@@ -41,8 +38,6 @@ CHAT_TEMPLATES = ("chat_template.jinja", "tokenizer_config.json")
 IN_ADAPTER = "adapter/"
 """Before the names of the files of an adapter in a record."""
 _VERIFIED = "verified.json"
-_MOST_THREADS = 16  # that hash files
-_SETTLED = 2.0  # seconds, the coarsest times of a file system
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 _WEIGHTS = "model.safetensors"
 INDEX = f"{_WEIGHTS}.index.json"
@@ -94,22 +89,13 @@ class Checkpoint:
         refuse_adapter(self.path)
         refuse_second_weights(self.path)
         memory = None if folder is None else folder / _VERIFIED
-        known = read_json(memory) if memory and memory.is_file() else {}
-        known = known if isinstance(known, dict) else {}
-        unknown = {}
-        for name in names:
-            file = self._file(name)
-            if known.get(name) != [self.files[name], *_stamp(file)]:
-                unknown[name] = file
-        hashed = _hash_files(unknown)
-        for name, file in unknown.items():
-            if hashed[name].sha256 != self.files[name]:
+        files = {name: self._file(name) for name in names}
+        for name, sha256 in hash_files(files, memory).items():
+            if sha256 != self.files[name]:
                 raise InputError(
-                    f"{file} is not the file that checkpoint.json records (sha256). "
-                    f"{_REMEDY}"
+                    f"{files[name]} is not the file that checkpoint.json records "
+                    f"(sha256). {_REMEDY}"
                 )
-        if memory:
-            _remember(memory, known, hashed)
 
     def tensors(self) -> Iterator[Tensor]:
         """Yield each tensor of the weights' files, without those of an adapter."""
@@ -147,50 +133,6 @@ class Checkpoint:
         if not file.is_file():
             raise InputError(f"{file} is missing from the checkpoint. {_REMEDY}")
         return file
-
-
-def _stamp(file: Path) -> list[int]:
-    """Return the file's size, and in ns the last change of its bytes and of anything
-    about it."""
-    status = file.stat()
-    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
-
-
-class _Hashed(NamedTuple):
-    """A file's SHA-256. `stamp`: its size and times then; None if they cannot tell a
-    later change."""
-
-    sha256: str
-    stamp: list[int] | None
-
-
-def _hash_file(file: Path) -> _Hashed:
-    stamp = _stamp(file)
-    # a file that was written just now could change without a change of its times
-    is_settled = time.time() - file.stat().st_mtime > _SETTLED
-    sha256 = sha256_file(file)
-    return _Hashed(sha256, stamp if is_settled and stamp == _stamp(file) else None)
-
-
-def _hash_files(files: Mapping[str, Path]) -> dict[str, _Hashed]:
-    """Hash files by name, several at a time: a thread hashes 1.3 GB a second, and disks
-    of GPUs' machines read more."""
-    with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1)) as threads:
-        hashed = threads.map(_hash_file, files.values())
-        return dict(zip(files, hashed, strict=True))
-
-
-def _remember(
-    memory: Path, known: dict[str, Any], hashed: Mapping[str, _Hashed]
-) -> None:
-    """Add hashes to the file `memory`, which has `known`, where a later change of the
-    file would show."""
-    settled = {}
-    for name, file in hashed.items():
-        if file.stamp is not None:
-            settled[name] = [file.sha256, *file.stamp]
-    if settled:
-        write_json(memory, known | settled)
 
 
 _REMEDY = (
@@ -258,13 +200,11 @@ def write_checkpoint(
     """
     code = [file.name for file in path.glob("*.py")] if remote_code else []
     names = sorted(_settings_of(path) + _weights_of(path) + code)
-    hashed = _hash_files({name: path / name for name in names})
-    files = {name: file.sha256 for name, file in hashed.items()}
+    # it is kept, so that the first job does not hash the weights again
+    memory = Path(checkpoint_json).parent / _VERIFIED
+    files = hash_files({name: path / name for name in names}, memory)
     checkpoint = Checkpoint(path, files, digest(files), source, remote_code, revision)
     record_checkpoint(checkpoint, checkpoint_json)
-    # so that the first job does not hash the weights again
-    weights = {name: hashed[name] for name in checkpoint.weights}
-    _remember(Path(checkpoint_json).parent / _VERIFIED, {}, weights)
     return checkpoint
 
 

@@ -12,9 +12,12 @@ from pretrace.runtime.schema import (
     Hub,
     Keys,
     Maybe,
+    NotNegative,
     OnHub,
+    Positive,
     Some,
     Unrepeated,
+    Whole,
 )
 
 
@@ -26,7 +29,7 @@ class Resources(Keys):
     """Torch threads of its passes (default, `threads` of config.yaml). A bf16 result
     depends on them. For a small model, two jobs with one thread each are faster than
     one job with two."""
-    gpu: Annotated[int, Field(ge=0)] = 0
+    gpu: Whole = 0
     """GPUs."""
     jobs: Annotated[int, Field(ge=1, le=10_000)] = 1
     """Jobs that read a benchmark together, and answer its questions together: each does
@@ -69,24 +72,24 @@ class Training(Keys):
     window: Annotated[int, Field(ge=2)]
     """Tokens of a training window; each step trains on one. The trained model reads up
     to 2,048 tokens."""
-    learning_rate: Annotated[float, Field(gt=0)]
+    learning_rate: Positive
     """Highest learning rate of the one-cycle schedule."""
     epochs: Count
     """Passes over the texts."""
-    seed: Annotated[int, Field(ge=0)]
+    seed: Whole
     """Seed of the weights and of the order of texts."""
 
 
 class Price(Keys):
     """US dollars per million tokens; 0 and 0 for a server of your own."""
 
-    input: Annotated[float, Field(ge=0)]
+    input: NotNegative
     """For prompt tokens."""
-    output: Annotated[float, Field(ge=0)]
+    output: NotNegative
     """For completion tokens."""
 
 
-TokenIds = Some[list[Annotated[int, Field(ge=0)]]]
+TokenIds = Some[list[Whole]]
 
 
 class LetterIds(Keys):
@@ -138,7 +141,7 @@ class Api(Keys):
     """Requests of one job that are in flight at once."""
     attempts: Count = 8
     """Attempts for a request that fails temporarily."""
-    timeout: Annotated[float, Field(gt=0)] = 120
+    timeout: Positive = 120
     """Seconds before a request counts as failed."""
     top_logprobs: Maybe[Annotated[int, Field(ge=1, le=100)]] = None
     """How many of the most probable next tokens the API returns, 20 where it can

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from pretrace.benchmarks.rows import Row
-from pretrace.benchmarks.subsets_and_lengths import Slice, chosen_slices, whole_numbers
+from pretrace.benchmarks.subsets_and_lengths import Slice, chosen_slices
 from pretrace.passes.shares import WHOLE, JobShare
 from pretrace.questions.answering import (
     MOST_WITHOUT_TEXT,
@@ -80,7 +80,9 @@ class Task:
         if self.has_options:
             return [Part(self, [passage]) for passage in self.passages]
         parts = []
-        for _, group in groupby(self.passages, key=_slice_and_document):
+        for _, group in groupby(
+            self.passages, lambda passage: (_slice(passage), passage["document"])
+        ):
             passages = list(group)
             for start in range(0, len(passages), PASSAGES_AT_ONCE):
                 parts.append(Part(self, passages[start : start + PASSAGES_AT_ONCE]))
@@ -440,20 +442,9 @@ def _tasks(requests: Sequence[JsonObject], benchmark: pd.DataFrame) -> list[Task
 def _passages(benchmark: pd.DataFrame) -> list[Row]:
     order = ["subset", "length", "document", "passage"]
     ordered = benchmark.sort_values(order, kind="stable")
-    columns = {}
-    for name in ("text_id", "text", "title", "author", "document", "subset"):
-        columns[name] = ordered[name].tolist()
-    for name in ("label", "length", "passage"):
-        columns[name] = whole_numbers(ordered[name])
-    passages = []
-    for values in zip(*columns.values(), strict=True):
-        passages.append(dict(zip(columns, values, strict=True)))
-    return passages
+    columns = [*order, "text_id", "text", "title", "author", "label"]
+    return pa.Table.from_pandas(ordered[columns], preserve_index=False).to_pylist()
 
 
 def _slice(passage: Row) -> Slice:
     return Slice(passage["subset"], passage["length"])
-
-
-def _slice_and_document(passage: Row) -> tuple[Slice, str]:
-    return _slice(passage), passage["document"]

@@ -3,6 +3,7 @@ prompts, texts greedily or sampled."""
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -83,18 +84,19 @@ def answered_how(target: Target, batch_tokens: int, threads: int) -> JsonObject:
     return how
 
 
+@dataclass
 class LocalAnswerer:
     """An `answering.Answerer`. Weights load with the first question whose answer is not
     stored."""
 
-    def __init__(
-        self, target: Target, name: str, batch_tokens: int, answers: StoredAnswers
-    ) -> None:
-        self._target = target
-        self._name = name
-        self._batch_tokens = batch_tokens
-        self._answers = answers
-        self.tokenizer = target.tokenizer
+    target: Target
+    name: str
+    batch_tokens: int
+    answers: StoredAnswers
+
+    @property
+    def tokenizer(self) -> Any:
+        return self.target.tokenizer
 
     @property
     def chat(self) -> bool:
@@ -102,19 +104,19 @@ class LocalAnswerer:
 
     @property
     def seconds(self) -> float:
-        return self._answers.seconds
+        return self.answers.seconds
 
     def letters(
         self, questions: Sequence[Question], progress: Advance
     ) -> list[list[Letters]]:
-        return self._answers.of(LETTERS, questions, self._ask_letters, progress)
+        return self.answers.of(LETTERS, questions, self._ask_letters, progress)
 
     def finish(self) -> None:
         """Log what the letters took."""
         if "_reader" in vars(self) and self._reader.given:
             log.info(
                 "%s: prompts of %d tokens were read as %d tokens",
-                self._name,
+                self.name,
                 self._reader.given,
                 self._reader.read,
             )
@@ -161,7 +163,7 @@ class LocalAnswerer:
     ) -> list[list[Reply]]:
         kind = Kind("replies", reply_of_row, (units,))
         ask = partial(self._ask_texts, partial(self._replies, units))
-        return self._answers.of(kind, questions, ask, progress)
+        return self.answers.of(kind, questions, ask, progress)
 
     def _ask_texts(
         self, write: Callable[[Sequence[Prompt]], list[Reply]], missing: Missing
@@ -207,7 +209,7 @@ class LocalAnswerer:
             options = (PARAPHRASE_TEMPERATURE, tokens, again)
             kind = Kind("written", reply_of_row, options)
             ask = partial(self._ask_texts, partial(self._written, tokens, again))
-            [[reply]] = self._answers.of(kind, [Question([prompt])], ask, progress)
+            [[reply]] = self.answers.of(kind, [Question([prompt])], ask, progress)
             replies.append(reply)
         return replies
 
@@ -217,8 +219,8 @@ class LocalAnswerer:
         if not self._fitting([ids], more=1):
             return [Reply(None, TOO_LONG, skipped=True)]
         room = most
-        if self._target.context is not None:
-            room = min(most, self._target.context - len(ids))
+        if self.target.context is not None:
+            room = min(most, self.target.context - len(ids))
         torch.manual_seed(seed_of(prompt.plain, again))
         [added] = generate(
             self._model, self.tokenizer, [ids], room, PARAPHRASE_TEMPERATURE
@@ -251,7 +253,7 @@ class LocalAnswerer:
             except (jinja2.TemplateError, TypeError):
                 pass
         with explain_failure(
-            f"{self._name}: the chat template of its tokenizer cannot be written"
+            f"{self.name}: the chat template of its tokenizer cannot be written"
         ):
             return self._rendered([{"role": "user", "content": prompt.plain}])
 
@@ -274,7 +276,7 @@ class LocalAnswerer:
     def _fitting(self, ids: Sequence[Ids], more: int) -> list[int]:
         """Return the places of the prompts that fit into the context with `more` tokens
         after them."""
-        context = self._target.context
+        context = self.target.context
         fitting = []
         for place, own in enumerate(ids):
             if context is None or len(own) + more <= context:
@@ -293,7 +295,7 @@ class LocalAnswerer:
     def _letters(self, probabilities: tuple[float, float, float, float]) -> Letters:
         if not all(map(math.isfinite, probabilities)):
             raise InputError(
-                f"{self._name} gives a probability that is not a number: weights or "
+                f"{self.name} gives a probability that is not a number: weights or "
                 "activations overflow. Set dtype: float32 for this model; if it is "
                 "float32, its weights are damaged."
             )
@@ -302,11 +304,11 @@ class LocalAnswerer:
 
     @cached_property
     def _model(self) -> Any:
-        return self._target.load()
+        return self.target.load()
 
     @cached_property
     def _reader(self) -> Reader:
-        return Reader(Features(self._model), self._name, self._batch_tokens)
+        return Reader(Features(self._model), self.name, self.batch_tokens)
 
     @cached_property
     def _alone(self) -> list[list[int]]:
@@ -327,10 +329,10 @@ class LocalAnswerer:
         for letter, ids in ids_of.items():
             if not ids:
                 raise InputError(
-                    f"{self._name}: no token of its vocabulary is the letter {letter}, "
+                    f"{self.name}: no token of its vocabulary is the letter {letter}, "
                     "so it can answer no multiple-choice question; leave de_cop out of "
                     "its runs."
                 )
         counts = [len(ids) for ids in ids_of.values()]
-        log.info("%s: tokens of each letter: %s", self._name, counts)
+        log.info("%s: tokens of each letter: %s", self.name, counts)
         return list(ids_of.values())

@@ -118,6 +118,7 @@ def _opened(root: Branch) -> Branch:
     return Branch((), root.prompts, branches)
 
 
+@dataclass
 class Reader:
     """Reads trees, and answers each prompt from the features of its last token.
 
@@ -127,14 +128,13 @@ class Reader:
     model.
     """
 
-    def __init__(self, features: Features, name: str, batch_tokens: int) -> None:
-        self.features = features
-        self.name = name
-        self.batch_tokens = batch_tokens
-        self.given = 0
-        self.read = 0
-        self._encoded_ids: Ids = ()
-        self._encoded: Past = None
+    features: Features
+    name: str
+    batch_tokens: int
+    given: int = 0
+    read: int = 0
+    _encoded_ids: Ids = ()
+    _encoded: Past = None
 
     def tree(
         self, prompts: Sequence[Ids], written: int, frame: Ids = ()

@@ -11,14 +11,13 @@ import pandas as pd
 from pydantic import Field
 
 from pretrace.questions.answering import CUT, Answerer, Prompt
-from pretrace.runtime.errors import InputError
+from pretrace.runtime.errors import InputError, first_names
 from pretrace.runtime.logs import Progress, log
 from pretrace.runtime.schema import Keys
 from pretrace.views.stored import view_table
 
 PARAPHRASE_TEMPERATURE = 0.1
 ROUNDS = 5  # how often a passage is asked for at the most
-_LISTED = 5  # passages that a warning names
 
 _FORM = re.compile(
     r"(?:^|\n)[ \t]*Example B:(?P<b>.+)\n[ \t]*Example C:(?P<c>.+)\n[ \t]*Example D:(?P<d>.+)",
@@ -94,13 +93,12 @@ def paraphrase(
     if without:
         log.warning(
             "%s: %d of %d passages have no three paraphrases after %d rounds and are "
-            "skipped: %s%s",
+            "skipped: %s",
             name,
             len(without),
             len(variants),
             ROUNDS,
-            ", ".join(without[:_LISTED]),
-            " ..." if len(without) > _LISTED else "",
+            first_names(without),
         )
     return view_table(variants)
 

@@ -289,5 +289,4 @@ def rendering_of(artifact: Artifact, folder: Path) -> dict[str, Any]:
     and what was `empty`."""
     if artifact.unavailable:
         return {"shown": False, "failed": [], "empty": []}
-    record: dict[str, Any] = read_json(outputs(artifact, folder)["record"])
-    return record
+    return read_json(outputs(artifact, folder)["record"])

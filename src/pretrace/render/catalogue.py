@@ -105,9 +105,7 @@ class Renderer:
     def function(self) -> Callable[..., Any]:
         """Import the function: only here, because planning has no use for pandas and
         matplotlib."""
-        module = importlib.import_module(self.module)
-        function: Callable[..., Any] = getattr(module, self.name)
-        return function
+        return getattr(importlib.import_module(self.module), self.name)
 
 
 RENDERERS: dict[str, Renderer] = {}

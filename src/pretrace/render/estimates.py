@@ -113,7 +113,7 @@ def _tested_rows(
 def _among_placebos(placebos: pd.DataFrame) -> Record:
     """Return mean and SD of a row's placebos, its rank among them, and their
     number, else None."""
-    real: Record = {}
+    real = {}
     for row in records_of(placebos):
         if not row["placebo"]:
             real = row
@@ -199,7 +199,7 @@ def above_baseline(frame: pd.DataFrame) -> "pd.Series[bool]":
 def keys_of(place: int, panel: Panel, row: Record) -> Record:
     """Return the coordinates of a row of metrics or tests: its panel with its number,
     conditions and method."""
-    record: Record = {"panel": place}
+    record = {"panel": place}
     for key in CONDITIONS:
         record[key] = row[key]
     record |= panel.record

@@ -98,7 +98,7 @@ def read_published(path: Path) -> Sequence[PublishedRow]:
     """Read the rows of a paper's file. Raises `InputError` if a column is missing or a
     value is not a number."""
     table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    rows: Sequence[PublishedRow] = records_of(table)
+    rows = records_of(table)
     for line, row in enumerate(rows, start=2):
         for column in _COLUMNS:
             if not isinstance(row.get(column), str):
@@ -347,7 +347,7 @@ def _fill_averages(
     """Fill in the averages: means over the models or subsets that the paper prints
     beside them."""
     keys = [key for key in PUBLISHED_KEYS if key not in (over, "setting")]
-    parts: dict[tuple[str, ...], list[Number | None]] = defaultdict(list)
+    parts = defaultdict(list)
     filled = list(ours)
     averages = {}
     for place, row in enumerate(rows):
@@ -373,7 +373,7 @@ def _record(
     if ours:
         verdict = judge(row, ours, rebuilt=bool(entry.get("rebuilt", False)))
     inferred = sorted(re.findall(r"(\w+)_source=inferred", row["setting"]))
-    keys: Record = {key: row[key] for key in PUBLISHED_KEYS}
+    keys = {key: row[key] for key in PUBLISHED_KEYS}
     return keys | {
         "inferred": ", ".join(inferred),
         "published": row["value"],

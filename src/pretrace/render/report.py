@@ -194,7 +194,7 @@ def _answers(artifacts: Sequence[Artifact], folder: Path) -> str:
             answers += headline_answers(in_print(data, artifact.names))
     if not answers:
         return ""
-    heads: list[str] = []
+    heads = []
     for _, cells in answers:
         heads += [head for head in cells if head not in heads]
     heads.sort(key=lambda head: head == MEANING)

@@ -140,8 +140,8 @@ class Results:
         """
         selection = artifact.one_setting
         chosen = self.by("method", artifact, panel, selection=selection)
-        curves: list[tuple[str, str, Record]] = []
-        level: list[tuple[str, str, Record]] = []
+        curves = []
+        level = []
         for method, row in chosen.items():
             if parameter not in written_parameters(row["setting"]):
                 level.append(("", method, row))

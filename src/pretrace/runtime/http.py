@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -130,6 +131,7 @@ def check_address(url: str) -> int:
     return int(answer.headers.get("Content-Length", 0))
 
 
+@dataclass
 class Fetcher:
     """Fetches files to disk, each whole or not at all; a later run continues what broke
     off.
@@ -138,35 +140,29 @@ class Fetcher:
     file is tried.
     """
 
-    def __init__(
-        self,
-        attempts: int,
-        pause: float = 0.0,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._attempts = attempts
-        self._pause = pause
-        self._sleep = sleep
-        self._is_first = True
+    attempts: int
+    pause: float = 0.0
+    sleep: Callable[[float], None] = time.sleep
+    _is_first: bool = True
 
     def save(self, url: str, out: Path) -> None:
         """Write the file at `url` to `out`. Raises `InputError` with the server's last
         answer; 404: `NotFoundError`."""
         out.parent.mkdir(parents=True, exist_ok=True)
-        for attempt in range(1, self._attempts + 1):
-            if self._pause and not self._is_first:
-                self._sleep(self._pause)
+        for attempt in range(1, self.attempts + 1):
+            if self.pause and not self._is_first:
+                self.sleep(self.pause)
             self._is_first = False
             wait, problem = self._once(url, out)
             if not problem:
                 return
             log.warning(
-                "%s, attempt %d of %d: %s", url, attempt, self._attempts, problem
+                "%s, attempt %d of %d: %s", url, attempt, self.attempts, problem
             )
             if wait is None or wait > _LONGEST_WAIT:
                 break
-            if attempt < self._attempts:
-                self._sleep(max(wait, 2.0**attempt))
+            if attempt < self.attempts:
+                self.sleep(max(wait, 2.0**attempt))
         kept = "The received part is kept; run again to continue."
         raise InputError(f"{url} could not be fetched: {problem}. {kept}")
 

@@ -237,6 +237,11 @@ Maybe = Annotated[T | None, _Unwritten()]
 Some = Annotated[T, Field(min_length=1)]
 """A text or list that is not empty."""
 Count = Annotated[int, Field(ge=1)]
+Whole = Annotated[int, Field(ge=0)]
+"""A whole number, 0 or more."""
+
+NotNegative = Annotated[float, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0)]
 Slug = Annotated[
     str,
     Field(pattern="^[A-Za-z0-9_-][A-Za-z0-9._-]*$", max_length=100),

@@ -20,7 +20,6 @@ from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
 from pretrace.studies.priorities import FIRST
 from pretrace.studies.registries import path_of
-from pretrace.studies.runs import WRITTEN
 from pretrace.studies.stages.models import Model
 from pretrace.studies.workload import (
     ASSUMED_TEXTS,
@@ -259,21 +258,16 @@ def order_of_length(plan: Plan) -> dict[tuple[str, str], int]:
 def _paraphrases(plan: Plan, known: Counted) -> Iterator[Job]:
     """Yield the paraphrases that models behind APIs write and the benchmarks do not
     bring."""
-    views = set()
-    for pair in plan.asking_pairs:
-        for view in pair.paraphrasers:
-            views.add((pair.benchmark_slug, view))
-    for slug, view in sorted(views):
-        benchmark = plan.benchmark(slug)
-        if not view.startswith(WRITTEN) or view in benchmark.entry.views:
+    for view in plan.stored_views:
+        writer = view.writer
+        if writer is None or writer.is_local:
             continue
-        writer = plan.model(view.removeprefix(WRITTEN))
-        if not writer.is_local:
-            places = slices_read(benchmark.entry, sizes=known.get(slug))
-            texts = sum(place.texts for place in places)
-            tokens = sum(place.texts * place.tokens for place in places)
-            read = WORDING["paraphrase"] * texts + tokens
-            yield Job("paraphrases", writer, (slug,), read, PARAPHRASES * tokens)
+        slug = view.benchmark.slug
+        places = slices_read(view.benchmark.entry, sizes=known.get(slug))
+        texts = sum(place.texts for place in places)
+        tokens = sum(place.texts * place.tokens for place in places)
+        read = WORDING["paraphrase"] * texts + tokens
+        yield Job("paraphrases", writer, (slug,), read, PARAPHRASES * tokens)
 
 
 def assumptions(plan: Plan, known: Counted) -> list[str]:

@@ -4,6 +4,7 @@ them."""
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from pretrace.runtime.errors import first_names
 from pretrace.studies.plan import Plan
 
 OF_CORPORA = ("stream_shard", "write_documents", "count_tokens", "add_counts")
@@ -25,7 +26,6 @@ OF_MODELS = (
     "ask_questions",
 )
 """Rules whose jobs give what scores are made from."""
-SHOWN = 3  # names of tables and figures in a line; of more it says how many there are
 
 
 class FailedJob(NamedTuple):
@@ -55,12 +55,9 @@ def ways_on(plan: Plan, failed: Iterable[FailedJob]) -> list[str]:
     lines = []
     for name, jobs in by_name.items():
         waiting = sorted(frozenset().union(*(job.waiting for job in jobs)))
-        shown = ", ".join(waiting[:SHOWN])
-        if len(waiting) > SHOWN:
-            shown += f" and {len(waiting) - SHOWN} more"
         wait = "waits" if len(waiting) == 1 else "wait"
         lines.append(
-            f"{name}: {jobs[0].rule} failed ({jobs[0].log}); {shown} {wait} for it. "
+            f"{name}: {jobs[0].rule} failed ({jobs[0].log}); {first_names(waiting)} {wait} for it. "
             "The next run tries it again."
         )
     if left_out:

@@ -26,9 +26,12 @@ from pretrace.runtime.schema import (
     Keys,
     Language,
     Maybe,
+    NotNegative,
+    Positive,
     Some,
     Titled,
     Unique,
+    Whole,
 )
 
 PaperId = Literal["dc_pdd", "con_recall", "surp", "de_cop"]
@@ -90,7 +93,7 @@ class Config(Keys):
     """Of the study `audit`: read whole works, for what the model gives back of them
     (default, true). This takes most of the time of an audit. The answer does not need
     it and comes first."""
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Whole = 0
     """Seed of folds and samples."""
     resamples: Annotated[int, Field(ge=100)] = 1000
     """Bootstrap resamples behind every interval and test, and relabellings behind
@@ -103,7 +106,7 @@ class Config(Keys):
     The number is halved when memory runs out, and the log says so."""
     device: Annotated[str, Field(pattern="^(auto|cpu|cuda|cuda:[0-9]+)$")] = "auto"
     """`auto`, `cpu`, `cuda` or `cuda:N`."""
-    max_runtime: Annotated[int, Field(ge=1)] = 1440
+    max_runtime: Count = 1440
     """The most minutes that a job of passes or questions asks a scheduler for: the time
     limit of your cluster's partition. A job that needs more goes on in its next
     attempt."""
@@ -113,7 +116,7 @@ class Config(Keys):
     """The compute nodes of a cluster have a network: each fetches files of corpora by
     itself (default, false; the machine that starts the workflow fetches them, as many
     at once as the profile's `local-cores`)."""
-    budget_usd: Annotated[float, Field(ge=0)] = 0
+    budget_usd: NotNegative = 0
     """US dollars that all models behind APIs together may ever cost. The costs recorded
     in `results/api/` count. With 0, only free models are asked."""
     paths: dict[str, Some[str]] = {}
@@ -142,7 +145,7 @@ class Config(Keys):
     only: Unique[str] = []
     """Run a part of the study: only these artifacts, as `[surp_table1]`, or those of an
     ablation, as `[shots]`."""
-    max_parameters: Maybe[Annotated[float, Field(gt=0)]] = None
+    max_parameters: Maybe[Positive] = None
     """Run a part of the study: only models with at most this many parameters, as
     7e9."""
 
@@ -274,7 +277,7 @@ class WrittenRun(RunKeys, Listed):
     corpora: Names = []
     """Reference corpora for `dc_pdd`. Each has its own rows; tables show the first
     (default, none)."""
-    draws: Maybe[Some[list[Annotated[int, Field(ge=0)]]]] = None
+    draws: Maybe[Some[list[Whole]]] = None
     """Draws of shots for methods with a prefix, by number (default, the first draw and
     all placebos')."""
     paraphraser: Maybe[str] = None
@@ -383,7 +386,7 @@ class StudyFile(Keys):
     """The report's heading."""
     first: Unique[str] = []
     """Artifacts that are made before all others (default, none)."""
-    minutes: Maybe[Annotated[float, Field(gt=0)]] = None
+    minutes: Maybe[Positive] = None
     """Measured wall time from an empty results/ on 2 cores; printed at the start."""
     models: dict[str, Any] = {}
     """The study's own models, with the keys of models.yaml."""

@@ -69,9 +69,12 @@ class Run(RunKeys):
         return dict.fromkeys(keys) | self.to_json(*left_out)
 
 
-def runs_by_pair(runs: Iterable[Run]) -> dict[PairSlugs, list[Run]]:
+RunsByPair = dict[PairSlugs, list[Run]]
+
+
+def runs_by_pair(runs: Iterable[Run]) -> RunsByPair:
     """Group runs by their model and benchmark."""
-    pairs: dict[PairSlugs, list[Run]] = {}
+    pairs: RunsByPair = {}
     for run in runs:
         pairs.setdefault(run.pair, []).append(run)
     return pairs
@@ -607,7 +610,7 @@ def _check_agreement(located: list[tuple[str, Run]]) -> None:
         InputError: two runs disagree, or a run on the benchmark of known non-members is
             missing.
     """
-    alike: dict[PairSlugs, list[Run]] = {}
+    alike: RunsByPair = {}
     for where, run in located:
         others = alike.setdefault(run.pair, [])
         for other in others:

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pretrace.render.artifact import Artifact, PairSlugs
+from pretrace.render.artifact import Artifact
 from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.hub import Pins
 from pretrace.runtime.schema import parse, read_yaml
@@ -16,7 +16,7 @@ from pretrace.studies.artifacts.selection import resolve_artifacts
 from pretrace.studies.audit.study import fill_audit
 from pretrace.studies.keys import Config, Download, StudyFile
 from pretrace.studies.registries import Benchmarks, Corpora, Models, load_registries
-from pretrace.studies.runs import Run, resolve_runs, runs_by_pair
+from pretrace.studies.runs import Run, RunsByPair, resolve_runs, runs_by_pair
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +50,15 @@ class Study:
 
     # grouped once a study: a dry run asks for each of its thousands of jobs
     @cached_property
-    def runs_by_pair(self) -> dict[PairSlugs, list[Run]]:
+    def runs_by_pair(self) -> RunsByPair:
         """The runs by (model, benchmark)."""
         return runs_by_pair(self.runs)
 
     @cached_property
-    def runs_by_reader(self) -> dict[PairSlugs, list[Run]]:
+    def runs_by_reader(self) -> RunsByPair:
         """The runs with passes by (model, benchmark) of each model that reads,
         reference models among them."""
-        runs: dict[PairSlugs, list[Run]] = {}
+        runs: RunsByPair = {}
         for run in self.runs:
             readers = set()
             if run.scores_texts:

@@ -8,16 +8,6 @@ with the benchmark (`paraphrase`, `neighbours-25`): `View.source`.
 """
 
 from pretrace.views import texts
-from pretrace.views.names import PARAPHRASES, PARAPHRASING, VIEWS, View, family, view
-from pretrace.views.readings import Prefix
+from pretrace.views.names import PARAPHRASES, PARAPHRASING, VIEWS
 
-__all__ = [
-    "PARAPHRASES",
-    "PARAPHRASING",
-    "VIEWS",
-    "Prefix",
-    "View",
-    "family",
-    "texts",
-    "view",
-]
+__all__ = ["PARAPHRASES", "PARAPHRASING", "VIEWS", "texts"]

@@ -115,9 +115,9 @@ def _replaceable(
 ) -> list[Replaceable]:
     """Find the replaceable words of texts, of which `percent`, or at least so many, are
     to be replaced; each distinct word is compared with the vocabulary once."""
-    vocabularies: dict[bool, dict[str, int]] = {}
+    vocabularies = {}
     wanted: dict[bool, set[str]] = {}
-    read: list[_Words] = []
+    read = []
     for text in texts:
         chinese = is_chinese(text)
         if chinese not in vocabularies:
@@ -200,7 +200,7 @@ def _nearest_words(
     table /= np.maximum(lengths, 1e-12)
     rows = {word: row for row, word in enumerate(words)}
     number = min(NEAREST, len(words) - 1)
-    nearest: dict[str, list[str]] = {}
+    nearest = {}
     for start in range(0, len(wanted), _AT_ONCE):
         part = wanted[start : start + _AT_ONCE]
         own = [rows[word] for word in part]

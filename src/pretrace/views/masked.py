@@ -230,7 +230,7 @@ def _likeliest(
     choices = np.unique(np.sort(orders[:, :size], axis=1), axis=0)
     weights = np.array([swap.weight for swap in swaps])
     summed = weights[choices].sum(axis=1)
-    neighbours: list[str] = []
+    neighbours = []
     for row in np.argsort(-summed, kind="stable"):
         replacements = {}
         for number in choices[row]:

@@ -63,7 +63,7 @@ def draw_prefixes(
     """
     import pandas as pd
 
-    rows: list[Row] = []
+    rows = []
     documents = [""] * draws + _placebo_documents(benchmark, placebos, seed)
     for draw, nonmembers in enumerate(documents):
         labelled = with_nonmembers(benchmark, nonmembers) if nonmembers else benchmark
@@ -191,7 +191,7 @@ def _rows(length: Any, kind: str, ids: Iterable[str]) -> Iterator[Row]:
 def _by_length(texts: "pd.DataFrame") -> dict[int | None, TextById]:
     """Group texts by length, longest first, without repeats."""
     once = texts.sort_values("text_id").drop_duplicates(["length", "text"])
-    groups: dict[int | None, TextById] = {}
+    groups = {}
     for length in sorted(
         set(whole_numbers(once["length"])), key=lambda length: -(length or 0)
     ):
@@ -207,7 +207,7 @@ def _beginnings(
     {} if one has none."""
     longest, *shorter = by_length
     of_itself = {id: id for id in by_length[longest]}
-    leading: dict[int | None, dict[str, str]] = {longest: of_itself}
+    leading = {longest: of_itself}
     for length in shorter:
         starts = {text: id for id, text in by_length[length].items()}
         sizes = sorted({len(text) for text in starts}, reverse=True)
@@ -252,12 +252,12 @@ def overlapping_ids(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[s
     """
     given = benchmark[benchmark["text_id"].isin(set(text_ids))]
     runs: dict[str, set[tuple[str, ...]]] = defaultdict(set)
-    whole: dict[str, list[str]] = defaultdict(list)
+    whole = defaultdict(list)
     for document, text in zip(given["document"], given["text"], strict=True):
         spaced = _space_words(text)
         runs[document].update(_runs(spaced))
         whole[document].append(spaced)
-    everything: list[str] = []
+    everything = []
     for texts in whole.values():
         everything += texts
     equal = set(given["text"])
@@ -329,7 +329,7 @@ def balanced_ids(
         drawn = _drawn_ids(prefixes, draw, *PREFIX_KINDS)
         order = _order(left["text_id"], "balanced", *drawn)
     places = {id: place for place, id in enumerate(order)}
-    chosen: set[str] = set()
+    chosen = set()
     for _, cell in left.groupby(["subset", "length"], dropna=False):
         classes = []
         for label in PREFIX_KINDS.values():

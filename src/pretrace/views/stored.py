@@ -298,7 +298,7 @@ def read_views(paths: Sequence[str | Path]) -> dict[str, ViewTexts]:
     views: dict[str, ViewTexts] = {}
     for path in map(Path, paths):
         name = _name_of(path)
-        variants: dict[str, list[str]] = {}
+        variants = {}
         table = read_parquet(path).sort_values(["text_id", "variant"])
         for id, texts in table.groupby("text_id", sort=False)["text"]:
             variants[str(id)] = texts.tolist()

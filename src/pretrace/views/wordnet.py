@@ -58,7 +58,7 @@ class WordNet:
         return self._known[word]
 
     def _find(self, word: str) -> list[str]:
-        lemmas: set[str] = set()
+        lemmas = set()
         for pos in _POS:
             for base in self._bases(word, pos):
                 for offset in self._index[pos][base]:

@@ -40,7 +40,7 @@ class Archives(BenchmarkEntry):
     beginning)."""
 
 
-@loader("archives", entry=Archives)
+@loader("archives")
 def load(entry: Archives, sources: list[Path], seed: int) -> list[Text]:
     """Return a text for each of the entry's `files`; `sources` are their archives, in
     the order of their first names.

@@ -31,7 +31,7 @@ class PatentMia(BenchmarkEntry):
     """The archive of PatentMIA's authors."""
 
 
-@loader("patentmia", entry=PatentMia)
+@loader("patentmia")
 def load_patents(entry: PatentMia, sources: list[Path], seed: int) -> list[Text]:
     """Return the released texts (JSONL with `input` and `label`), and their first words
     for every shorter length."""
@@ -50,7 +50,7 @@ class PeoplesDaily(Downloaded, TwoDraws):
     """Stretches of the People's Daily."""
 
 
-@loader("peoples_daily", entry=PeoplesDaily)
+@loader("peoples_daily")
 def load_news(entry: PeoplesDaily, sources: list[Path], seed: int) -> list[Text]:
     """Return `texts` stretches of each class, drawn from the month's stretches; a
     document is a block of 10 of them.

@@ -180,7 +180,7 @@ class TypedSplit(NamedTuple):
     table: Any
 
 
-@loader("dataset", entry=DataSet)
+@loader("dataset")
 def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
     """Return the rows of the entry's splits, in the order of both; rows without words
     are left out, and told.

@@ -11,8 +11,10 @@ suspect, 0 clean) and, in BookTection, `Length` (small, medium, large: about 64,
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
-from pretrace.benchmarks.rows import Row, rows, single_file
+from pretrace.benchmarks.columns import Columns, KnownLabel, Words, checked_row
+from pretrace.benchmarks.rows import rows, single_file
 from pretrace.benchmarks.sources import (
     FromHub,
     QuestionKind,
@@ -28,7 +30,32 @@ LENGTHS = {"small": 64, "medium": 128, "large": 256}
 """Tokens, about; the benchmark's `length`."""
 
 _PARAPHRASES = ("Example_B", "Example_C", "Example_D")
-_NEEDED = ("Example_A", *_PARAPHRASES, "Answer", "ID", "Label")
+
+
+class PassageColumns(Columns):
+    """A passage of a paper."""
+
+    Example_A: str | None
+    """the true passage"""
+    Example_B: str | None
+    """a paraphrase"""
+    Example_C: str | None
+    """a paraphrase"""
+    Example_D: str | None
+    """a paraphrase"""
+    Answer: Literal["A"]
+    """A, because Example_A is the true passage"""
+    ID: Words
+    """the document's name"""
+    Label: KnownLabel
+    """1 (suspect) or 0 (clean)"""
+
+
+class BookColumns(PassageColumns):
+    """A passage of a book."""
+
+    Length: Literal["small", "medium", "large"]
+    """small, medium or large"""
 
 
 class AskedAbout(FromHub):
@@ -37,8 +64,8 @@ class AskedAbout(FromHub):
     question: QuestionKind
 
 
-@loader("arxivtection", entry=AskedAbout)
-@loader("booktection", entry=AskedAbout)
+@loader("booktection")
+@loader("arxivtection")
 def load(entry: AskedAbout, sources: list[Path], seed: int) -> list[Text]:
     """Return the true passages, in the file's order. An ID is the paper's title, or of
     books `Title_-_Author`."""
@@ -72,10 +99,10 @@ def _passages(
     labels: dict[str, int] = {}
     passages: list[tuple[Text, list[ReleasedVariant]]] = []
     skipped = []
-    for where, row in rows(path):
-        _check_columns(where, row, books)
+    for where, written in rows(path):
+        row = checked_row(where, written, BookColumns if books else PassageColumns)
         document = row["ID"]
-        label = int(row["Label"])
+        label = row["Label"]
         length = LENGTHS[row["Length"]] if books else None
         if labels.setdefault(document, label) != label:
             raise InputError(
@@ -110,27 +137,3 @@ def _passages(
         passages.append((text, variants))
     tell_left_out(str(path), skipped, len(passages) + len(skipped))
     return passages
-
-
-def _check_columns(where: str, row: Row, books: bool) -> None:
-    needed = (*_NEEDED, "Length") if books else _NEEDED
-    if lacking := [name for name in needed if name not in row]:
-        raise InputError(
-            f"{where}: there is no column {lacking[0]!r}; found: "
-            f"{', '.join(map(str, row))}."
-        )
-    if not row["ID"]:
-        raise InputError(f"{where}: ID is empty; it names the document.")
-    if str(row["Label"]) not in ("0", "1"):
-        raise InputError(
-            f"{where}: Label is {row['Label']!r}; it must be 1 (suspect) or 0 (clean)."
-        )
-    if row["Answer"] != "A":
-        raise InputError(
-            f"{where}: Answer is {row['Answer']!r}; Example_A must be the true passage."
-        )
-    if books and row["Length"] not in LENGTHS:
-        raise InputError(
-            f"{where}: Length is {row['Length']!r}; it must be one of "
-            f"{', '.join(LENGTHS)}."
-        )

@@ -46,7 +46,7 @@ class DocstringsSplit(TwoDraws):
     n-grams of words with the members."""
 
 
-@loader("docstrings_split", entry=DocstringsSplit)
+@loader("docstrings_split")
 def load(entry: DocstringsSplit, sources: list[Path], seed: int) -> list[Text]:
     """Return `texts` snippets of each class, split at random, equally many from each of
     `packages`; subset = package.

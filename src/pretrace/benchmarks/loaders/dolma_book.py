@@ -130,7 +130,7 @@ class DolmaBook(FromHub):
     on or after this day (YYYY-MM-DD)."""
 
 
-@loader("dolma_book", entry=DolmaBook)
+@loader("dolma_book")
 def load(entry: DolmaBook, sources: list[Path], seed: int) -> list[Text]:
     """Return head, middle and tail (the subsets) of every book; a book is a document.
 

@@ -103,7 +103,7 @@ class Bible(NamedTuple):
     quoted: list[Place]
 
 
-@loader("verses", entry=QuotedVerses)
+@loader("verses")
 def load_verses(entry: QuotedVerses, sources: list[Path], seed: int) -> list[Text]:
     """Return texts of `length` words from the beginning of a verse on, under the
     verse's name (`John 3:16`).

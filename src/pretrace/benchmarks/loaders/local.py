@@ -45,7 +45,7 @@ class LocalEntry(BenchmarkEntry):
     fills in those that cannot be."""
 
 
-@loader("local", entry=LocalEntry)
+@loader("local")
 def load(entry: LocalEntry, sources: list[Path], seed: int) -> list[Text]:
     """Return every row of the files, in their order. Raises `InputError` with file and
     line of the first bad row.

@@ -39,7 +39,7 @@ class Mimir(WithNeighbours):
     """The split to read in every subset, as `ngram_7_0.2`."""
 
 
-@loader("mimir", entry=Mimir)
+@loader("mimir")
 def load(entry: Mimir, sources: list[Path], seed: int) -> list[Text]:
     """Return members, then non-members of each subset, in the files' order; the log
     counts texts without words."""

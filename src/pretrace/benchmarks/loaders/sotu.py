@@ -76,7 +76,7 @@ class Sotu(TwoClasses):
         return self.texts * (members + number_of_years(self.nonmembers.years))
 
 
-@loader("sotu", entry=Sotu)
+@loader("sotu")
 def load_sotu(entry: Sotu, sources: list[Path], seed: int) -> list[Text]:
     """Return `texts` snippets of each address, drawn at random, as texts of every
     length.
@@ -112,7 +112,7 @@ class SotuSplit(Downloaded, TwoDraws):
     `1x`, `3x`, `10x`, each with all non-members."""
 
 
-@loader("sotu_split", entry=SotuSplit)
+@loader("sotu_split")
 def load_split(entry: SotuSplit, sources: list[Path], seed: int) -> list[Text]:
     """Return `texts` snippets of each class, as many from each of `eras`; subset = era,
     or dose.
@@ -146,7 +146,7 @@ class SotuTemporal(TwoDraws, TwoClasses):
     """State of the Union addresses, split by their years."""
 
 
-@loader("sotu_temporal", entry=SotuTemporal)
+@loader("sotu_temporal")
 def load_temporal(entry: SotuTemporal, sources: list[Path], seed: int) -> list[Text]:
     """Return `texts` snippets of each class, members and non-members from different
     years."""
@@ -248,7 +248,7 @@ class SotuSegments(Downloaded, BenchmarkEntry):
         return number_of_years(self.years) * len(self.subsets)
 
 
-@loader("sotu_segments", entry=SotuSegments)
+@loader("sotu_segments")
 def load_segments(entry: SotuSegments, sources: list[Path], seed: int) -> list[Text]:
     """Return head, middle and tail (the subsets) of every address of at least three
     segments of the longest length.
@@ -319,7 +319,7 @@ class SotuQuestions(TwoClasses):
         return 2 * self.documents * self.passages
 
 
-@loader("sotu_questions", entry=SotuQuestions)
+@loader("sotu_questions")
 def load_questions(entry: SotuQuestions, sources: list[Path], seed: int) -> list[Text]:
     """Return `passages` of each length from each of `documents` sections of either
     class.

@@ -14,8 +14,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pretrace.benchmarks.columns import (
+    Columns,
+    KnownLabel,
+    Named,
+    checked_row,
+    only_of,
+)
 from pretrace.benchmarks.loaders.local import texts_of
-from pretrace.benchmarks.rows import files_of_split, only_columns, rows, single_file
+from pretrace.benchmarks.rows import files_of_split, rows, single_file
 from pretrace.benchmarks.sources import (
     FromHub,
     Lengths,
@@ -46,7 +53,7 @@ class WikiMia(WithNeighbours):
         return super().repositories() | views
 
 
-@loader("wikimia", entry=WikiMia)
+@loader("wikimia")
 def load(entry: WikiMia, sources: list[Path], seed: int) -> list[Text]:
     """Return the texts of every length of the entry, numbered within it; `InputError`
     if a length is missing."""
@@ -118,7 +125,18 @@ def _is_shown(character: str) -> bool:
     return character in "\t\n\r" or unicodedata.category(character) != "Cc"
 
 
-@loader("bookmia", entry=FromHub)
+class SnippetColumns(Columns):
+    """A snippet of BookMIA."""
+
+    snippet: str
+    """a text"""
+    label: KnownLabel
+    """1 (member) or 0 (non-member)"""
+    book_id: Named
+    """the name of a book"""
+
+
+@loader("bookmia")
 def load_snippets(entry: FromHub, sources: list[Path], seed: int) -> list[Text]:
     """Return BookMIA's snippets in the file's order; a book is a document.
 
@@ -130,19 +148,9 @@ def load_snippets(entry: FromHub, sources: list[Path], seed: int) -> list[Text]:
     numbers: Counter[str] = Counter()
     snippets = []
     stripped = 0
-    needed = ("snippet", "label", "book_id")
-    for where, row in rows(path, only_columns(*needed)):
-        if lacking := [name for name in needed if row.get(name) is None]:
-            raise InputError(
-                f"{where}: there is no {lacking[0]!r}; found: "
-                f"{', '.join(map(str, row))}."
-            )
-        if row["label"] not in (0, 1):
-            raise InputError(
-                f"{where}: label is {row['label']!r}; it must be 1 (member) or 0 "
-                "(non-member)."
-            )
-        book = str(row["book_id"])
+    for where, written in rows(path, only_of(SnippetColumns)):
+        row = checked_row(where, written, SnippetColumns)
+        book = row["book_id"]
         text = "".join(filter(_is_shown, row["snippet"]))
         stripped += text != row["snippet"]
         text_id = f"{book}-{numbers[book]:04d}"

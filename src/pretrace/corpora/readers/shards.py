@@ -91,7 +91,7 @@ def stream_shard(
     beyond the last file is empty. Raises `InputError` where the last attempt fails too.
     """
     entry = HubCorpus.model_validate(plain)
-    own: dict[str, Path] = {}
+    own = {}
     on_hub = partial(names_in, entry.hub, "dataset", entry.revision)
     if entry.path is not None:
         own = dict(fetched_files(Path(entry.path)))

@@ -8,7 +8,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from pretrace.evaluation.averages import Record
 from pretrace.evaluation.documents import ACCURACIES
 from pretrace.methods import parse_setting
 from pretrace.questions.method_facts import QUESTION_CONTROLS
@@ -183,7 +182,7 @@ def calibration_bars(artifact: Artifact, results: Results) -> Drawing:
                 setting = parse_setting(row["method"], row["setting"])
                 if setting.get("calibration"):
                     series = CALIBRATION_LABELS[str(setting["calibration"])]
-                bar: Record = {"group": group, "metric": metric, "series": series}
+                bar = {"group": group, "metric": metric, "series": series}
                 bars.append(bar | {**number_record(row)})
             rows += sorted(bars, key=lambda bar: order.index(bar["series"]))
         frames.append(pd.DataFrame(rows))

@@ -48,16 +48,12 @@ from pretrace.render.names import (
 from pretrace.render.phrases import (
     exceeding_placebos,
     false_alarms,
-    format_signed,
     other_texts_note,
     with_interval,
 )
 from pretrace.render.results import Results
-from pretrace.render.splits import (
-    beside_other_splits,
-    over_splits,
-    splits_by_label,
-)
+from pretrace.render.splits import beside_other_splits, over_splits, splits_by_label
+from pretrace.render.tables.table import Cell
 
 
 def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle]) -> Any:
@@ -128,7 +124,7 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
         )
         frames.append(frame[ACCURACY_COLUMNS])
         levels = rows[rows["document"] == ""].set_index("method")["value"]
-        across: dict[str, tuple[float, LineStyle]] = dict(EVEN)
+        across = dict(EVEN)
         for control, style in CONTROL_STYLES.items():
             if control in levels:
                 across[marked_label(control)] = float(levels[control]), style
@@ -348,7 +344,7 @@ def _headline_frame(
     frame["label"] = [panels[place].heading for place in frame["panel"]]
     frame = frame.join(for_the_best(frame, ["panel"]))
     frame["null_model"] = frame["model"].isin(artifact.null_models)
-    splits: list[list[int]] = []
+    splits = []
     if artifact.options.splits:
         splits = splits_by_label(panels, artifact.null_models)
     frame = beside_other_splits(frame, splits, panels, results)
@@ -502,13 +498,9 @@ def _less_null_text(row: Record) -> str:
     """Return how far a value lies above that of other splits' models, with its
     interval."""
     above = number(row["less_null"])
-    if above is None:
-        return ""
-    text = format_signed(above, 2)
-    low, high = number(row["less_null_low"]), number(row["less_null_high"])
-    if low is None or high is None:
-        return text
-    return f"{text} [{format_signed(low, 2)}, {format_signed(high, 2)}]"
+    ends = number(row["less_null_low"]), number(row["less_null_high"])
+    cell = Cell(above, *ends, signed=True, digits=2)
+    return "" if above is None else cell.number + cell.rest
 
 
 def _meaning(row: Record, blind: Record | None) -> str:

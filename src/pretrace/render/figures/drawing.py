@@ -235,7 +235,7 @@ def legend_columns(labels: Sequence[str], width: float) -> int:
 def draw_legend(figure: Figure, handles: Mapping[str, Any]) -> None:
     """Draw the one legend of a figure under it; `handles` by label."""
     columns = legend_columns(list(handles), figure.get_figwidth())
-    place: Look = {"loc": "outside lower center", "ncols": columns, "handlelength": 3.5}
+    place = {"loc": "outside lower center", "ncols": columns, "handlelength": 3.5}
     figure.legend(handles.values(), handles.keys(), **place)
 
 

@@ -159,7 +159,7 @@ def _order(likeliest: Mapping[str, float], document: str) -> tuple[Any, ...]:
 
     Numbers in names are ordered as such: `draft 2` comes before `draft 10`.
     """
-    named: list[tuple[int, int, str]] = []
+    named = []
     for part in re.split(r"(\d+)", document):
         named.append((0, int(part), "") if part.isdecimal() else (1, 0, part))
     ground = LEAST * log(10)

@@ -70,7 +70,7 @@ def draw_lines(
     Rows of a facet's frame are points `series, x, value, low, high`, and `told` names
     each; a row without x is a horizontal line.
     """
-    handles: Handles = {}
+    handles = {}
     for series, name in names.items():
         handles[name] = styles[series].handle()
 

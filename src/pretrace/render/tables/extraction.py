@@ -123,19 +123,16 @@ def _settings(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterat
     said: dict[str, list[str]] = {}
     for panel, frame in zip(panels, frames, strict=True):
         for row in records_of(frame.iloc[:1]):
-            said.setdefault(_setting(row), []).append(panel.name)
+            words = (
+                "Shares are of a work's tokens. A token is given back if it is in a "
+                f"window of {row['suffix']} tokens that the model emits after all "
+                "tokens before it in its text, as far as the model's context reaches, "
+                f"with a probability above {row['threshold']:g}; in n tries: at least "
+                f"once in {row['tries']:,} samples with a probability of one half."
+            )
+            said.setdefault(words, []).append(panel.name)
     for words, labels in said.items():
         yield words if len(said) == 1 else f"{join_words(labels)}: {words}"
-
-
-def _setting(row: Record) -> str:
-    return (
-        "Shares are of a work's tokens. A token is given back if it is in a window of "
-        f"{row['suffix']} tokens that the model emits after all tokens before it in "
-        "its text, as far as the model's context reaches, with a probability above "
-        f"{row['threshold']:g}; in n tries: at least once in {row['tries']:,} samples "
-        "with a probability of one half."
-    )
 
 
 def _left_out(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterator[str]:

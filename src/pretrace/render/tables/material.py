@@ -31,7 +31,7 @@ def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
         entry = results.entries[panel.benchmark]
         counts = _class_counts(results.texts(panel))
         labelled = counts["n_members"] + counts["n_nonmembers"]
-        record: Record = {
+        record = {
             "benchmark": panel.benchmark,
             "subset": panel.subset,
             "length": panel.length,
@@ -190,7 +190,7 @@ def _seconds_by_passes(
         is_of_subset = view.get("subset") in (subset, "", None)
         if is_plain and not view["past_context"] and is_of_length and is_of_subset:
             by_form.setdefault(view["altered"], []).append(view["seconds"])
-    seconds: dict[str, float] = {}
+    seconds = {}
     for name in methods:
         method = METHODS.get(name)
         if method is None or method.scope != "text":

@@ -304,7 +304,7 @@ TEST_COLUMNS = (
 def _pairs(artifact: Artifact, panel: Panel, tests: list[Record]) -> list[Block]:
     """Return a panel's differences; if only the column's method is tested against the
     row's, with the other sign."""
-    cells_of: dict[tuple[str, str], Cell] = {}
+    cells_of = {}
     for row in tests:
         reverse = -row["difference"]
         cell = Cell(reverse, signed=True, star=row["significant"])

@@ -22,7 +22,6 @@ from pretrace.render.results import Results
 from pretrace.render.tables.table import (
     Block,
     Cell,
-    Head,
     Table,
     cell_of,
     rows_of,
@@ -92,7 +91,7 @@ def _summaries(paper: Paper, numbers: pd.DataFrame) -> list[Block]:
     how far they are apart."""
     rows = []
     for artifact, own in numbers[~numbers["skipped"]].groupby("artifact", sort=False):
-        cells: list[tuple[Head, Cell]] = []
+        cells = []
         for protocol in paper.protocols:
             counts = summarise_comparison(own[own["protocol"] == protocol])
             for head, cell in _counts(counts):

@@ -9,7 +9,12 @@ from pretrace.benchmarks.sources import Text
 from pretrace.models.adapters import read_adapter
 from pretrace.models.bases import check_same_tokens
 from pretrace.models.checkpoint import ADAPTER
-from pretrace.models.entries import AdapterModel, ApiModel, ModelEntry
+from pretrace.models.entries import (
+    AdapterModel,
+    ApiModel,
+    ModelEntry,
+    TrainedModel,
+)
 from pretrace.questions.alignment import CONTEXT
 from pretrace.runtime.errors import first_names, shorten
 from pretrace.runtime.files import JsonObject
@@ -62,6 +67,7 @@ def description(plan: Plan, config: JsonObject) -> list[str]:
             f"in question (label null): {_name_documents(suspects)}; given as unread "
             f"(label 0): {_name_documents(known)}"
         )
+    told += _trained_anew(plan, config)
     return [*told, *_base_told(plan, config, suspects)]
 
 
@@ -169,6 +175,27 @@ def _base_told(
             f"{trained} revision {adapter.revision} of {adapter.base}, as its "
             f"{ADAPTER} says, and is read on {revision}"
         )
+
+
+def _trained_anew(plan: Plan, config: JsonObject) -> Iterator[str]:
+    """Say which model of config/models.yaml that is given by its folder is trained
+    first, because files that it is trained from are not here."""
+    for given in (config["model"], config.get("base") or ""):
+        name = Path(given).name
+        entry = plan.study.models.entries.get(name)
+        is_ours = Path(given).resolve() == Path("results/models", name).resolve()
+        if not isinstance(entry, TrainedModel) or not is_ours:
+            continue
+        model = plan.model(name)
+        made_from = [model.training_texts, *model.training_documents]
+        missing = [file for file in made_from if not Path(file).is_file()]
+        if missing:
+            yield (
+                f"{given} is trained anew first: it is a model of config/models.yaml, "
+                f"and {missing[0]}, which it is trained from, is not here. To audit "
+                "its files as they are, copy the folder out of results/ and name that "
+                "one"
+            )
 
 
 def _tokenizer_file(model: Model) -> Path:

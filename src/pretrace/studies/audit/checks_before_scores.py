@@ -86,10 +86,8 @@ def _table(texts: Sequence[Text]) -> "pd.DataFrame":
     """Return the columns of a benchmark's table that are compared."""
     import pandas as pd
 
-    columns = {}
-    for name in ("text_id", "text", "document", "subset", "length"):
-        columns[name] = [getattr(text, name) for text in texts]
-    return pd.DataFrame(columns).astype({"length": "Int64"})
+    columns = ["text_id", "text", "document", "subset", "length"]
+    return pd.DataFrame(texts)[columns].astype({"length": "Int64"})
 
 
 def _numbers(checked: "pd.DataFrame") -> tuple[int, int]:

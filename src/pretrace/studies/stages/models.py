@@ -2,6 +2,7 @@
 what its jobs reserve."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 from pretrace.models.abilities import can
 from pretrace.models.entries import (
@@ -16,14 +17,20 @@ from pretrace.models.entries import (
 from pretrace.studies.registries import path_of
 from pretrace.studies.stages.benchmarks import Benchmark
 from pretrace.studies.stages.corpora import Corpus
-from pretrace.studies.stages.registered import File, Parameters, Registered, downloaded
-from pretrace.studies.stages.resources import (
-    MEMORY,
-    RUNTIME,
-    TRAINING_MEMORY,
-    JobResources,
+from pretrace.studies.stages.registered import (
+    File,
+    Parameters,
+    Registered,
+    downloaded,
+    entry_to_fetch,
 )
-from pretrace.studies.stages.revisions import entry_to_fetch
+
+MEMORY, TRAINING_MEMORY = 4000, 8000
+"""MB for a model's jobs, and for the training of a whole language model, if its entry
+does not say."""
+
+RUNTIME = 240
+"""Minutes for a model's jobs if its entry does not say."""
 
 LOADING = (
     "dtype",
@@ -34,6 +41,15 @@ LOADING = (
     "tokenizer_from",
 )
 """Keys of a model's entry that say how it is loaded."""
+
+
+class JobResources(NamedTuple):
+    """What a scheduler reserves for a job; memory in MB, time in minutes."""
+
+    threads: int = 1
+    gpu: int = 0
+    mem_mb: int = MEMORY
+    runtime: int = RUNTIME
 
 
 class Model(Registered[ModelEntry]):

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pretrace.studies.stages.benchmarks import Benchmark
-from pretrace.studies.stages.models import Model
+from pretrace.studies.stages.models import JobResources, Model
 from pretrace.studies.stages.registered import File, Parameters
-from pretrace.studies.stages.resources import JobResources
 from pretrace.views import VIEWS
 
 
