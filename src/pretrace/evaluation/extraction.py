@@ -65,6 +65,9 @@ documents are `known`; its windows that do not repeat the text, those of them th
 extractable, those that repeat it; and the run's settings (`least`: the tokens that a
 window takes)."""
 
+Extraction = Mapping[str, Any]
+"""The keys of a run's `extraction`, and its start token."""
+
 Decode = Callable[[Sequence[Sequence[int]]], Sequence[str]]
 """Token ids of several passages -> the passages."""
 
@@ -92,13 +95,12 @@ _NUMBERS = {
 def windows_of(
     index: PassIndex,
     benchmark: pd.DataFrame,
-    extraction: Mapping[str, Any],
+    extraction: Extraction,
     decode: Decode,
 ) -> pd.DataFrame:
     """Return the table of `WINDOWS` from stored passes, in the order of the texts.
 
-    `extraction` has the keys of a run's `extraction` and its start token. Texts that
-    are too short for a window have none.
+    Texts that are too short for a window have none.
     """
     texts = benchmark.set_index("text_id")[["subset", "length", "document", "label"]]
     parts = list(_windows_in_context(index, extraction, decode))
@@ -132,13 +134,13 @@ def _with_named_documents(texts: pd.DataFrame) -> pd.DataFrame:
     return texts.assign(document=document)
 
 
-def window_tokens(extraction: Mapping[str, Any]) -> int:
+def window_tokens(extraction: Extraction) -> int:
     """Return the tokens that a window and what is read before it take at least."""
     return int(extraction["suffix"] + extraction["context"])
 
 
 def _windows_in_context(
-    index: PassIndex, extraction: Mapping[str, Any], decode: Decode
+    index: PassIndex, extraction: Extraction, decode: Decode
 ) -> Iterator[pd.DataFrame]:
     """Yield the windows of texts that were read whole: each follows all tokens before
     it."""
@@ -155,13 +157,13 @@ def _windows_in_context(
                     yield windows
 
 
-def _is_read(part: Slice, extraction: Mapping[str, Any]) -> bool:
+def _is_read(part: Slice, extraction: Extraction) -> bool:
     """Tell whether a run with `extraction` reads a slice of the benchmark."""
     return any(part.is_among(**read) for read in extraction["parts"])
 
 
 def _past_context(
-    index: PassIndex, past: PassKey, extraction: Mapping[str, Any]
+    index: PassIndex, past: PassKey, extraction: Extraction
 ) -> dict[str, list[Record]]:
     """Return text id -> the stretches of texts that are longer than the model's
     context, in order, of the pass `past`.
@@ -185,7 +187,7 @@ def _past_context(
 
 
 def _windows_of_text(
-    rows: Sequence[Mapping[str, Any]], extraction: Mapping[str, Any], decode: Decode
+    rows: Sequence[Mapping[str, Any]], extraction: Extraction, decode: Decode
 ) -> pd.DataFrame:
     """Return the windows of one text from the rows of its passes, which follow each
     other."""
@@ -313,7 +315,7 @@ def _likeliest(log_p: np.ndarray, size: int, stride: int) -> list[int]:
 def summarise(
     windows: pd.DataFrame,
     texts: pd.DataFrame,
-    extraction: Mapping[str, Any],
+    extraction: Extraction,
     elsewhere: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Return the table of `SUMMARY`: classes, then documents.
@@ -366,9 +368,7 @@ _COUNTS = [
 ]  # fmt: skip
 
 
-def _counts_of_texts(
-    windows: pd.DataFrame, extraction: Mapping[str, Any]
-) -> pd.DataFrame:
+def _counts_of_texts(windows: pd.DataFrame, extraction: Extraction) -> pd.DataFrame:
     """Return `_COUNTS` of each text with windows: its tokens, those that windows of
     each kind cover, and windows."""
     least = log(extraction["threshold"])

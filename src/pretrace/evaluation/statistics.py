@@ -95,7 +95,6 @@ class Statistic(NamedTuple):
     """`reads`: kinds of a pair's files beside the benchmark. `compute` gives rows or a
     table with the `columns`."""
 
-    name: str
     reads: tuple[str, ...]
     columns: list[str]
     compute: Compute
@@ -114,13 +113,13 @@ STATISTICS: dict[str, Statistic] = {}
 
 
 def statistic(
-    name: str, *, reads: tuple[str, ...], columns: list[str]
+    *, reads: tuple[str, ...], columns: list[str]
 ) -> Callable[[Compute], Compute]:
-    """Register a statistic, whose table is
+    """Register a statistic by its function's name; its table is
     results/{study}/{name}/{model}/{benchmark}.parquet."""
 
     def register(compute: Compute) -> Compute:
-        STATISTICS[name] = Statistic(name, reads, columns, compute)
+        STATISTICS[compute.__name__] = Statistic(reads, columns, compute)
         return compute
 
     return register
@@ -143,7 +142,7 @@ def typed_columns(frame: "pd.DataFrame", columns: list[str]) -> "pd.DataFrame":
 
 
 @statistic(
-    "roc", reads=("metrics", "scores", "prefixes"), columns=[*METRIC_KEYS, "fpr", "tpr"]
+    reads=("metrics", "scores", "prefixes"), columns=[*METRIC_KEYS, "fpr", "tpr"]
 )
 def roc(inputs: StatisticInputs) -> "pd.DataFrame":
     """Compute ROC points of each method: false and true positive rates at every
@@ -154,7 +153,6 @@ def roc(inputs: StatisticInputs) -> "pd.DataFrame":
 
 
 @statistic(
-    "density",
     reads=("metrics", "scores", "prefixes"),
     columns=[*METRIC_KEYS, "label", "x", "y"],
 )
@@ -167,7 +165,6 @@ def density(inputs: StatisticInputs) -> "pd.DataFrame":
 
 
 @statistic(
-    "shift",
     reads=("passes", "prefixes"),
     columns=[
         *READINGS, "evaluation_set", "draw", "separator", "prefix", "shots", "label",
@@ -183,7 +180,6 @@ def shift(inputs: StatisticInputs) -> Rows:
 
 
 @statistic(
-    "tokens",
     reads=("passes",),
     columns=[*READINGS, "curve", "label", "x", "y", "low", "high", "weight"],
 )
@@ -195,9 +191,7 @@ def tokens(inputs: StatisticInputs) -> "pd.DataFrame":
     return token_curves(inputs.passes)
 
 
-@statistic(
-    "accuracy", reads=("answers",), columns=[*ANSWERED, "n", "answers", *INTERVAL]
-)
+@statistic(reads=("answers",), columns=[*ANSWERED, "n", "answers", *INTERVAL])
 def accuracy(inputs: StatisticInputs) -> Rows:
     """Compute the share of right answers about each document, and the mean of each
     control."""
@@ -209,7 +203,6 @@ def accuracy(inputs: StatisticInputs) -> Rows:
 
 
 @statistic(
-    "accuracy_by_order",
     reads=("answers",),
     columns=[*ANSWERED, "order", "letter", "n", "answers", *INTERVAL],
 )
@@ -224,7 +217,6 @@ def accuracy_by_order(inputs: StatisticInputs) -> Rows:
 
 
 @statistic(
-    "letters",
     reads=("calibration",),
     columns=[*ANSWERED, "quantity", "calibration", "letter", "n", "answers", *INTERVAL],
 )

@@ -29,7 +29,7 @@ ROWS_AT_ONCE = 5_000  # texts whose statistics are alive at a time
 TextStatistics = TokenStatistics | str
 """The statistics of one text of a pass, or why it has no scored token."""
 
-Complete = Callable[[str, TokenStatistics], TokenStatistics | str]
+Complete = Callable[[str, TokenStatistics], TextStatistics]
 """(text id, statistics) -> the statistics with a further input, if the text has it, or
 why it cannot be scored."""
 
@@ -170,7 +170,7 @@ class Inputs:
 
     def statistics(
         self, plain: PassKey, methods: Sequence[Method]
-    ) -> Iterator[dict[str, TokenStatistics | str]]:
+    ) -> Iterator[dict[str, TextStatistics]]:
         """Yield some texts at a time by id: their statistics with altered texts, or the
         reason why they have none.
 
@@ -202,7 +202,7 @@ class Inputs:
             part = frame.iloc[start : start + ROWS_AT_ONCE]
             for reader in self._readers.values():
                 reader.step(part["text_id"].iloc[-1])
-            texts: dict[str, TokenStatistics | str] = {}
+            texts: dict[str, TextStatistics] = {}
             for id, text in zip(part["text_id"], part["text"], strict=True):
                 row = rows.only(id) or absent
                 if isinstance(row, TokenStatistics):
@@ -230,7 +230,7 @@ class Inputs:
             shots = Shots(prefix, key.draw, count, key.inner_start)
             readers[FIELDS[need]] = self.rows(plain.with_changes(shots=shots))
 
-        def after_prefixes(id: str, text: TokenStatistics) -> TokenStatistics | str:
+        def after_prefixes(id: str, text: TokenStatistics) -> TextStatistics:
             logprobs: dict[str, Any] = {}
             used: list[int] = []
             for name, reader in readers.items():

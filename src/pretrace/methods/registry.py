@@ -13,6 +13,12 @@ Value = bool | int | float | str
 Control = Literal["", "no model", "no true token"]
 F = TypeVar("F", bound=Callable[..., Any])
 
+Parameters = Mapping[str, Any]
+"""Parameter -> value, or the values that a run lists."""
+
+RunKeys = Mapping[str, Any]
+"""A resolved run, as jobs get it."""
+
 NEEDS: dict[str, str] = {
     "text": "the text itself",
     "token_ids": "the ids of the scored tokens",
@@ -86,7 +92,7 @@ class InputKind:
             return f"{self.key}: [{self.example}]"
         return f"inputs: {{{self.need}: [{self.example}]}}"
 
-    def names(self, run: Mapping[str, Any]) -> list[str]:
+    def names(self, run: RunKeys) -> list[str]:
         """Return the names that a run, as jobs get it, lists of the input."""
         if self.key:
             return list(run.get(self.key, ()))
@@ -159,7 +165,7 @@ class Method:
     options: bool = False
     function: Callable[..., Any] = field(default=lambda text: None, repr=False)
 
-    def needs_of(self, parameters: Mapping[str, Any]) -> frozenset[str]:
+    def needs_of(self, parameters: Parameters) -> frozenset[str]:
         values = (self.defaults | dict(parameters)).items()
         needs = set(self.needs)
         for need, only in self.only_for.items():

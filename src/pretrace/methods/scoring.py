@@ -14,8 +14,15 @@ from pretrace.benchmarks.subsets_and_lengths import (
     slices_of,
     whole_numbers,
 )
-from pretrace.methods.inputs import FIELDS, Inputs, ScoreKey
-from pretrace.methods.registry import FULL_VOCABULARY, NEEDS, PREFIXES, Method, Value
+from pretrace.methods.inputs import FIELDS, Inputs, ScoreKey, TextStatistics
+from pretrace.methods.registry import (
+    FULL_VOCABULARY,
+    NEEDS,
+    PREFIXES,
+    Method,
+    RunKeys,
+    Value,
+)
 from pretrace.methods.settings import (
     Column,
     find,
@@ -49,9 +56,7 @@ NamedSettings = dict[str, dict[str, Value]]
 WantedSettings = dict[ScoreKey, NamedSettings]
 
 
-def score(
-    runs: Sequence[Mapping[str, Any]], inputs: Inputs
-) -> Iterator["pd.DataFrame"]:
+def score(runs: Sequence[RunKeys], inputs: Inputs) -> Iterator["pd.DataFrame"]:
     """Yield the scores table of the resolved runs of one model and benchmark, a row for
     each text and `Column`.
 
@@ -93,7 +98,7 @@ def score(
 
 
 def plan(
-    runs: Sequence[Mapping[str, Any]],
+    runs: Sequence[RunKeys],
     benchmark: "pd.DataFrame",
     language: str,
     *,
@@ -124,9 +129,7 @@ def plan(
     return in_order
 
 
-def _wanted_settings(
-    run: Mapping[str, Any], language: str, has_prefixes: bool
-) -> WantedSettings:
+def _wanted_settings(run: RunKeys, language: str, has_prefixes: bool) -> WantedSettings:
     """Return the settings that a run asks for, in each pass that its views, subsets and
     lengths name."""
     wanted: WantedSettings = {}
@@ -283,7 +286,7 @@ class _TextScores(_Scorer):
         self._used: list[int | None] = []
         self._scores: list[np.ndarray] = []
 
-    def add(self, texts: Mapping[str, TokenStatistics | str]) -> None:
+    def add(self, texts: Mapping[str, TextStatistics]) -> None:
         function = self.method.function
         settings = self.named.values()
         scores = []
@@ -303,7 +306,7 @@ class _TextScores(_Scorer):
         table = np.array(scores, dtype=float)
         self._scores.append(table.reshape(len(scores), len(settings)))
 
-    def _obstacle(self, text: TokenStatistics | str) -> str:
+    def _obstacle(self, text: TextStatistics) -> str:
         """Return why the method cannot score a text, or ""."""
         if isinstance(text, str):
             return text

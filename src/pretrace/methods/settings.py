@@ -4,7 +4,7 @@ needs of a run."""
 import itertools
 import json
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
@@ -15,6 +15,8 @@ from pretrace.methods.registry import (
     PREFIXES,
     QUESTION_METHODS,
     Method,
+    Parameters,
+    RunKeys,
     Value,
 )
 from pretrace.runtime.errors import InputError, require_name
@@ -53,7 +55,7 @@ def find_any(id: str) -> Method:
 
 
 def settings(
-    id: str, parameters: Mapping[str, Any] | None = None
+    id: str, parameters: Parameters | None = None
 ) -> Iterator[dict[str, Value]]:
     """Return every setting of a method, the first parameter varying slowest; the
     parameters are checked at once.
@@ -72,7 +74,7 @@ def settings(
     return (dict(zip(tried, values, strict=True)) for values in combinations)
 
 
-def setting_name(id: str, params: Mapping[str, Any]) -> str:
+def setting_name(id: str, params: Parameters) -> str:
     """Return `key=value;key=value`: grid parameters always, any other only if it is off
     its default.
 
@@ -206,8 +208,8 @@ class Obstacle(NamedTuple):
 
 def obstacle(
     id: str,
-    run: Mapping[str, Any],
-    parameters: Mapping[str, Any] | None = None,
+    run: RunKeys,
+    parameters: Parameters | None = None,
     *,
     language: str,
     has_prefixes: bool = False,
@@ -257,7 +259,7 @@ def altered_views(ids: Iterable[str], neighbours: Iterable[str] = ()) -> set[str
     return views
 
 
-def prefix_passes(id: str, params: Mapping[str, Any]) -> dict[str, tuple[Prefix, int]]:
+def prefix_passes(id: str, params: Parameters) -> dict[str, tuple[Prefix, int]]:
     """Return need -> (prefix, number of shots) of one setting of a method; empty for
     methods without a prefix."""
     method = find(id)

@@ -82,10 +82,7 @@ def _shorten(element: Element) -> None:
     element.attrib = {}
     for name, value in given.items():
         if name in ROUNDED:
-            value = _COMMAND.sub(r"\1", _NUMBER.sub(_round, value)).strip()
+            value = _NUMBER.sub(lambda number: f"{float(number[0]):.4g}", value)
+            value = _COMMAND.sub(r"\1", value).strip()
         # the lines of an image
         element.set(name.rpartition("}")[2], value.replace("\n", ""))
-
-
-def _round(number: re.Match[str]) -> str:
-    return f"{float(number[0]):.4g}"

@@ -94,9 +94,13 @@ def render(artifact: Artifact, results: Results, folder: Path) -> dict[str, Path
         not_shown = [whole]
         frame = pd.DataFrame([{"not_shown": artifact.slug, "reason": whole.reason}])
         if artifact.kind == "table":
-            page = table_of(artifact, [], [], frame)
+            page: Any = table_of(artifact, [], [], frame)
         else:
-            page = _empty_figure(frame)
+            # not at the top: a third of the time of a table is the import of matplotlib
+            from pretrace.render.figures.drawing import LINE, PAGE, Drawing, sheet
+
+            with sheet(PAGE, LINE) as figure:
+                page = Drawing(figure, frame)
         page = page.with_notes(answered)
         page.with_missing([*unmade, str(whole)]).write(files)
     failed = [f"{artifact.slug}: {sentence}" for sentence in unmade]
@@ -115,14 +119,6 @@ def render(artifact: Artifact, results: Results, folder: Path) -> dict[str, Path
     }
     write_json(files["record"], record)
     return files
-
-
-def _empty_figure(frame: pd.DataFrame) -> Any:
-    # not at the top: a third of the time of a table is the import of matplotlib
-    from pretrace.render.figures.drawing import LINE, PAGE, Drawing, sheet
-
-    with sheet(PAGE, LINE) as figure:
-        return Drawing(figure, frame)
 
 
 def _notes(artifact: Artifact) -> list[str]:

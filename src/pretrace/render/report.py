@@ -24,7 +24,7 @@ from pretrace.render.names import PAPERS, method_label
 from pretrace.render.tables.table import BOXED, Cell, Table, rows_of
 from pretrace.render.tables.table import page as table_page
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import write_text
+from pretrace.runtime.files import JsonObject, write_text
 
 MEASURED = frozenset({"metrics", "tests", "tokens"})
 """The inputs of renderers of AUCs and the like, which a page explains at its top."""
@@ -80,9 +80,9 @@ def render_report(
     artifacts: Sequence[Artifact],
     folder: Path,
     configuration: str,
-    provenance: Mapping[str, Any],
+    provenance: JsonObject,
     warnings: Sequence[str] = (),
-    left_out: Sequence[Mapping[str, Any]] = (),
+    left_out: Sequence[JsonObject] = (),
     shots: Mapping[str, Sequence[str]] | None = None,
     sealed: Sequence[tuple[str, str]] = (),
     cautions: Sequence[str] = (),
@@ -111,11 +111,14 @@ def render_report(
     shots_address = ""
     if shots:
         shots_address = _address("application/json", json.dumps(shots, indent=1))
+    opening = []
+    for name in OPENING:
+        opening += [section for section in shown if name in named(section.artifact)]
     page = _template().render(
         study=study,
         title=title,
         answers=_answers(artifacts, folder),
-        headlines=_opening(shown),
+        headlines=opening,
         parts=_parts(shown),
         texts=_texts_section(texts) if texts else None,
         definitions=figures.definitions,
@@ -216,14 +219,6 @@ def _answers(artifacts: Sequence[Artifact], folder: Path) -> str:
 _INTERVAL = re.compile(r"\[[^]]*\]")
 
 
-def _opening(shown: Sequence[Section]) -> list[Section]:
-    """Return the sections of the figures that the page opens with."""
-    opening = []
-    for name in OPENING:
-        opening += [section for section in shown if name in named(section.artifact)]
-    return opening
-
-
 def _parts(shown: Sequence[Section]) -> list[dict[str, Any]]:
     """Return the sections that do not open the page under headings that fold: a paper's
     each, then others, then texts, training and times."""
@@ -262,9 +257,7 @@ def shots_of(benchmark: str, prefixes: pd.DataFrame) -> dict[str, list[str]]:
     return shots
 
 
-def incomplete_passes(
-    provenance: Mapping[str, Any], names: Mapping[str, str]
-) -> list[str]:
+def incomplete_passes(provenance: JsonObject, names: Mapping[str, str]) -> list[str]:
     """Return warnings of each model and benchmark (called as in `names`): truncated and
     skipped texts, and remarks of the passes on how the tokenizer reads the texts.
     """
@@ -353,7 +346,7 @@ class PassesTable(NamedTuple):
     rows: list[list[str]]
 
 
-def _passes_table(passes: Sequence[Mapping[str, Any]]) -> PassesTable:
+def _passes_table(passes: Sequence[JsonObject]) -> PassesTable:
     """Return the table of `provenance["passes"]`; what is counted is a column even if
     the passes have it in common."""
     table = PassesTable([], [], [[] for _ in passes])
@@ -374,7 +367,7 @@ def _passes_table(passes: Sequence[Mapping[str, Any]]) -> PassesTable:
     return table
 
 
-def _facts(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _facts(provenance: JsonObject) -> list[tuple[str, str]]:
     """Return provenance as lines, except packages, passes and the configuration, which
     the page shows apart."""
     lines = []

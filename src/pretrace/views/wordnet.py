@@ -54,16 +54,13 @@ class WordNet:
         if not word.isalpha() or word in function_words():
             return []
         if word not in self._known:
-            self._known[word] = self._find(word)
+            lemmas = set()
+            for pos in _POS:
+                for base in self._bases(word, pos):
+                    for offset in self._index[pos][base]:
+                        lemmas.update(self._lemmas(pos, offset))
+            self._known[word] = sorted(filter(str.isalpha, lemmas - {word}))
         return self._known[word]
-
-    def _find(self, word: str) -> list[str]:
-        lemmas = set()
-        for pos in _POS:
-            for base in self._bases(word, pos):
-                for offset in self._index[pos][base]:
-                    lemmas.update(self._lemmas(pos, offset))
-        return sorted(filter(str.isalpha, lemmas - {word}))
 
     def _bases(self, word: str, pos: str) -> list[str]:
         """Return `word` and its base forms, those of both that the index has: by the

@@ -52,7 +52,7 @@ def draw_bars(
     panels: Sequence[Panel],
     frames: Sequence[pd.DataFrame],
     quantity: str,
-    across: Mapping[str, tuple[float, LineStyle]],
+    across: Mapping[str, tuple[float, LineStyle]] = EVEN,
     *,
     subject: str = "",
     label: str = "",
@@ -76,7 +76,44 @@ def draw_bars(
         facets.append(facet)
 
     def draw(axis: Axes, facet: Facet) -> Handles:
-        _draw(axis, facet, series, base)
+        frame = facet.frame
+        groups = list(dict.fromkeys(frame["group"]))
+        own = [name for name in series if frame["series"].eq(name).any()]
+        width = 0.8 / max(1, len(own))
+        is_narrow = axes_width(axis) * width / (len(groups) + 0.2) < WRITTEN
+        lefts, texts = [], []
+        for row in records_of(frame):
+            number = groups.index(row["group"])
+            place: float = number
+            if series:
+                number = series.index(row["series"])
+                from_middle = own.index(row["series"]) - (len(own) - 1) / 2
+                place += from_middle * width
+            lefts.append(place - width / 2)
+            texts.append(value_text(row, facet.quantity))
+            look = {"width": width * 0.94, "bottom": base, **nth_fill(number)}
+            axis.bar(place, row["value"] - base, **look)
+            bar = pd.DataFrame([row])[ESTIMATE].astype(float)
+            draw_intervals(axis, [place], bar, "black", ground=True)
+            top = bar[["value", "high"]].max(axis=1).iloc[0]
+            axis.annotate(
+                f"{row['value']:.2f}",
+                (place, top),
+                (0, 2.5),
+                ha="center",
+                textcoords="offset points",
+                va="bottom",
+                rotation=90 if is_narrow else 0,
+                fontsize=6,
+                zorder=5,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
+            )
+        sides = lefts, np.add(lefts, width)
+        ends = frame[ESTIMATE].astype(float).assign(base=base)
+        heights = ends.min(axis=1), ends.max(axis=1)
+        axis.add_artist(Values(sides, heights, texts))
+        axis.set_xticks(range(len(groups)), groups)
+        axis.set_xlim(-0.6, len(groups) - 0.4)
         axis.margins(y=0.12)  # values are above bars
         handles = {}
         for place, name in enumerate(series):
@@ -86,47 +123,6 @@ def draw_bars(
     figure = draw_facets(facets, draw, widths=(3.6, PAGE * 2 / 3, PAGE))
     data = of_panels(frames, panels)
     return Drawing(figure, data, " ".join(results.cautions(panels)))
-
-
-def _draw(axis: Axes, facet: Facet, series: Sequence[str], base: float) -> None:
-    frame = facet.frame
-    groups = list(dict.fromkeys(frame["group"]))
-    own = [name for name in series if frame["series"].eq(name).any()]
-    width = 0.8 / max(1, len(own))
-    is_narrow = axes_width(axis) * width / (len(groups) + 0.2) < WRITTEN
-    lefts, texts = [], []
-    for row in records_of(frame):
-        number = groups.index(row["group"])
-        place: float = number
-        if series:
-            number = series.index(row["series"])
-            from_middle = own.index(row["series"]) - (len(own) - 1) / 2
-            place += from_middle * width
-        lefts.append(place - width / 2)
-        texts.append(value_text(row, facet.quantity))
-        look = {"width": width * 0.94, "bottom": base, **nth_fill(number)}
-        axis.bar(place, row["value"] - base, **look)
-        bar = pd.DataFrame([row])[ESTIMATE].astype(float)
-        draw_intervals(axis, [place], bar, "black", ground=True)
-        top = bar[["value", "high"]].max(axis=1).iloc[0]
-        axis.annotate(
-            f"{row['value']:.2f}",
-            (place, top),
-            (0, 2.5),
-            ha="center",
-            textcoords="offset points",
-            va="bottom",
-            rotation=90 if is_narrow else 0,
-            fontsize=6,
-            zorder=5,
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
-        )
-    sides = lefts, np.add(lefts, width)
-    ends = frame[ESTIMATE].astype(float).assign(base=base)
-    heights = ends.min(axis=1), ends.max(axis=1)
-    axis.add_artist(Values(sides, heights, texts))
-    axis.set_xticks(range(len(groups)), groups)
-    axis.set_xlim(-0.6, len(groups) - 0.4)
 
 
 def ablation_bars(artifact: Artifact, results: Results) -> Drawing:
@@ -186,7 +182,7 @@ def calibration_bars(artifact: Artifact, results: Results) -> Drawing:
                 bars.append(bar | {**number_record(row)})
             rows += sorted(bars, key=lambda bar: order.index(bar["series"]))
         frames.append(pd.DataFrame(rows))
-    return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN)
+    return draw_bars(results, panels, frames, SHARE_RIGHT)
 
 
 # of the options: the true text first, and third, with options A and C swapped
@@ -211,7 +207,7 @@ def position_bars(artifact: Artifact, results: Results) -> Drawing:
         bars = rows[ESTIMATE]
         frames.append(bars.assign(series=series, group=group))
     subject = artifact.options.document
-    return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN, subject=subject)
+    return draw_bars(results, panels, frames, SHARE_RIGHT, subject=subject)
 
 
 def letter_bars(artifact: Artifact, results: Results) -> Drawing:
@@ -235,7 +231,7 @@ def letter_bars(artifact: Artifact, results: Results) -> Drawing:
         frames.append(bars.assign(group=rows["letter"], series=series))
     quantity = "mean probability of the letter"
     subject = document or "non-members"
-    return draw_bars(results, panels, frames, quantity, EVEN, subject=subject)
+    return draw_bars(results, panels, frames, quantity, subject=subject)
 
 
 def of_document(artifact: Artifact, panel: Panel, rows: pd.DataFrame) -> pd.DataFrame:

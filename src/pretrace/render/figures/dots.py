@@ -64,31 +64,27 @@ def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle]) -> Any:
     """
 
     def draw(axis: Axes, facet: Facet) -> Handles:
-        return _draw(axis, facet, styles)
+        place = {line: number for number, line in enumerate(facet.ticks)}
+        handles = {}
+        for series, style in styles.items():
+            dots = facet.frame[facet.frame["series"] == series]
+            if dots.empty:
+                continue
+            y = dots["line"].map(place) + style.shift
+            draw_intervals(axis, y, dots, style.color, level=True)
+            look = style.marked | {"markeredgewidth": 1.0 if style.hollow else 0.0}
+            if style.hollow:
+                look["markerfacecolor"] = "none"
+            [handle] = axis.plot(dots["value"], y, **look, zorder=4)
+            tell_values(axis, y, dots, facet.quantity, level=True)
+            handles[series] = handle
+        axis.set_yticks([*place.values()], [*facet.ticks.values()])
+        axis.set_ylim(len(place) - 0.4, -0.6)
+        axis.tick_params(labelbottom=True)  # of axes above others, too
+        return handles
 
     # one column, which can be read on a screen of 390 pixels
     return draw_facets(facets, draw, level=True, widths=COLUMNS[:1])
-
-
-def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> Handles:
-    place = {line: number for number, line in enumerate(facet.ticks)}
-    handles = {}
-    for series, style in styles.items():
-        dots = facet.frame[facet.frame["series"] == series]
-        if dots.empty:
-            continue
-        y = dots["line"].map(place) + style.shift
-        draw_intervals(axis, y, dots, style.color, level=True)
-        look = style.marked | {"markeredgewidth": 1.0 if style.hollow else 0.0}
-        if style.hollow:
-            look["markerfacecolor"] = "none"
-        [handle] = axis.plot(dots["value"], y, **look, zorder=4)
-        tell_values(axis, y, dots, facet.quantity, level=True)
-        handles[series] = handle
-    axis.set_yticks([*place.values()], [*facet.ticks.values()])
-    axis.set_ylim(len(place) - 0.4, -0.6)
-    axis.tick_params(labelbottom=True)  # of axes above others, too
-    return handles
 
 
 CONTROL_STYLES = {
@@ -460,9 +456,11 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
     metrics = sorted({metric_label(row["metric"]) for row in best})
     counted = frame[~frame["control"] & ~is_another(frame)]
     methods = counted.groupby(["model", "label"])["method"].nunique()
-    answers = []
+    labels = []
+    rows = []
     for row in best:
         own = blind.get((row["model"], row["label"]))
+        labels.append(row["label"])
         cells = {
             f"best of up to {int(methods.max())} methods": method_label(row["method"]),
             join_words(metrics): best_text(row),
@@ -471,15 +469,10 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
             "rank among placebos": _rank_text(row),
             MEANING: _meaning(row, own),
         }
-        answers.append((row["label"], cells))
-    filled = set()
-    for _, cells in answers:
-        filled |= {head for head, cell in cells.items() if cell}
-    shown = []
-    for name, cells in answers:
-        own_cells = {head: cell for head, cell in cells.items() if head in filled}
-        shown.append((name, own_cells))
-    return shown
+        rows.append(cells)
+    table = pd.DataFrame(rows)
+    filled = table[table.columns[table.astype(bool).any()]]
+    return list(zip(labels, records_of(filled), strict=True))
 
 
 LESS_NULL = "less other splits' models"

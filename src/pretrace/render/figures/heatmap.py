@@ -5,10 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from pretrace.evaluation.averages import Record
 from pretrace.evaluation.metrics import marks_in
 from pretrace.methods.settings import written_parameters
 from pretrace.render.artifact import Artifact, Panel
@@ -64,7 +62,15 @@ def heatmap(artifact: Artifact, results: Results) -> Drawing:
         bar.set_label(quantity)
         bar.set_ticks([chance - 0.2, chance, chance + 0.2])
         bar.outline.set_linewidth(0.5)
-        _draw_legend(figure, hatched=bool(frame["hatched"].any()))
+        handles = {
+            "best on the evaluated texts": Patch(facecolor="none", **BOXES["best"]),
+            "default": Patch(facecolor="none", **BOXES["default"]),
+        }
+        if frame["hatched"].any():
+            empty = "over 5 % of texts without such a token"
+            look: Look = {"edgecolor": "black", "hatch": "////", "linewidth": 0.4}
+            handles[empty] = Patch(facecolor="none", **look)
+        draw_legend(figure, handles)
     return Drawing(figure, frame)
 
 
@@ -110,7 +116,11 @@ def _draw(
     quantity: str,
     chance: float,
 ) -> Any:
-    """Draw the cells of a panel; `chance` is the middle of the colours."""
+    """Draw the cells of a panel; `chance` is the middle of the colours.
+
+    A value has no leading zero; the best is in a solid box, the default in a dashed
+    one.
+    """
     values = frame.pivot(index=y_name, columns=x_name, values="value")
     xs, ys = list(values.columns), list(values.index)
     image: Any = axis.imshow(
@@ -125,15 +135,29 @@ def _draw(
     for row in records_of(frame):
         x, y = xs.index(row[x_name]), ys.index(row[y_name])
         shade = image.norm(row["value"])
-        is_light = bool(abs(shade - 0.5) < 0.3)
+        ink = "black" if abs(shade - 0.5) < 0.3 else "white"
         places.append((x, y))
         setting = row["setting"].replace("=", " ").replace(";", ", ")
         texts.append(f"{setting}: {quantity} {row['value']:.2f}")
         if row["hatched"]:
             look: Look = {"hatch": "////", "linewidth": 0, "alpha": 0.55}
-            color = "black" if is_light else "white"
-            axis.add_patch(_box(x, y, 1, **look, edgecolor=color))
-        _write_value(axis, x, y, row, is_light, image.cmap(shade))
+            axis.add_patch(_box(x, y, 1, **look, edgecolor=ink))
+        ground = {"boxstyle": "round,pad=0.1", "linewidth": 0}
+        ground["facecolor"] = image.cmap(shade)
+        axis.text(
+            x,
+            y,
+            f"{row['value']:.2f}".removeprefix("0"),
+            ha="center",
+            va="center",
+            fontsize=5.6,
+            color=ink,
+            fontweight="bold" if row["best"] else "normal",
+            bbox=ground if row["hatched"] else None,
+        )
+        for name, box in BOXES.items():
+            if row[name]:
+                axis.add_patch(_box(x, y, 0.9, **box, zorder=4))
     columns, rows = np.array(places).T
     sides = (columns - 0.5, columns + 0.5), (rows - 0.5, rows + 0.5)
     axis.add_artist(Values(*sides, texts))
@@ -145,29 +169,6 @@ def _draw(
     return image
 
 
-def _write_value(
-    axis: Axes, x: int, y: int, row: Record, light: bool, fill: Any
-) -> None:
-    """Write a value without its leading zero; the best in a solid box, the default in a
-    dashed one."""
-    text = f"{row['value']:.2f}".removeprefix("0")
-    box = {"boxstyle": "round,pad=0.1", "linewidth": 0, "facecolor": fill}
-    axis.text(
-        x,
-        y,
-        text,
-        ha="center",
-        va="center",
-        fontsize=5.6,
-        color="black" if light else "white",
-        fontweight="bold" if row["best"] else "normal",
-        bbox=box if row["hatched"] else None,
-    )
-    for name, look in BOXES.items():
-        if row[name]:
-            axis.add_patch(_box(x, y, 0.9, **look, zorder=4))
-
-
 def _box(x: float, y: float, size: float, **look: Any) -> Rectangle:
     return Rectangle((x - size / 2, y - size / 2), size, size, fill=False, **look)
 
@@ -177,14 +178,3 @@ BOXES: dict[str, Look] = {
     "default": {"edgecolor": ORANGE, "linewidth": 1.6, "linestyle": (0, (2, 1.2))},
 }
 """How the boxes around cells look."""
-
-
-def _draw_legend(figure: Figure, *, hatched: bool) -> None:
-    handles = {
-        "best on the evaluated texts": Patch(facecolor="none", **BOXES["best"]),
-        "default": Patch(facecolor="none", **BOXES["default"]),
-    }
-    if hatched:
-        patch = Patch(facecolor="none", edgecolor="black", hatch="////", linewidth=0.4)
-        handles["over 5 % of texts without such a token"] = patch
-    draw_legend(figure, handles)

@@ -77,7 +77,14 @@ def draw_lines(
     def draw(axis: Axes, facet: Facet) -> Handles:
         places = _draw_series(axis, facet, styles)
         if facet.ticks:
-            _name_ticks(axis, facet.ticks)
+            turned: Look = {}
+            ticks = facet.ticks.values()
+            distance = axes_width(axis) / (1 + 2 * MARGIN) / max(1, len(ticks) - 1)
+            if max(map(text_width, ticks)) + BETWEEN > distance:
+                turned = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"}
+            axis.set_xticks(list(facet.ticks), list(ticks), **turned)
+            axis.xaxis.set_minor_locator(NullLocator())
+            axis.margins(x=MARGIN)
         elif len(places) <= 16 and all(place == int(place) for place in places):
             axis.set_xticks(places, [f"{place:g}" for place in places])
         return handles
@@ -122,17 +129,6 @@ def _draw_series(
         band: Look = {"color": style.color, "alpha": 0.14, "linewidth": 0}
         axis.fill_between(x, points["low"], points["high"], **band)
     return places
-
-
-def _name_ticks(axis: Axes, ticks: Mapping[float, str]) -> None:
-    turned: Look = {}
-    width = axes_width(axis) / (1 + 2 * MARGIN)
-    distance = width / max(1, len(ticks) - 1)
-    if max(map(text_width, ticks.values())) + BETWEEN > distance:
-        turned = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"}
-    axis.set_xticks(list(ticks), list(ticks.values()), **turned)
-    axis.xaxis.set_minor_locator(NullLocator())
-    axis.margins(x=MARGIN)
 
 
 def method_lines(artifact: Artifact, results: Results) -> Drawing:

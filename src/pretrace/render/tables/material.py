@@ -81,8 +81,10 @@ def _cells(record: Record, has_unlabelled: bool) -> Iterable[tuple[str, Cell]]:
     yield "Length (words)", Cell(words=length)
     texts = record["n_members"] + record["n_nonmembers"]
     yield "Texts", Cell(words=f"{texts:,}")
-    yield "Non-members", _share(record["member_ratio"], of_members=False)
-    yield "Members", _share(record["member_ratio"], of_members=True)
+    ratio = record["member_ratio"]
+    shares = {"Non-members": None if ratio is None else 1 - ratio, "Members": ratio}
+    for head, share in shares.items():
+        yield head, Cell() if share is None else Cell(words=f"{100 * share:.1f} %")
     if has_unlabelled:
         unlabelled = record["n_unlabelled"]
         yield "Unlabelled", Cell(words=f"{unlabelled:,}" if unlabelled else DASH)
@@ -96,13 +98,6 @@ BY_ITSELF = {"text", "token_ids", "logprobs", "lowercase", *FULL_VOCABULARY}
 """What the passes over a text and its lower-cased form answer."""
 
 SECONDS = "seconds_a_document"
-
-
-def _share(member_ratio: float | None, *, of_members: bool) -> Cell:
-    if member_ratio is None:
-        return Cell()
-    share = member_ratio if of_members else 1 - member_ratio
-    return Cell(words=f"{100 * share:.1f} %")
 
 
 def document_times(artifact: Artifact, results: Results) -> Table:

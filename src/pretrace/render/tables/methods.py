@@ -1,7 +1,7 @@
 """Methods against models and benchmarks, by their settings, against each other, and
 what choosing settings adds."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -262,16 +262,22 @@ def pairwise_tests(artifact: Artifact, results: Results) -> Table:
     0.05; the long data have every interval and p.
     """
     panels = results.panels(artifact)
-    rows: list[Record] = []
+    keys: dict[str, Any] = {"selection": "held_out", "test": "bootstrap"}
+    if artifact.methods:
+        keys["baseline"] = [*artifact.methods, CHANCE]
+    rows = []
     for place, panel in enumerate(panels):
-        rows += _tests(artifact, results, panel, place)
+        tests = results.rows(artifact, panel, "tests", **keys)
+        for row in records_of(tests.sort_values("baseline", kind="stable")):
+            numbers = {key: row[key] for key in TEST_COLUMNS}
+            rows.append(keys_of(place, panel, row) | numbers)
     frame = long_frame(rows)
     frame["p_holm"] = corrected(frame, ("panel", "baseline"))
     frame["significant"] = frame["p_holm"] <= STAR_LEVEL
     blocks = []
     for place, panel in enumerate(panels):
-        tests = records_of(frame[frame["panel"] == place])
-        blocks += _pairs(artifact, panel, tests)
+        own = records_of(frame[frame["panel"] == place])
+        blocks += _pairs(artifact, panel, own)
     families = len(frame[["panel", "baseline"]].drop_duplicates())
     chance = " ".join(multiplicity_note(families))
     notes = [
@@ -282,18 +288,6 @@ def pairwise_tests(artifact: Artifact, results: Results) -> Table:
         f"over the column's methods, p ≤ {STAR_LEVEL:g}. {chance}".rstrip(),
     ]
     return table_of(artifact, blocks, notes, frame)
-
-
-def _tests(
-    artifact: Artifact, results: Results, panel: Panel, place: int
-) -> Iterable[Record]:
-    keys: dict[str, Any] = {"selection": "held_out", "test": "bootstrap"}
-    if artifact.methods:
-        keys["baseline"] = [*artifact.methods, CHANCE]
-    rows = results.rows(artifact, panel, "tests", **keys)
-    for row in records_of(rows.sort_values("baseline", kind="stable")):
-        numbers = {key: row[key] for key in TEST_COLUMNS}
-        yield keys_of(place, panel, row) | numbers
 
 
 TEST_COLUMNS = (
