@@ -392,10 +392,13 @@ class _Described:
     def _short_of_shots(self, columns: Sequence[int]) -> set[str]:
         """Return the mark of a prefix that lost shots because they do not fit into the
         model's context."""
+        shots_used = self.units.shots_used
+        if shots_used.keys().isdisjoint(columns):
+            return set()
         column = self.units.columns[columns[0]]
         parameters = method_facts.parse_setting(column.method, column.setting)
         asked = int(parameters.get("shots", 0))
-        used = min(self.units.shots_used.get(place, asked) for place in columns)
+        used = min(shots_used.get(place, asked) for place in columns)
         return {f"{used} of {asked} shots"} if used < asked else set()
 
 

@@ -12,8 +12,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TextIO
 
-from tqdm import tqdm
-
 from pretrace.runtime.errors import InputError, message_of, printable, remedy
 
 log = logging.getLogger("pretrace")
@@ -233,6 +231,9 @@ class Progress:
     def _show(self) -> None:
         self._shown = self.done
         elapsed = time.monotonic() - self._start
+        # here, because most jobs end before their first line
+        from tqdm import tqdm
+
         line = tqdm.format_meter(
             self.done,
             self.total or 0,
