@@ -409,6 +409,13 @@ def changes(name: str, old: np.ndarray, new: np.ndarray, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("name", VALUES)
+def test_names_in_an_svg_do_not_follow_the_last_bits_of_a_layout(name, studies):
+    for axes in drawing(name, studies).figure.axes:
+        place = axes.get_position(original=True).get_points()
+        np.testing.assert_array_equal(place, place.round(9))
+
+
+@pytest.mark.parametrize("name", VALUES)
 def test_a_figure_looks_as_it_did(name, studies, tmp_path):
     old = np.asarray(Image.open(GOLDEN / f"{name}.png"))
     told = changes(name, old, picture_of(name, studies), tmp_path)

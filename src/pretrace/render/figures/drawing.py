@@ -25,7 +25,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
-from matplotlib.transforms import blended_transform_factory
+from matplotlib.transforms import Bbox, blended_transform_factory
 from numpy.typing import ArrayLike
 
 from pretrace.evaluation.averages import Record, estimate
@@ -162,6 +162,10 @@ def sheet(width: float, height: float) -> Iterator[Figure]:
         yield figure
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
+        for axes in figure.axes:
+            # last bits of these sums differ between runs, and an SVG's names by them
+            place = axes.get_position(original=True).get_points().round(9)
+            axes.set_position(Bbox(place))
         for legend in figure.legends:
             # of the figure, not of what is saved, which may have reasons below it
             legend.set_bbox_to_anchor((0, 0, 1, 1), figure.transFigure)
