@@ -3,9 +3,14 @@ are asked for."""
 
 import gc
 import os
+import sys
 from pathlib import Path
 
 import pytest
+
+# the library is stored compiled, for the many commands that tests run in copies of it
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

@@ -32,6 +32,8 @@ def of_all_processes(tmp_path_factory) -> Path:
                 copy_project(tmp_path_factory.mktemp("smoke") / "project")
             )
             plant(project)
+            compiled = project.path / "src" / "pretrace" / "runtime" / "__pycache__"
+            shutil.rmtree(compiled, ignore_errors=True)
             # as in many containers
             shown = project.smoke("all", PYTHONDONTWRITEBYTECODE="1").stdout
             (project.path / "first_run.log").write_text(shown, encoding="utf-8")

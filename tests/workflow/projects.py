@@ -137,9 +137,9 @@ def copy_project(target: Path) -> Project:
     target.mkdir(parents=True, exist_ok=True)
     for part in PARTS:
         if (ROOT / part).is_dir():
-            shutil.copytree(
-                ROOT / part, target / part, ignore=shutil.ignore_patterns("__pycache__")
-            )
+            # compiled code comes along, but for what another process is writing
+            being_written = shutil.ignore_patterns("*.pyc.*")
+            shutil.copytree(ROOT / part, target / part, ignore=being_written)
         else:
             shutil.copy2(ROOT / part, target / part)
     plain = yaml.safe_load(

@@ -69,6 +69,7 @@ def placebos(
     if with_shots:  # the real document has shots too, so others are no match for it
         documents = sorted(with_shots)
     of_texts = scores["text"]
+    units = of_texts.units
     rows = []
     with Progress(f"placebos of {name}", 1 + len(documents), "documents") as progress:
         for document in [real, *documents]:
@@ -80,22 +81,18 @@ def placebos(
                 table = _placebo(benchmark, document, name)
                 columns = _retrain(of_texts, table, language)
                 sets = _sets_of(document, table, evaluation_sets)
-            relabelled = UnitScores(_relabelled(of_texts.units, table), columns, {})
+            # units outside the table have the label -1, which is in no set
+            by_id = table.set_index("text_id")
+            label = units["id"].map(by_id["label"]).fillna(-1)
+            fold = units["id"].map(by_id["fold"]).fillna(units["fold"])
+            own = units.assign(label=label.astype(int), fold=fold.astype(int))
+            relabelled = UnitScores(own, columns, {})
             about = {"document": document, "placebo": document != real}
             for part in parts_of("text", relabelled, sets):
                 for row in _rows(part.ranked()):
                     rows.append(about | row)
             progress.update()
     return _summarise(pd.DataFrame(rows))
-
-
-def _relabelled(units: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
-    """Return the units with the labels and folds of a table of texts; units outside it
-    have the label -1, which is in no set."""
-    by_id = table.set_index("text_id")
-    label = units["id"].map(by_id["label"]).fillna(-1)
-    fold = units["id"].map(by_id["fold"]).fillna(units["fold"])
-    return units.assign(label=label.astype(np.int64), fold=fold.astype(np.int64))
 
 
 def _rows(ranked: RankedUnits) -> Iterator[Record]:

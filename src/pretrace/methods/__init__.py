@@ -9,7 +9,7 @@ import importlib
 import pkgutil
 
 from pretrace.methods.inputs import Inputs
-from pretrace.methods.registry import INPUTS, METHODS, NEEDS, Method, input_kind, method
+from pretrace.methods.registry import INPUTS, METHODS, NEEDS, method
 from pretrace.methods.settings import (
     Chosen,
     altered_views,
@@ -19,7 +19,6 @@ from pretrace.methods.settings import (
     is_limit,
     obstacle,
     parse_setting,
-    prefix_passes,
     setting_name,
     settings,
 )
@@ -32,9 +31,9 @@ for _module in pkgutil.iter_modules(__path__):
 from pretrace.methods.scoring import score  # noqa: E402  (after the methods that it looks up)
 
 __all__ = [
-    "INPUTS", "METHODS", "NEEDS", "Chosen", "Inputs", "LabelledTexts", "Method",
+    "INPUTS", "METHODS", "NEEDS", "Chosen", "Inputs", "LabelledTexts",
     "TokenStatistics", "altered_views",
-    "cross_fitted", "empty_score", "find", "input_kind", "is_limit", "method",
+    "cross_fitted", "empty_score", "find", "is_limit", "method",
     "obstacle",
-    "parse_setting", "prefix_passes", "score", "setting_name", "settings",
+    "parse_setting", "score", "setting_name", "settings",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ the texts are others, and our 95 % interval decides.
 import math
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, median
@@ -303,7 +303,13 @@ def compare_published(
     numbers = Numbers(results)
     compared = []
     for paper, about in read_papers(results).items():
-        rows = _rows_wanted(results, paper, wanted)
+        is_wanted = any(slug.startswith(f"{paper}_") for slug in wanted)
+        if not is_wanted or not results.has("published", paper):
+            continue
+        rows = []
+        for row in read_published(results.path("published", paper)):
+            if row["artifact"] == "text" or f"{paper}_{row['artifact']}" in wanted:
+                rows.append(row)
         for protocol in about.protocols:
             own_draw = about.own_draw.get(protocol, ())
             own = []
@@ -324,21 +330,6 @@ def compare_published(
                     record["reason"] = left_out or numbers.why_not(row)
                 compared.append(record)
     return pd.DataFrame(compared)
-
-
-def _rows_wanted(
-    results: Results, paper: str, wanted: Collection[str]
-) -> list[PublishedRow]:
-    """Return a paper's rows of these artifacts and of its text; none if it has no such
-    artifact."""
-    is_wanted = any(slug.startswith(f"{paper}_") for slug in wanted)
-    if not is_wanted or not results.has("published", paper):
-        return []
-    rows = []
-    for row in read_published(results.path("published", paper)):
-        if row["artifact"] == "text" or f"{paper}_{row['artifact']}" in wanted:
-            rows.append(row)
-    return rows
 
 
 def _fill_averages(

@@ -111,6 +111,12 @@ def render_report(
     shots_address = ""
     if shots:
         shots_address = _address("application/json", json.dumps(shots, indent=1))
+    listed = None
+    if texts:
+        artifact = Artifact(slug=texts.slug, title=texts.title, renderer="method_table")
+        listed = Section(
+            artifact, _data(csv_text(texts.frame)), table=table_page(texts)
+        )
     opening = []
     for name in OPENING:
         opening += [section for section in shown if name in named(section.artifact)]
@@ -120,7 +126,7 @@ def render_report(
         answers=_answers(artifacts, folder),
         headlines=opening,
         parts=_parts(shown),
-        texts=_texts_section(texts) if texts else None,
+        texts=listed,
         definitions=figures.definitions,
         papers=PAPERS,
         measures=any(artifact.needs & MEASURED for artifact in artifacts),
@@ -296,12 +302,6 @@ def _section(artifact: Artifact, folder: Path, figures: PageFigures) -> Section:
     if is_map and rendering_of(artifact, folder)["shown"]:
         excerpts = tuple(excerpts_of(files["csv"]))
     return Section(artifact, data, ", ".join(beside), "", figure, reading, excerpts)
-
-
-def _texts_section(texts: Table) -> Section:
-    artifact = Artifact(slug=texts.slug, title=texts.title, renderer="method_table")
-    data = _data(csv_text(texts.frame))
-    return Section(artifact, data, table=table_page(texts))
 
 
 _LONG = re.compile(r"-?\d+\.\d{7,}")
