@@ -611,6 +611,16 @@ def test_the_order_of_words_is_less_usual_where_lines_are_read_across(language, 
     assert usual[:6].min() > usual[6:].max()
 
 
+@pytest.mark.parametrize("language", ["ja", "th"])
+def test_texts_without_a_space_are_compared(language):
+    """Each of them is one word: none has a neighbour."""
+    documents, _ = documents_with_digits(20, 10, seed=0)
+    letters = documents.table["text"].str.replace(" ", "")
+    documents = Documents.of(documents.table.assign(text=letters), language)
+    scores = np.linspace(1, 0, 20)
+    assert 0 < explained(documents, scores).p < 1
+
+
 HALF = {
     "lines": lambda words, work: "\n".join(
         [" ".join(words[:15]), " ".join(words[15:])]

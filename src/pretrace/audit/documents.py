@@ -200,6 +200,10 @@ class Documents:
         shares = 1 / np.bincount(self.of_text)[self.of_text]
         places = (self.of_text, np.arange(len(shares)))
         mean = csr_matrix((shares, places))  # a matrix (documents, texts)
+        # without spaces, a passage may be one word, which has no neighbour
+        if not any(map(analyzer, self.table["text"])):
+            none = csr_matrix((mean.shape[0], 0))
+            return Terms([], none, none)
         vectorizer = TfidfVectorizer(analyzer=analyzer, sublinear_tf=True)
         weights = vectorizer.fit_transform(self.table["text"])
         presence = (weights > 0).astype(np.float64)
