@@ -384,6 +384,18 @@ def test_a_broken_file_is_named_with_its_line(tmp_path):
             read_published(tmp_path / "surp.csv")
 
 
+def test_a_line_of_a_published_file_has_a_cell_for_each_column(tmp_path):
+    path = tmp_path / "surp.csv"
+    row = number("table1", "m", "ppl", "auc", "0.5")
+    pd.DataFrame([row, row]).to_csv(path, index=False)
+    head, first, second = path.read_text().splitlines()
+    path.write_text("\n".join([head, f"{first},", f"{second},"]))
+    assert [read["value"] for read in read_published(path)] == ["0.5", "0.5"]
+    path.write_text("\n".join([head, first, second.rpartition(",")[0]]))
+    with pytest.raises(InputError, match=r"line 3: column '.*' is missing"):
+        read_published(path)
+
+
 def test_a_study_without_papers_has_nothing_to_compare(results):
     assert compare_published(results, ["blind_audit"], {}).empty
     with pytest.raises(InputError, match="no table or figure of a paper"):

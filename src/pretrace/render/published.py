@@ -7,6 +7,7 @@ tolerance) or for what is drawn (the draws' standard deviation). Where it was re
 the texts are others, and our 95 % interval decides.
 """
 
+import csv
 import math
 import re
 from collections import defaultdict
@@ -22,7 +23,6 @@ from pretrace.evaluation.averages import Record, average, number
 from pretrace.evaluation.metrics import EACH
 from pretrace.methods.settings import written_parameters
 from pretrace.render.artifact import PairSlugs
-from pretrace.render.frames import records_of
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Keys, Some, parse, read_yaml
@@ -97,11 +97,13 @@ def read_papers(results: Results) -> dict[str, Paper]:
 def read_published(path: Path) -> Sequence[PublishedRow]:
     """Read the rows of a paper's file. Raises `InputError` if a column is missing or a
     value is not a number."""
-    table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    rows = records_of(table)
+    # not by pandas, which fills up short lines, and takes the first cell of long ones
+    # for an index
+    with Path(path).open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
     for line, row in enumerate(rows, start=2):
         for column in _COLUMNS:
-            if not isinstance(row.get(column), str):
+            if row.get(column) is None:
                 raise InputError(f"{path}, line {line}: column '{column}' is missing.")
         try:
             float(row["value"])
