@@ -75,6 +75,21 @@ def test_a_large_file_is_read_once_and_again_when_it_is_replaced(tmp_path, monke
     assert told() == hashlib.sha256(b"other").hexdigest(), "of the same size and time"
 
 
+def test_a_large_file_is_read_once_in_a_folder_whose_name_is_not_utf8(
+    tmp_path, monkeypatch
+):
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(files, "LARGE", 4)
+    path = Path("model.safetensors")
+    path.write_bytes(b"first")
+    os.utime(path, (1e9, 1e9))
+    files.content_of.cache_clear()
+    assert files.content_of(str(path)) == hashlib.sha256(b"first").hexdigest()
+    assert len(files.read_json(files.CONTENTS)) == 1
+
+
 @pytest.mark.parametrize("content", ["", "[]", "null", '{"key": 1}', '{"a'])
 def test_hashes_of_large_files_that_are_damaged_are_one_line_with_the_remedy(
     content, tmp_path, monkeypatch

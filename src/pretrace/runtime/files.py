@@ -374,7 +374,8 @@ def content_of(path: str) -> str:
         return ""
     if own.stat().st_size < LARGE:
         return sha256_file(own)
-    name = str(own.resolve())
+    # a folder's name may hold bytes that are not UTF-8
+    name = digest(str(own.resolve()))
     return hash_files({name: own}, CONTENTS)[name]
 
 
