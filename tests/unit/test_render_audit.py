@@ -326,3 +326,16 @@ def test_where_no_document_can_be_named_the_page_says_so_and_not_no():
         documents = frame[frame["unit"].eq("document") & frame["method"].eq(COMBINED)]
         cell = named_cell(documents.iloc[0].to_dict(), failed=False)
         assert (cell.words == "too few known ones") == is_said
+
+
+def test_documents_too_short_for_the_order_of_words_are_said_not_to_show_it(tmp_path):
+    scored = test_evaluation_audit.made_up(28, 80)
+    for times, is_said in ((1, True), (100, False)):
+        longer = scored.benchmark["text"].map(lambda text: f"{text} " * times)
+        own = test_evaluation_audit.changed(scored, text=longer)
+        frame = test_evaluation_audit.audited(own)
+        frames = {"audit": frame, "benchmarks": own.benchmark}
+        results = golden.results_of(tmp_path / str(times), frames)
+        page = made_up.render(ARTIFACT, results, tmp_path)["md"].read_text()
+        said = "_Not checked_ the order of words (documents this short hardly show it)"
+        assert (said in page) == is_said
