@@ -328,14 +328,16 @@ def test_where_no_document_can_be_named_the_page_says_so_and_not_no():
         assert (cell.words == "too few known ones") == is_said
 
 
-def test_documents_too_short_for_the_order_of_words_are_said_not_to_show_it(tmp_path):
+@pytest.mark.parametrize(("times", "is_said"), [(1, True), (100, False)])
+def test_short_documents_are_said_not_to_show_the_order_of_words(
+    times, is_said, tmp_path
+):
     scored = test_evaluation_audit.made_up(28, 80)
-    for times, is_said in ((1, True), (100, False)):
-        longer = scored.benchmark["text"].map(lambda text: f"{text} " * times)
-        own = test_evaluation_audit.changed(scored, text=longer)
-        frame = test_evaluation_audit.audited(own)
-        frames = {"audit": frame, "benchmarks": own.benchmark}
-        results = golden.results_of(tmp_path / str(times), frames)
-        page = made_up.render(ARTIFACT, results, tmp_path)["md"].read_text()
-        said = "_Not checked_ the order of words (documents this short hardly show it)"
-        assert (said in page) == is_said
+    longer = scored.benchmark["text"].add(" ").mul(times)
+    scored = test_evaluation_audit.changed(scored, text=longer)
+    frame = test_evaluation_audit.audited(scored)
+    frames = {"audit": frame, "benchmarks": scored.benchmark}
+    results = golden.results_of(tmp_path / "in", frames)
+    page = made_up.render(ARTIFACT, results, tmp_path)["md"].read_text()
+    said = "_Not checked_ the order of words (documents this short hardly show it)"
+    assert (said in page) == is_said
