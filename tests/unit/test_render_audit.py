@@ -326,3 +326,18 @@ def test_where_no_document_can_be_named_the_page_says_so_and_not_no():
         documents = frame[frame["unit"].eq("document") & frame["method"].eq(COMBINED)]
         cell = named_cell(documents.iloc[0].to_dict(), failed=False)
         assert (cell.words == "too few known ones") == is_said
+
+
+@pytest.mark.parametrize(("times", "is_said"), [(1, True), (100, False)])
+def test_short_documents_are_said_not_to_show_the_order_of_words(
+    times, is_said, tmp_path
+):
+    scored = test_evaluation_audit.made_up(28, 80)
+    longer = scored.benchmark["text"].add(" ").mul(times)
+    scored = test_evaluation_audit.changed(scored, text=longer)
+    frame = test_evaluation_audit.audited(scored)
+    frames = {"audit": frame, "benchmarks": scored.benchmark}
+    results = golden.results_of(tmp_path / "in", frames)
+    page = made_up.render(ARTIFACT, results, tmp_path)["md"].read_text()
+    said = "_Not checked_ the order of words (documents this short hardly show it)"
+    assert (said in page) == is_said

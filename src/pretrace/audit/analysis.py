@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from pretrace.audit.adjusted_scores import explained
+from pretrace.audit.adjusted_scores import explained, reliability_of_order
 from pretrace.audit.controls import unusual
 from pretrace.audit.design import LEVEL, known_to_name
 from pretrace.audit.documents import Documents
@@ -66,7 +66,8 @@ def audit(
     labels; `documents_to_name`, how many known documents let a single one in question
     be named; `based`, where scores are by how much likelier a text is than in a base
     model; where p is at most `LEVEL`, `read_at_least`, how many documents in question
-    the model read (`number_read`).
+    the model read (`number_read`); `order_is_shown`, the reliability of the order of
+    words in documents of this length.
 
     Raises InputError if no text in question has known ones of its subset and length.
     """
@@ -96,6 +97,7 @@ def audit(
     if documents is not None and documents.has_both_sides:
         usual = documents.usual
         rows += check_rows(usual, based=based)
+        rows.append(design_row("order_is_shown", reliability_of_order(usual)))
         if _p_together(results) <= LEVEL:
             scores = _standardised(usual.names, compared)
             rows.append(explained(usual, scores, kinds=based))

@@ -61,6 +61,7 @@ NAMES_ROOM = (
 )
 FEWEST_SHOWN = 3  # works that are named in any case
 PLACES_ROOM = 200
+HALF = 0.5  # of the variance of the order of words: with less, chance is the most of it
 CAUSES_SHOWN = 3  # documents that are named where a check fails
 TOGETHER = "All documents together"
 TAKEN_OFF = "told apart, and taken off the scores"
@@ -535,6 +536,8 @@ def _checked(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
             "at random",
         )
         return
+    if _design(frame).get("order_is_shown", 1) < HALF:
+        open_ones.append("the order of words (documents this short hardly show it)")
     open_ones += ["whether the known texts are unread", "and as famous as yours"]
     yield "Not checked", ", ".join(open_ones)
 
