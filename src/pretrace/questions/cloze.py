@@ -22,24 +22,11 @@ ANSWER_UNITS = 16
 
 _WORD = re.compile(r"[^\W\d_]+(?:[-'\u2019][^\W\d_]+)*")
 _POSSESSIVE = re.compile(r"['\u2019]s$")
-_TITLES = {*["mr", "mrs", "ms", "miss", "dr", "sir", "lady", "lord", "mister", "madam"]}
+_TITLES = {"mr", "mrs", "ms", "miss", "dr", "sir", "lady", "lord", "mister", "madam"}
 _DETERMINERS = {
-    *[
-        "the",
-        "a",
-        "an",
-        "this",
-        "that",
-        "my",
-        "our",
-        "your",
-        "his",
-        "her",
-        "its",
-        "their",
-        "every",
-    ]
-}
+    "the", "a", "an", "this", "that", "my", "our", "your", "his", "her", "its", "their",
+    "every",
+}  # fmt: skip
 _ABBREVIATED = re.compile(r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St)\.$")
 """Abbreviations whose full stop does not end a sentence."""
 _SENTENCE_ENDS = "\n.!?:;]\u2026\u2014"

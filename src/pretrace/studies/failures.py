@@ -55,9 +55,10 @@ def ways_on(plan: Plan, failed: Iterable[FailedJob]) -> list[str]:
     lines = []
     for name, jobs in by_name.items():
         waiting = sorted(frozenset().union(*(job.waiting for job in jobs)))
+        shown = first_names(waiting)
         wait = "waits" if len(waiting) == 1 else "wait"
         lines.append(
-            f"{name}: {jobs[0].rule} failed ({jobs[0].log}); {first_names(waiting)} {wait} for it. "
+            f"{name}: {jobs[0].rule} failed ({jobs[0].log}); {shown} {wait} for it. "
             "The next run tries it again."
         )
     if left_out:
