@@ -172,6 +172,21 @@ def test_a_model_of_ours_that_is_trained_anew_is_told(texts, folder):
     assert "anew" not in " ".join(description(plan, CONFIG | {"model": given}))
 
 
+def test_a_corpus_of_the_hub_that_was_deleted_after_use_is_not_missed(texts):
+    config = shutil.copytree(CONFIG_FOLDER, Path("config"))
+    models = (config / "models.yaml").read_text()
+    changed = models.replace("tokenizer_corpus: sotu_historic", "tokenizer_corpus: c4")
+    (config / "models.yaml").write_text(changed)
+    given = "results/models/pico-en-small-null"
+    checkpoint(Path(given))
+    asked = CONFIG | {"study": "audit", "texts": str(texts), "model": given}
+    plan = Plan(load_study(asked, config))
+    training_texts = Path(plan.model("pico-en-small-null").training_texts)
+    training_texts.parent.mkdir(parents=True)
+    training_texts.touch()
+    assert "anew" not in " ".join(description(plan, asked))
+
+
 def test_a_second_file_holds_the_known_texts(texts):
     Path("known.jsonl").write_text('{"text": "never read"}\n')
     study = loaded(texts=str(texts), known="known.jsonl", model="smollm2-135m")

@@ -187,7 +187,11 @@ def _trained_anew(plan: Plan, config: JsonObject) -> Iterator[str]:
         if not isinstance(entry, TrainedModel) or not is_ours:
             continue
         model = plan.model(name)
-        made_from = [model.training_texts, *model.training_documents]
+        made_from = [model.training_texts]
+        corpus = plan.study.corpora.entries.get(entry.training.tokenizer_corpus or "")
+        # documents of the hub are deleted once they are used, and not missed
+        if corpus is not None and corpus.source != "hub":
+            made_from += model.training_documents
         missing = [file for file in made_from if not Path(file).is_file()]
         if missing:
             yield (
