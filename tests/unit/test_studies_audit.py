@@ -178,6 +178,7 @@ def test_a_corpus_of_the_hub_that_was_deleted_after_use_is_not_missed(texts):
     changed = models.replace("tokenizer_corpus: sotu_historic", "tokenizer_corpus: c4")
     (config / "models.yaml").write_text(changed)
     given = "results/models/pico-en-small-null"
+    Path(given).parent.mkdir(parents=True)
     checkpoint(Path(given))
     asked = CONFIG | {"study": "audit", "texts": str(texts), "model": given}
     plan = Plan(load_study(asked, config))
