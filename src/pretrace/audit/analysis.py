@@ -66,8 +66,8 @@ def audit(
     labels; `documents_to_name`, how many known documents let a single one in question
     be named; `based`, where scores are by how much likelier a text is than in a base
     model; where p is at most `LEVEL`, `read_at_least`, how many documents in question
-    the model read (`number_read`); `order_is_shown`, the reliability of the order of
-    words in documents of this length.
+    the model read (`number_read`); `reliability_of_order`, of the words of documents as
+    long as these.
 
     Raises InputError if no text in question has known ones of its subset and length.
     """
@@ -97,7 +97,7 @@ def audit(
     if documents is not None and documents.has_both_sides:
         usual = documents.usual
         rows += check_rows(usual, based=based)
-        rows.append(design_row("order_is_shown", reliability_of_order(usual)))
+        rows.append(design_row("reliability_of_order", reliability_of_order(usual)))
         if _p_together(results) <= LEVEL:
             scores = _standardised(usual.names, compared)
             rows.append(explained(usual, scores, kinds=based))

@@ -178,8 +178,16 @@ def compare(
     tested = []
     for test, result in results.items():
         result.p[is_small] = np.nan
-        numbers = np.stack([differences, result.low, result.high, result.p], axis=1)
-        for pair, of_pair in zip(group, numbers.tolist(), strict=True):
-            against = pair.baseline.method if pair.baseline else "chance"
-            tested.append(Tested(pair.row, against, metric, test, *of_pair))
+        for place, pair in enumerate(group):
+            of_pair = Tested(
+                row=pair.row,
+                baseline=pair.baseline.method if pair.baseline else "chance",
+                metric=metric,
+                test=test,
+                difference=float(differences[place]),
+                low=float(result.low[place]),
+                high=float(result.high[place]),
+                p=float(result.p[place]),
+            )
+            tested.append(of_pair)
     return tested

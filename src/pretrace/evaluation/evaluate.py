@@ -181,11 +181,16 @@ def _evaluate_units(
     low, high = _intervals(estimands, draws, estimates.values, estimates.texts)
 
     measured = []
-    numbers = np.stack([estimates.values, low, high], axis=1).tolist()
     # the estimands that are shown are the first ones
-    for estimand, of_estimand in zip(shown, numbers, strict=False):
-        metric = METRICS[estimand.metric]
-        measured.append(Measured(estimand, metric, *of_estimand))
+    for place, estimand in enumerate(shown):
+        of_estimand = Measured(
+            estimand,
+            METRICS[estimand.metric],
+            float(estimates.values[place]),
+            float(low[place]),
+            float(high[place]),
+        )
+        measured.append(of_estimand)
     values = dict(zip(estimands, estimates.values, strict=True))
     resampled = dict(zip(estimands, draws, strict=True))
     tested = []

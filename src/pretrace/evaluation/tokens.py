@@ -299,18 +299,22 @@ def class_tokens(
 def _token_frame(texts: pd.DataFrame, setting: Mapping[str, Any]) -> pd.DataFrame:
     """Return the tokens of texts, in the columns of `Tokens.frame`."""
     eps, percentile = setting["eps"], setting["percentile"]
-    parts = []
+    columns: dict[str, list[np.ndarray]] = {}
     rows = zip(texts["logprobs"], texts["entropies"], strict=True)
     for text, (stored_logprobs, stored_entropies) in enumerate(rows):
         logprobs = np.asarray(stored_logprobs, dtype=np.float64)
         entropies = np.asarray(stored_entropies, dtype=np.float64)
         ids = np.arange(len(logprobs))
         statistics = TokenStatistics(ABSENT, ids, logprobs, entropies)
-        surprising = is_surprising(statistics, eps, percentile)
-        parts.append((np.full(len(ids), text), entropies, logprobs, surprising))
-    names = ("text", "entropy", "logprob", "surprising")
-    columns = map(np.concatenate, zip(*parts, strict=True))
-    return pd.DataFrame(dict(zip(names, columns, strict=True)))
+        part = {
+            "text": np.full(len(ids), text),
+            "entropy": entropies,
+            "logprob": logprobs,
+            "surprising": is_surprising(statistics, eps, percentile),
+        }
+        for name, values in part.items():
+            columns.setdefault(name, []).append(values)
+    return pd.DataFrame({name: np.concatenate(columns[name]) for name in columns})
 
 
 def _shares(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
@@ -351,9 +355,10 @@ def hexagons(
     steps = (np.stack([x, y]) - start) / step
     whole = np.round(steps)
     half = np.floor(steps) + 0.5
-    counted = np.array([[1], [3]])
-    of_whole = (counted * (steps - whole) ** 2).sum(axis=0)
-    of_half = (counted * (steps - half) ** 2).sum(axis=0)
+    x_off, y_off = steps - whole
+    of_whole = x_off**2 + 3 * y_off**2
+    x_off, y_off = steps - half
+    of_half = x_off**2 + 3 * y_off**2
     centre = np.where(of_whole < of_half, whole, half)
     inside = np.all((centre >= 0) & (centre <= number), axis=0)
     x, y = centre[:, inside] * step + start

@@ -61,7 +61,7 @@ NAMES_ROOM = (
 )
 FEWEST_SHOWN = 3  # works that are named in any case
 PLACES_ROOM = 200
-HALF = 0.5  # of the variance of the order of words: with less, chance is the most of it
+MOSTLY_CHANCE = 0.5  # a reliability below it: more of what is measured is chance
 CAUSES_SHOWN = 3  # documents that are named where a check fails
 TOGETHER = "All documents together"
 TAKEN_OFF = "told apart, and taken off the scores"
@@ -536,7 +536,7 @@ def _checked(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
             "at random",
         )
         return
-    if _design(frame).get("order_is_shown", 1) < HALF:
+    if _design(frame).get("reliability_of_order", 1) < MOSTLY_CHANCE:
         open_ones.append("the order of words (documents this short hardly show it)")
     open_ones += ["whether the known texts are unread", "and as famous as yours"]
     yield "Not checked", ", ".join(open_ones)
